@@ -1,0 +1,58 @@
+# make demo    set up, then train a small translator on built-in text, score it and translate with it
+# make test    set up with the tools for tests, then check everything: style, types, tests (also: make check)
+# make setup   only set up: .venv with the package in it
+# Another Python: make demo PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+IN_VENV := $(VENV)/bin/python
+PIP := $(IN_VENV) -m pip --disable-pip-version-check --quiet install --no-compile
+# pip compiles on one core only
+COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 $(VENV)/lib >/dev/null || true
+READY := $(VENV)/.ready
+READY_FOR_TESTS := $(VENV)/.ready-for-tests
+
+.PHONY: setup demo test check clean
+
+setup: $(READY)
+
+demo: $(READY)
+	$(VENV)/bin/manyheads demo
+
+check: test
+
+test: $(READY_FOR_TESTS)
+	$(IN_VENV) -m ruff check
+	$(IN_VENV) -m ruff format --check
+	$(IN_VENV) -m mypy
+	$(IN_VENV) -m pytest
+
+clean:
+	rm -rf $(VENV)
+
+$(IN_VENV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "error: Python 3.11 or newer is needed, and $(PYTHON) is older or missing." \
+			"Name another one: make PYTHON=python3.12"; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "error: $(PYTHON) cannot make virtual environments." \
+			"On Debian and Ubuntu: sudo apt install python3-venv"; exit 2; }
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+
+# torch first and alone: with exactly this version pip finds the build that is meant for this machine
+$(READY): $(IN_VENV) constraints.txt pyproject.toml
+	@echo "Installing into $(VENV); the first time this takes a minute or two."
+	@$(PIP) "$$(grep '^torch==' constraints.txt)"
+	@$(PIP) --constraint constraints.txt --editable .
+	@$(COMPILE)
+	@touch $@
+
+# The names are those of [dependency-groups] of pyproject.toml; older pips know no --group.
+$(READY_FOR_TESTS): $(READY)
+	@echo "Installing the tools for tests."
+	@$(PIP) --constraint constraints.txt --editable ".[words,zstd,tensorboard]" $$($(IN_VENV) -c \
+		'import re, tomllib; groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]; \
+		print(*(re.match(r"[\w.-]+", name)[0] for group in groups.values() for name in group if isinstance(name, str)))')
+	@$(COMPILE)
+	@touch $@

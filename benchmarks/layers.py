@@ -1,0 +1,121 @@
+"""Why three of our parts differ from torch's own on a CPU: dropout, attention of short sequences, kept memory.
+
+    python benchmarks/layers.py [--threads 2] [--json]
+
+Each row is a forward and backward pass at the sizes of a 4096-token batch of width 256; both sides in turn,
+median and range of the repeats, in milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+
+from manyheads.model.attention import attention_weights
+from manyheads.model.dropout import Dropout
+from manyheads.training.precision import keep_freed_memory
+
+TOKENS, WIDTH, INNER, LENGTH, HEADS = 4_096, 256, 1_024, 16, 4
+
+
+def milliseconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return 1_000 * (time.perf_counter() - start)
+
+
+def in_turn(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+    """Times of each side, one after the other in every repeat, two repeats of warm-up left out."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for repeat in range(repeats + 2):
+        for name, run in sides.items():
+            spent = milliseconds(run)
+            if repeat >= 2:
+                times[name].append(spent)
+    return times
+
+
+def dropout_sides(dtype: torch.dtype) -> dict[str, Callable[[], object]]:
+    x = torch.randn(TOKENS, WIDTH, dtype=dtype, requires_grad=True)
+    gradient = torch.randn(TOKENS, WIDTH, dtype=dtype)
+    ours = Dropout(0.1)
+    return {
+        "ours": lambda: ours(x).backward(gradient),
+        "torch": lambda: functional.dropout(x, 0.1, training=True).backward(gradient),
+    }
+
+
+def attention_sides(dtype: torch.dtype) -> dict[str, Callable[[], object]]:
+    shape = (TOKENS // LENGTH, HEADS, LENGTH, WIDTH // HEADS)
+    query, key, value = (torch.randn(shape, dtype=dtype, requires_grad=True) for _ in range(3))
+    gradient = torch.randn(shape, dtype=dtype)
+    mask = torch.ones(shape[0], 1, 1, LENGTH, dtype=torch.bool)
+    return {
+        "ours": lambda: (attention_weights(query, key, mask) @ value).backward(gradient),
+        "torch": lambda: functional.scaled_dot_product_attention(query, key, value, attn_mask=mask).backward(
+            gradient
+        ),
+    }
+
+
+def relu_sides() -> dict[str, Callable[[], object]]:
+    x = torch.randn(TOKENS, INNER, requires_grad=True)
+    gradient = torch.randn(TOKENS, INNER)
+    return {"relu": lambda: functional.relu(x).backward(gradient)}
+
+
+def relu_in_fresh_process(kept: bool, repeats: int, threads: int) -> list[float]:
+    """The allocator's settings hold for a whole process, so each side has one of its own."""
+    command = [sys.executable, __file__, "--relu", "kept" if kept else "returned"]
+    command += ["--repeats", str(repeats), "--threads", str(threads)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def summary(times: list[float]) -> dict[str, float]:
+    return {"median": round(statistics.median(times), 3), "min": round(min(times), 3), "max": round(max(times), 3)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--relu", choices=["kept", "returned"], help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    if arguments.relu:
+        if arguments.relu == "kept":
+            keep_freed_memory()
+        print(json.dumps(in_turn(relu_sides(), arguments.repeats)["relu"]))
+        return
+    rows = {}
+    keep_freed_memory()  # as in training
+    for dtype in (torch.float32, torch.bfloat16):
+        name = str(dtype).removeprefix("torch.")
+        for part, sides in (("dropout", dropout_sides(dtype)), ("attention", attention_sides(dtype))):
+            times = in_turn(sides, arguments.repeats)
+            rows[f"{part} {name}"] = {side: summary(found) for side, found in times.items()}
+    rows["relu float32"] = {
+        "ours": summary(relu_in_fresh_process(True, arguments.repeats, arguments.threads)),
+        "torch": summary(relu_in_fresh_process(False, arguments.repeats, arguments.threads)),
+    }
+    device = {"device": platform.processor() or platform.machine(), "threads": arguments.threads}
+    if arguments.json:
+        print(json.dumps({"unit": "ms", **device, "versions": {"torch": torch.__version__}, "rows": rows}))
+        return
+    for name, sides in rows.items():
+        ours, torchs = sides["ours"]["median"], sides["torch"]["median"]
+        print(f"{name:20} ours {ours:8.2f} ms   torch {torchs:8.2f} ms   {torchs / ours:.1f}x")
+
+
+if __name__ == "__main__":
+    main()

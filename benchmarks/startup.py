@@ -1,0 +1,87 @@
+"""How long the command line takes to answer, and how much the core adds to an installation.
+
+    python benchmarks/startup.py [--json]
+
+The size is that of the installed files of manyheads and of all that it needs, without torch, numpy, and what only
+those two need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from importlib import metadata
+
+COMMANDS = {"--help": ["--help"], "usage error": ["train"], "unknown recipe": ["train", "no-such-recipe"]}
+
+
+def seconds(arguments: list[str], repeats: int) -> list[float]:
+    """Wall time of whole processes, one of warm-up left out."""
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "manyheads", *arguments], capture_output=True, check=False)
+        times.append(time.perf_counter() - start)
+    return times[1:]
+
+
+def needed(name: str) -> set[str]:
+    """The installed packages that a package needs, and those need, without its extras; itself included."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        package = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if package in found:
+            continue
+        try:
+            requirements = metadata.requires(package) or []
+        except metadata.PackageNotFoundError:
+            continue
+        found.add(package)
+        plain = [one for one in requirements if "extra ==" not in one]
+        waiting += [re.match(r"[\w.-]+", one)[0] for one in plain]
+    return found
+
+
+def megabytes(package: str) -> float:
+    """Size of a package's files on disk."""
+    files = metadata.files(package) or []
+    return sum(path.stat().st_size for file in files if (path := file.locate()).is_file()) / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    times = {name: seconds(command, arguments.repeats) for name, command in COMMANDS.items()}
+    rows = {
+        name: {
+            "median": round(statistics.median(found), 3),
+            "min": round(min(found), 3),
+            "max": round(max(found), 3),
+        }
+        for name, found in times.items()
+    }
+    packages = needed("manyheads") - needed("torch") - needed("numpy")
+    sizes = {package: round(megabytes(package), 1) for package in sorted(packages)}
+    total = round(sum(sizes.values()), 1)
+    if arguments.json:
+        versions = {"python": platform.python_version()}
+        print(json.dumps({"unit": "s", "versions": versions, "rows": rows, "megabytes": total, "packages": sizes}))
+        return
+    for name, row in rows.items():
+        print(f"{name:16} {row['median']:.3f} s  [{row['min']:.3f} to {row['max']:.3f}]")
+    print(
+        f"core beside torch and numpy: {total} MB ({', '.join(f'{name} {size}' for name, size in sizes.items())})"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""manyheads: train, check, look into and serve a Transformer of your own.
+
+```python
+from manyheads import Translator
+
+Translator.load("runs/multi30k-de-en").translate(["Ein Hund läuft."])[0].translation
+```
+What stands here is imported when it is first used, so that `import manyheads` costs nothing. The blocks of the
+model are at hand for people who come to learn: `from manyheads.model.attention import MultiHeadAttention`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manyheads.config.load import load_config
+    from manyheads.config.schema import Config
+    from manyheads.model.encoder_decoder import EncoderDecoder
+    from manyheads.runs import evaluate, train
+    from manyheads.tasks.translation import Translator
+    from manyheads.text.tokenizer import Tokenizer
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["Config", "EncoderDecoder", "Tokenizer", "Translator", "evaluate", "load_config", "train"]
+
+ROOMS = {
+    "Config": "manyheads.config.schema",
+    "EncoderDecoder": "manyheads.model.encoder_decoder",
+    "Tokenizer": "manyheads.text.tokenizer",
+    "Translator": "manyheads.tasks.translation",
+    "evaluate": "manyheads.runs",
+    "load_config": "manyheads.config.load",
+    "train": "manyheads.runs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Fetch a public name from the room it lives in."""
+    if name not in ROOMS:
+        raise AttributeError(f"module 'manyheads' has no attribute {name!r}")
+    return vars(import_module(ROOMS[name]))[name]
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

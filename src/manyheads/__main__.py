@@ -1,0 +1,5 @@
+"""`python -m manyheads` is the program `manyheads`."""
+
+from manyheads.cli.main import main
+
+main()

@@ -1,0 +1,15 @@
+"""A run directory in and out: the model is one directory of safetensors, JSON and the tokenizer.
+
+```
+config.json  model.safetensors  tokenizer.source.*  tokenizer.target.*  metrics.jsonl  environment.json  README.md
+checkpoints/step-N/  model.safetensors  optimizer.safetensors  state.json (all else, and the sha256 of all three)
+```
+Everything is written to a temporary name, synced and renamed: whatever happens, the last good one stays.
+No pickle is read or written. `model.safetensors` in the root holds the weights that translate: the best so far.
+"""
+
+from manyheads.checkpoint.directory import Checkpoint, RunDirectory
+from manyheads.checkpoint.files import write_atomically
+from manyheads.checkpoint.weights import average_tensors, load_weights
+
+__all__ = ["Checkpoint", "RunDirectory", "average_tensors", "load_weights", "write_atomically"]

@@ -1,0 +1,219 @@
+"""One run on disk: what it was begun with, its checkpoints, and the weights that translate."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from manyheads.checkpoint.files import (
+    as_json,
+    read_json,
+    read_tensors,
+    read_text,
+    saving,
+    sha256,
+    sync,
+    write_atomically,
+    write_tensors,
+)
+from manyheads.checkpoint.weights import load_weights
+from manyheads.config.load import config_from_json, config_to_json
+from manyheads.config.schema import Config
+from manyheads.errors import ConfigError, RunError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
+
+__all__ = ["Checkpoint", "RunDirectory"]
+
+WEIGHTS = "model.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+STATE = "state.json"
+CONFIG = "config.json"
+ENVIRONMENT = "environment.json"
+CARD = "README.md"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What resuming needs: tensors by name, and the state."""
+
+    step: int
+    model: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+class RunDirectory:
+    """The files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def existing(cls, path: Path) -> RunDirectory:
+        """A run that exists.
+
+        Raises:
+            RunError: there is no such directory, or it is none of ours.
+        """
+        if not path.is_dir():
+            raise RunError(f"{path} is not a directory. Give the folder that `manyheads train` wrote.")
+        if not (path / CONFIG).is_file():
+            raise RunError(f"{path} is not a run of manyheads: it has no {CONFIG}.")
+        return cls(path)
+
+    @property
+    def metrics_path(self) -> Path:
+        """Where the log points go, one JSON object a line."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run has begun here."""
+        return (self.path / CONFIG).is_file()
+
+    def begin(self, config: Config, tokenizers: TokenizerPair, environment: Mapping[str, Any]) -> None:
+        """Write what stands before the first step.
+
+        Raises:
+            SaveError: it could not be written.
+        """
+        with saving("the beginning of the run", self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            (self.path / CARD).unlink(missing_ok=True)
+            for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
+                write_atomically(self.path / f"tokenizer.{side}{tokenizer.suffix}", tokenizer.to_bytes())
+            write_atomically(self.path / ENVIRONMENT, as_json(environment))
+            write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: now it is a run
+
+    def config(self) -> Config:
+        """The configuration of the run.
+
+        Raises:
+            RunError: it is none of ours, damaged, or of a newer format.
+        """
+        path = self.path / CONFIG
+        try:
+            return config_from_json(read_text(path), str(path))
+        except ConfigError as error:
+            raise RunError(str(error)) from error
+
+    def environment(self) -> dict[str, Any]:
+        """What the run was begun with."""
+        return read_json(self.path / ENVIRONMENT)
+
+    def tokenizers(self, config: Config) -> TokenizerPair:
+        """The tokenizers of the run."""
+        source, target = (
+            load_tokenizer(config.tokenizer, language, self.tokenizer_bytes(side))
+            for side, language in (("source", config.data.source), ("target", config.data.target))
+        )
+        if source.sha256 == target.sha256:
+            return TokenizerPair(source, source, joint=True)
+        return TokenizerPair(source, target, joint=False)
+
+    def tokenizer_bytes(self, side: str) -> bytes:
+        """The tokenizer file of a side."""
+        found = sorted(self.path.glob(f"tokenizer.{side}.*"))
+        if not found:
+            raise RunError(f"{self.path} has no tokenizer.{side}.* file. Copy the whole run directory.")
+        return found[0].read_bytes()
+
+    def model(self, config: Config, tokenizers: TokenizerPair) -> EncoderDecoder:
+        """The model with the weights that translate, on the CPU, in eval mode.
+
+        Raises:
+            RunError: the weights are missing, damaged, or of another shape.
+        """
+        path = self.path / WEIGHTS
+        if not path.is_file():
+            raise RunError(f"{self.path} has no {WEIGHTS} yet. It is written at the first validation.")
+        model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
+        load_weights(model, read_tensors(path), str(path))
+        return model.eval()
+
+    def publish(self, tensors: Mapping[str, Tensor]) -> None:
+        """Make these the weights that translate.
+
+        Raises:
+            SaveError: they could not be written; those before are intact.
+        """
+        with saving(WEIGHTS, self.path):
+            write_tensors(self.path / WEIGHTS, tensors)
+
+    @property
+    def described(self) -> bool:
+        """Whether there is a model card: it is what is written last."""
+        return (self.path / CARD).is_file()
+
+    def describe(self, card: str) -> None:
+        """Write the model card."""
+        with saving("the model card", self.path):
+            write_atomically(self.path / CARD, card.encode())
+
+    def steps(self) -> list[int]:
+        """The steps of which there is a checkpoint, first to last."""
+        found = (self.path / "checkpoints").glob("step-*")
+        return sorted(int(path.name.removeprefix("step-")) for path in found if path.name[5:].isdigit())
+
+    def save(self, checkpoint: Checkpoint, keep: int) -> None:
+        """Write a checkpoint, whole or not at all, then remove those after it, and all but the last `keep`.
+
+        Raises:
+            SaveError: it could not be written; those before it are intact.
+        """
+        folder = self.path / "checkpoints" / f"step-{checkpoint.step}"
+        draft = folder.with_name(f".{folder.name}.draft")
+        for abandoned in folder.parent.glob(".step-*.draft"):  # by a kill
+            shutil.rmtree(abandoned, ignore_errors=True)
+        try:
+            with saving(f"the checkpoint of step {checkpoint.step}", folder.parent):
+                draft.mkdir(parents=True)
+                write_tensors(draft / WEIGHTS, checkpoint.model)
+                write_tensors(draft / OPTIMIZER, checkpoint.optimizer)
+                sums = {name: sha256(draft / name) for name in (WEIGHTS, OPTIMIZER)}
+                sums[STATE] = hashlib.sha256(as_json(checkpoint.state)).hexdigest()
+                write_atomically(draft / STATE, as_json({"sha256": sums, "state": checkpoint.state}))
+                sync(draft)
+                shutil.rmtree(folder, ignore_errors=True)
+                draft.rename(folder)
+                sync(folder.parent)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        steps = self.steps()  # those after this one were damaged when training went back before them
+        for step in set(steps) - set([step for step in steps if step <= checkpoint.step][-keep:]):
+            shutil.rmtree(self.path / "checkpoints" / f"step-{step}", ignore_errors=True)
+
+    def checkpoint(self, step: int) -> Checkpoint:
+        """Read a checkpoint and check its sums.
+
+        Raises:
+            RunError: a file is missing or damaged; it is named.
+        """
+        folder, state = self.checked(step)
+        return Checkpoint(step, read_tensors(folder / WEIGHTS), read_tensors(folder / OPTIMIZER), state)
+
+    def weights_of(self, step: int) -> dict[str, Tensor]:
+        """The weights of a checkpoint; raises as `checkpoint`."""
+        folder, _ = self.checked(step)
+        return read_tensors(folder / WEIGHTS)
+
+    def checked(self, step: int) -> tuple[Path, dict[str, Any]]:
+        """The folder of a checkpoint whose sums are right, and its state."""
+        folder = self.path / "checkpoints" / f"step-{step}"
+        content = read_json(folder / STATE)
+        sums, state = content.get("sha256"), content.get("state")
+        if not isinstance(sums, dict) or not isinstance(state, dict):
+            raise RunError(f"{folder / STATE} is damaged: it holds no checksums or no state.")
+        found = {STATE: hashlib.sha256(as_json(state)).hexdigest()}
+        found |= {name: sha256(folder / name) for name in (WEIGHTS, OPTIMIZER) if (folder / name).is_file()}
+        for name in (STATE, WEIGHTS, OPTIMIZER):
+            if name not in found or found[name] != sums.get(name):
+                raise RunError(f"{folder / name} is missing or damaged: its checksum does not fit.")
+        return folder, state

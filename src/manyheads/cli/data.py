@@ -1,0 +1,99 @@
+"""`data fetch` and `data report`: text before training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from manyheads.cli.verbs import Verb, VerbGroup, echo_json, json_option, set_option, settings_of
+
+__all__ = ["VERBS"]
+
+
+@click.group(
+    cls=VerbGroup,
+    invoke_without_command=True,
+    subcommand_metavar="VERB [ARGS]...",
+    epilog="""\b
+Example:
+  manyheads data report multi30k-en-de-tiny --set data.root=data/multi30k""",
+)
+@click.pass_context
+def data(context: click.Context) -> None:
+    """Fetch public text, and report on text before training."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@data.command(
+    cls=Verb,
+    short_help="Fetch a public corpus and check it, or list them.",
+    epilog="""\b
+Example:
+  manyheads data fetch multi30k --root data""",
+)
+@click.argument("name", required=False)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="data",
+    show_default=True,
+    metavar="DIR",
+    help="Where its folder goes.",
+)
+@json_option()
+@click.pass_context
+def fetch(context: click.Context, name: str | None, root: Path, as_json: bool) -> None:
+    """Fetch a public corpus by NAME and check it; without NAME, list them."""
+    from manyheads.cli.progress import open_progress
+    from manyheads.data import download
+
+    if name is None:
+        corpora = [
+            {"name": corpus.name, "description": corpus.description, "terms": corpus.terms}
+            for corpus in download.CORPORA.values()
+        ]
+        if as_json:
+            echo_json(corpora)
+        for corpus in [] if as_json else corpora:
+            click.echo("{name}\n  {description}\n  Terms: {terms}".format(**corpus))
+        return
+    with open_progress(settings_of(context)) as progress:
+        folder = download.fetch(name, root, listener=progress.message)
+    if as_json:
+        echo_json({"name": name, "root": str(folder)})
+    else:
+        click.echo(f"Use it with: --set data.root={folder}")
+
+
+@data.command(
+    cls=Verb,
+    short_help="Count and measure the text of a configuration.",
+    epilog="""\b
+Example:
+  manyheads data report multi30k-en-de-tiny --set data.root=data/multi30k --json""",
+)
+@click.argument("config")
+@set_option()
+@json_option()
+def report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Count and measure the text of a configuration, and what of it training would use.
+
+    CONFIG is a TOML file, or the name of a recipe.
+    """
+    from manyheads.config.load import load_config, resolve_recipe
+
+    settings = load_config(resolve_recipe(config), overrides)
+
+    from manyheads import runs  # after the configuration: its mistakes need not wait for torch
+
+    found = runs.data_report(settings)
+    if as_json:
+        echo_json(found.to_json())
+        return
+    for line in found.lines():
+        click.echo(line)
+
+
+VERBS = {"data": data}

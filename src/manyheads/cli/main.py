@@ -1,0 +1,123 @@
+"""The program `manyheads`: its verbs, and how it ends.
+
+Exit codes: 0 done, 1 a fault of ours, 2 usage or configuration, 3 data or a run directory, 4 a missing extra,
+130 Ctrl-C, 141 the reader of the output has gone (`| head`), 143 a request to end.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import click
+
+from manyheads import __version__
+from manyheads.cli.verbs import INTERRUPTED, LazyGroup, Settings, in_color
+from manyheads.errors import ManyheadsError
+
+__all__ = ["main", "program", "run"]
+
+OUTPUT_CLOSED = 141
+EXAMPLE = """\b
+Examples:
+  manyheads demo
+  manyheads train multi30k-en-de-tiny --set data.root=data/multi30k
+  echo "A dog runs." | manyheads translate runs/multi30k-en-de-tiny"""
+
+
+class Program(LazyGroup):
+    """The verbs, in the order of a first visit."""
+
+    verbs: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "demo": ("manyheads.cli.train", "Train a small translator on built-in text in about a minute."),
+        "recipes": ("manyheads.cli.recipes", "List the recipes and their measured results."),
+        "init": ("manyheads.cli.recipes", "Copy a recipe into a folder, to edit."),
+        "show-config": ("manyheads.cli.recipes", "Show every setting of a configuration, with its meaning."),
+        "data": ("manyheads.cli.data", "Fetch public text, and report on text before training."),
+        "train": ("manyheads.cli.train", "Train a model; the same line again resumes."),
+        "average": ("manyheads.cli.train", "Average the last checkpoints of a run."),
+        "evaluate": ("manyheads.cli.evaluate", "Score a run on its test set, or against another run."),
+        "translate": ("manyheads.cli.translate", "Translate text: lines in, lines out."),
+    }
+
+
+@click.group(cls=Program, epilog=EXAMPLE, invoke_without_command=True, subcommand_metavar="VERB [ARGS]...")
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def program(context: click.Context) -> None:
+    """Train, check, look into and serve a Transformer of your own."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line of this process, and end it with the exit code."""
+    # Threads that wait spin only briefly, then sleep. Spinning, they take the time of whatever else runs: beside
+    # other programs training is twice as fast like this, and no slower alone. Read when torch is imported.
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = OUTPUT_CLOSED
+    if code == OUTPUT_CLOSED:  # what is left in the buffer must not be tried again when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; returns the exit code. Mistakes of the user go to stderr as one `error:` line."""
+    settings = Settings()
+    try:
+        if "_MANYHEADS_COMPLETE" in os.environ:
+            program.main([], prog_name="manyheads")
+        with program.make_context("manyheads", list(arguments), obj=settings) as context:
+            program.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as mistake:
+        return report(mistake, usage_message(mistake), 2, settings)
+    except ManyheadsError as mistake:
+        return report(mistake, str(mistake), mistake.exit_code, settings)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return OUTPUT_CLOSED
+    except OSError as fault:
+        if fault.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return our_fault()
+        return report(fault, f"{fault.filename or 'output'}: {fault.strerror}. Free some space.", 3, settings)
+    except Exception:
+        return our_fault()
+    return 0
+
+
+def our_fault() -> int:
+    """Print the traceback of the exception being handled; returns the exit code."""
+    traceback.print_exc()
+    click.echo("This is a fault of manyheads, not yours. Please report it with the lines above.", err=True)
+    return 1
+
+
+def report(mistake: Exception, message: str, code: int, settings: Settings) -> int:
+    """Print a mistake of the user; returns the exit code."""
+    if settings.debug:
+        traceback.print_exception(mistake)
+    click.echo(click.style("error:", fg="red", bold=True) + f" {message}", err=True, color=in_color(sys.stderr))
+    return code
+
+
+def usage_message(mistake: click.ClickException) -> str:
+    """What click says, in one line, and where the right usage stands."""
+    message = " ".join(mistake.format_message().split())
+    context = mistake.ctx if isinstance(mistake, click.UsageError) else None
+    return f"{message} See: {context.command_path} --help" if context else message

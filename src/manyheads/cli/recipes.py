@@ -1,0 +1,140 @@
+"""`recipes`, `init` and `show-config`: configurations to begin with, and to read."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from manyheads.cli.verbs import Verb, echo_json, in_color, json_option, set_option
+from manyheads.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from manyheads.config.schema import Config
+
+__all__ = ["VERBS"]
+
+MEASURED = "Measured:"  # begins the last part of the comment at the head of a recipe: its result
+FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
+
+
+@click.command(
+    cls=Verb,
+    epilog="""\b
+Example:
+  manyheads recipes --json""",
+)
+@json_option()
+def recipes(as_json: bool) -> None:
+    """List the recipes: what each trains, and the result that was measured."""
+    from manyheads.config.load import recipe_paths
+
+    found = [{"name": name, **headline(path.read_text("utf-8"))} for name, path in recipe_paths().items()]
+    if as_json:
+        echo_json(found)
+        return
+    for recipe in found:
+        click.secho(recipe["name"], bold=True, color=in_color(sys.stdout))
+        for text in (recipe["description"], recipe["measured"] and f"{MEASURED} {recipe['measured']}"):
+            if text:
+                click.echo(click.wrap_text(text, 100, "  ", "  "))
+
+
+def headline(text: str) -> dict[str, Any]:
+    """The first sentence of the comment a recipe begins with, and its measured result or None."""
+    lines = takewhile(lambda line: line.startswith("#"), text.split("\n"))
+    comment = " ".join(line.lstrip("#").strip() for line in lines)
+    description, _, measured = comment.partition(MEASURED)
+    return {"description": FIRST_SENTENCE.split(description, 1)[0].strip(), "measured": measured.strip() or None}
+
+
+@click.command(
+    cls=Verb,
+    epilog="""\b
+Example:
+  manyheads init swahili --from multi30k-en-de-tiny""",
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--from", "recipe", required=True, metavar="RECIPE", help="A recipe, or a TOML file.")
+def init(folder: Path, recipe: str) -> None:
+    """Copy a recipe into DIR as a TOML file of that name, to edit."""
+    from manyheads.config.load import resolve_recipe
+
+    content = resolve_recipe(recipe).read_bytes()
+    path = folder / f"{folder.resolve().name}.toml"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise UsageError(f"{path} is there already; choose another folder, or delete it.") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+    click.echo(f"{path}: edit it, then")
+    click.echo(f"  manyheads data report {path}\n  manyheads train {path}")
+
+
+@click.command(
+    "show-config",
+    cls=Verb,
+    epilog="""\b
+Examples:
+  manyheads show-config
+  manyheads show-config multi30k-en-de-tiny --set model.d_model=512""",
+)
+@click.argument("config", required=False)
+@set_option()
+@json_option()
+def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Show every setting as TOML: its meaning, its value, and its default where that differs.
+
+    CONFIG is a TOML file, or the name of a recipe; without it the defaults are shown.
+    """
+    from manyheads.config.load import load_config, parse_config, resolve_recipe
+
+    if config is None:
+        if overrides:
+            raise click.UsageError("--set needs a CONFIG to change.")
+        tree = parse_config({"data": {"source": "de", "target": "en"}}, origin="defaults")
+    else:
+        tree = load_config(resolve_recipe(config), overrides)
+    if as_json:
+        echo_json(tree.model_dump(mode="json"))
+        return
+    for line in described(tree):
+        click.echo(line)
+
+
+def described(config: Config) -> Iterator[str]:
+    """A configuration as lines of TOML that `load_config` reads back, with each setting's meaning and default."""
+    from manyheads.config.schema import Section
+
+    for name, value in config:
+        if isinstance(value, Section):
+            yield from ("", f"[{name}]")
+            for key, setting in value:
+                yield from described_setting(key, setting, type(value).model_fields[key])
+        else:
+            yield from described_setting(name, value, type(config).model_fields[name])
+
+
+def described_setting(key: str, value: object, field: FieldInfo) -> Iterator[str]:
+    """The lines of one setting."""
+    from manyheads.config.load import to_toml
+
+    if field.description:
+        yield f"# {field.description}"
+    mark = ""
+    if not field.is_required():
+        mark = "  # default" if value == field.default else f"  # default: {to_toml(field.default)}"
+    yield f"{key} = {to_toml(value)}{mark}"
+
+
+VERBS = {"recipes": recipes, "init": init, "show-config": show_config}

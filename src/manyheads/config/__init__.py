@@ -1,0 +1,1 @@
+"""Every setting in one typed tree, and how it is read from TOML."""

@@ -1,0 +1,119 @@
+"""Configurations from TOML files, `--set` and run directories, with every mistake told at once.
+
+A relative path inside a configuration (`data.root`) starts from the current directory, not from the folder of
+the TOML file. TOML has no word for nothing: an optional setting is switched off with "none".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from manyheads.config.load.mistakes import find_mistakes, optional_settings
+from manyheads.config.load.recipes import recipe_paths, resolve_recipe
+from manyheads.config.load.toml import NONE, override, read_toml, to_toml
+from manyheads.config.schema import Config
+from manyheads.errors import ConfigError
+
+__all__ = [
+    "config_from_json",
+    "config_to_json",
+    "load_config",
+    "parse_config",
+    "recipe_paths",
+    "resolve_recipe",
+    "to_toml",
+    "with_overrides",
+]
+
+FORMAT = 1
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a TOML file, with single settings replaced.
+
+    Args:
+        path: the file.
+        overrides: `section.key=value`; the value is read as TOML, and as plain text where it is none.
+
+    Raises:
+        ConfigError: the file cannot be read, or there are mistakes: all of them, those of the overrides too.
+    """
+    origin = f"{path} with --set" if overrides else str(path)
+    return parse_replaced(read_toml(path), overrides, origin)
+
+
+def with_overrides(config: Config, overrides: Sequence[str]) -> Config:
+    """A configuration with single settings replaced, each given as `section.key=value`.
+
+    Raises:
+        ConfigError: with every mistake in them.
+    """
+    return parse_replaced(config.model_dump(mode="json"), overrides, "--set") if overrides else config
+
+
+def parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Config:
+    """As `parse_config`, after replacing settings; the mistakes of both are told."""
+    mistakes = [mistake for text in overrides if (mistake := override(values, text))]
+    try:
+        config = parse_config(values, origin=origin)
+    except ConfigError as error:
+        raise ConfigError(mistakes + error.mistakes, origin=origin) from error
+    if mistakes:
+        raise ConfigError(mistakes, origin=origin)
+    return config
+
+
+def parse_config(values: Mapping[str, Any], *, origin: str) -> Config:
+    """Turn sections of settings into a `Config`.
+
+    Raises:
+        ConfigError: with every mistake, each with its key, its value, and what is right.
+    """
+    optional = optional_settings()
+    prepared = {
+        section: {
+            key: None if value == NONE and (section, key) in optional else prepare(value)
+            for key, value in settings.items()
+        }
+        if isinstance(settings, Mapping)
+        else prepare(settings)
+        for section, settings in values.items()
+    }
+    mistakes = find_mistakes(prepared)
+    if mistakes:
+        raise ConfigError(mistakes, origin=origin)
+    return Config.model_validate(prepared, strict=True)
+
+
+def prepare(value: Any) -> Any:
+    """Make lists tuples, and 1e4 a whole number: all that strict checking needs from TOML and JSON."""
+    if isinstance(value, list):
+        return tuple(prepare(item) for item in value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def config_to_json(config: Config) -> str:
+    """The whole configuration as JSON, with the number of its format."""
+    return json.dumps({"format": FORMAT, **config.model_dump(mode="json")}, indent=2, ensure_ascii=False) + "\n"
+
+
+def config_from_json(text: str, origin: str) -> Config:
+    """Read what `config_to_json` wrote.
+
+    Raises:
+        ConfigError: no JSON, a newer format, or mistakes inside.
+    """
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError([f"this is no JSON: {error}."], origin=origin) from error
+    number = values.pop("format", None) if isinstance(values, dict) else None
+    if type(number) is not int or number < 1:
+        raise ConfigError(["this is no configuration of manyheads: it has no format number."], origin=origin)
+    if number > FORMAT:
+        cure = f"this manyheads reads up to {FORMAT}. Upgrade it: pip install --upgrade manyheads"
+        raise ConfigError([f"format {number} is newer than this program; {cure}"], origin=origin)
+    return parse_config(values, origin=origin)

@@ -1,0 +1,174 @@
+"""Every mistake in a configuration, in words: the key, its value, what is right, the nearest known name."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from manyheads.config.load.toml import NONE, shorten, to_toml
+from manyheads.config.schema import Config
+
+__all__ = ["closest", "find_mistakes", "optional_settings", "suggestion"]
+
+BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+KINDS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "text",
+    "boolean": "true or false",
+    "null": f'"{NONE}"',
+}
+
+
+def find_mistakes(values: dict[str, Any]) -> list[str]:
+    """One message for every mistake; an empty list when `Config` takes the values, strictly.
+
+    Rules between settings are tried only when each setting is right by itself. So after each round the settings
+    that were wrong go back to their defaults, and rules that speak of one of them are passed over.
+    """
+    mistakes: list[str] = []
+    wrong: set[str] = set()
+    rest = values
+    while errors := validation_errors(rest):
+        found = [describe(error, rest) for error in errors]
+        mistakes += [message for message, names in found if not names & wrong]
+        names = {name for _, names in found for name in names}
+        if names <= wrong:
+            break
+        wrong |= names
+        rest = without(values, wrong)
+    return list(dict.fromkeys(mistakes))
+
+
+def validation_errors(values: dict[str, Any]) -> Sequence[Any]:
+    """What pydantic finds wrong, in its own words; else the numbers that are not finite."""
+    try:
+        Config.model_validate(values, strict=True)
+    except ValidationError as error:
+        return error.errors(include_url=False)
+    return [
+        {"type": "finite", "loc": (section, key)}
+        for section, settings in values.items()
+        for key, value in (settings.items() if isinstance(settings, dict) else ())
+        if isinstance(value, float) and not math.isfinite(value)
+    ]
+
+
+def without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
+    """The values with the wrong settings at their defaults, and stand-ins for languages that are missing."""
+    rest = {
+        section: {key: value for key, value in settings.items() if key not in wrong}
+        for section, settings in values.items()
+        if section not in wrong and isinstance(settings, dict)
+    }
+    return {**rest, "data": {"source": "xx", "target": "xx", **rest.get("data", {})}}
+
+
+def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
+    """(message, names of the settings it speaks of) of one validation error."""
+    if error["type"] == "value_error":
+        message = error["msg"].removeprefix("Value error, ")
+        settings = {key for section in known_settings().values() for key in section}
+        return message, settings & set(re.findall(r"\w+", message))
+    section, key, *inside = ["", *error["loc"]] if len(error["loc"]) == 1 else error["loc"]
+    name = f"{section}.{key}" if section else key
+    value = (values[section] if section else values).get(key)
+    if error["type"] == "missing" and not inside:
+        return missing(section, key), {key}
+    if not section and key in known_settings():
+        return f"{key} = {shorten(to_toml(value))} is no section; write [{key}], and its settings below it.", {key}
+    schema = known_settings()[section].get(key)
+    if schema is None:
+        return unknown(section, key, value)
+    if error["type"] == "finite":
+        return f"{name} = {value} is not finite; write a number.", {key}
+    guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))
+    return f"{name} = {shorten(to_toml(value))} is not {phrase(schema)}{guess or '.'}", {key}
+
+
+def missing(section: str, key: str) -> str:
+    """The message for a setting, or a section, that must be given."""
+    if section:
+        return f"{section}.{key} is missing: {known_settings()[section][key]['description']}."
+    needed = [name for name, schema in known_settings()[key].items() if "default" not in schema]
+    return f"section [{key}] is missing; it needs {' and '.join(needed)}."
+
+
+def unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
+    """(message, names it speaks of) of a key that this section does not have."""
+    if not section and isinstance(value, dict):
+        sections = [name for name in known_settings() if name]
+        guess = suggestion(f"[{near}]" for near in closest(key, sections))
+        return f"unknown section [{key}]{guess or '; there are ' + ', '.join(sections) + '.'}", {key}
+    near = nearest_settings(section, key)
+    cure = suggestion(near) or "; `manyheads show-config` lists all settings."
+    place = f"{section}.{key}" if section else key
+    return f"unknown key {place}{cure}", {key, *(name.rpartition(".")[2] for name in near)}
+
+
+def nearest_settings(section: str, key: str) -> list[str]:
+    """Full names of the settings most likely meant: of this name, else a like name here, else anywhere."""
+    known = known_settings()
+    full = {f"{other}.{name}".lstrip("."): name for other, settings in known.items() for name in settings}
+    for names in ([key], closest(key, known[section]), closest(key, full.values())):
+        found = [place for place, name in full.items() if name in names]
+        here = [place for place in found if place.startswith(f"{section}.")]
+        if found:
+            return here or found
+    return []
+
+
+def closest(word: str, names: Iterable[str]) -> list[str]:
+    """The names most like a word: the best, and those all but as good; none when no name is like it."""
+    scores = {name: SequenceMatcher(None, word.lower(), name.lower()).ratio() for name in names}
+    best = max(scores.values(), default=0.0)
+    return [name for name, score in scores.items() if score >= max(best - 0.02, 0.6)]
+
+
+@cache
+def known_settings() -> dict[str, dict[str, Any]]:
+    """JSON schema of every setting, by section and key; what stands outside sections is under ""."""
+    known: dict[str, dict[str, Any]] = {"": {}}
+    for name, field in Config.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            known[name] = field.annotation.model_json_schema()["properties"]
+        else:
+            known[""][name] = Config.model_json_schema()["properties"][name]
+    return known
+
+
+def optional_settings() -> set[tuple[str, str]]:
+    """(section, key) of the settings that may be nothing."""
+    return {
+        (section, key)
+        for section, settings in known_settings().items()
+        for key, schema in settings.items()
+        if {"type": "null"} in schema.get("anyOf", ())
+    }
+
+
+def phrase(schema: Mapping[str, Any]) -> str:
+    """What a setting must be, to be read after "is not"."""
+    if "anyOf" in schema:
+        return " or ".join(phrase(choice) for choice in schema["anyOf"])
+    if "prefixItems" in schema:
+        return f"a list of {len(schema['prefixItems'])}, each {phrase(schema['prefixItems'][0])}"
+    if "enum" in schema or "const" in schema:
+        return " or ".join(json.dumps(choice) for choice in schema.get("enum") or [schema["const"]])
+    if "pattern" in schema:
+        return "a language code such as de or pt-BR"
+    bounds = [f"{word} {schema[bound]:g}" for bound, word in BOUNDS.items() if bound in schema]
+    return f"{KINDS[schema['type']]} {' and '.join(bounds)}".strip()
+
+
+def suggestion(names: Iterable[str]) -> str:
+    """The end of a message that guesses what was meant, or nothing."""
+    choices = " or ".join(names)
+    return f"; did you mean {choices}?" if choices else ""

@@ -1,0 +1,99 @@
+"""TOML in and out: files, the values of `--set`, and single settings written."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from manyheads.errors import ConfigError
+
+__all__ = ["NONE", "override", "read_toml", "shorten", "to_toml"]
+
+NONE = "none"
+LONGEST_VALUE = 60  # characters of a value that a message shows
+UNQUOTED = re.compile(r"""([\w.-]+)\s*=\s*([^\W\d][^"'#]*?|[/.~][^"'#]*?)\s*(#.*)?$""")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Parse a TOML file.
+
+    Raises:
+        ConfigError: it cannot be read, is no UTF-8, or is no TOML; with line and column.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError([f"cannot be read: {error.strerror}."], origin=str(path)) from error
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        fault = f"byte {error.start} (0x{data[error.start]:02x}) is no UTF-8. Save the file as UTF-8."
+        raise ConfigError([fault], origin=f"{path}, line {line}") from error
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        fault, place, _ = str(error).partition(" (at line ")
+        if not place:
+            raise ConfigError([f"{fault}."], origin=str(path)) from error
+        line, column = map(int, re.findall(r"\d+", str(error)[len(fault) :]))
+        cure = cure_of_line(text.split("\n")[line - 1].strip())
+        raise ConfigError([f"{fault}{cure}."], origin=f"{path}, line {line}, column {column}") from error
+
+
+def cure_of_line(line: str) -> str:
+    """The line that is no TOML, and what to write instead where that is plain."""
+    match = UNQUOTED.match(line)
+    if not match:
+        return f" in `{shorten(line)}`" if line else ""
+    key, value = match[1], match[2]
+    right = value.lower() if value in ("True", "False") else to_toml(value)
+    return f" in `{shorten(line)}`; write {key} = {right}"
+
+
+def override(values: dict[str, Any], text: str) -> str | None:
+    """Put one `section.key=value` into `values`; returns the mistake when it has another form."""
+    name, equals, written = text.partition("=")
+    *sections, key = (part.strip() for part in name.split("."))
+    if not (equals and key and all(sections)) or len(sections) > 1:
+        return f"--set {text} is not of the form section.key=value."
+    section = values.setdefault(sections[0], {}) if sections else values
+    if isinstance(section, dict):
+        section[key] = read_value(written.strip())
+    return None
+
+
+def read_value(text: str) -> Any:
+    """A TOML value, or the text itself where it is none (and `nan`, which is a language)."""
+    try:
+        values = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    value = values.pop("value")
+    plain = values or (isinstance(value, float) and not math.isfinite(value))
+    return text if plain else value
+
+
+def to_toml(value: Any) -> str:
+    """Write a setting's value as TOML; None becomes "none"."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return f'"{NONE}"'
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(to_toml(item) for item in value)}]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {to_toml(item)}" for key, item in value.items()) + "}"
+    return str(value)
+
+
+def shorten(text: str) -> str:
+    """A text short enough for a message."""
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"

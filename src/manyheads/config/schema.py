@@ -1,0 +1,230 @@
+"""Every setting, once: its type, default, unit, range and place in the paper.
+
+No other file holds a default. The tree is frozen, refuses unknown keys, and imports neither torch nor the
+rest of the package. "Section 3.2" and the like point into Vaswani et al. (2017), "Attention Is All You Need".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = [
+    "Config",
+    "DataConfig",
+    "EvaluationConfig",
+    "ModelConfig",
+    "SearchConfig",
+    "TokenizerConfig",
+    "TrainingConfig",
+]
+
+Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+Positive = Annotated[int, Field(gt=0)]
+Language = Annotated[str, Field(pattern=r"^[a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*$")]
+FilePair = tuple[str, str]
+
+
+class Section(BaseModel):
+    """A frozen part of the tree that refuses unknown keys and silent conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class DataConfig(Section):
+    """Where the text comes from, and which of it is used."""
+
+    root: str = Field(".", description="folder that relative paths start from")
+    dataset: str | None = Field(
+        None,
+        description='a corpus by name instead of files: "builtin:de-en", "builtin:ko-en", '
+        'or "hf:NAME/CONFIG" (extra hf)',
+    )
+    source: Language = Field(description="language translated from, such as de")
+    target: Language = Field(description="language translated into, such as en")
+    train: str | FilePair = Field(
+        "train",
+        description="a split name (files {split}.{language}[.gz|.xz|.zst]), one .tsv or .jsonl file, "
+        "or [source file, target file]",
+    )
+    valid: str | FilePair = Field("valid", description="as train; scored while training")
+    test: str | FilePair | None = Field(None, description="as train; what `evaluate` scores")
+    limit: float | None = Field(
+        None, gt=0, description="use only the first pairs of train: a count, or below 1 a share"
+    )
+    max_length: Positive = Field(128, description="tokens a side; longer training pairs are dropped, counted")
+    max_ratio: float = Field(
+        9.0, ge=1, description="longer side over shorter side in characters; pairs beyond are dropped, counted"
+    )
+    drop_duplicates: bool = Field(True, description="drop training pairs that occurred before")
+    drop_overlap: bool = Field(True, description="drop training pairs that also stand in valid or test")
+    invalid_utf8: Literal["error", "replace"] = Field(
+        "error", description="what to do with bytes that are no UTF-8"
+    )
+
+
+class TokenizerConfig(Section):
+    """How text becomes token ids (section 5.1: byte-pair encoding)."""
+
+    kind: Literal["bpe", "unigram", "words", "characters", "bytes"] = Field(
+        "bpe", description="pieces by SentencePiece, whole words by spaCy (extra words), characters, or UTF-8 bytes"
+    )
+    vocab_size: Annotated[int, Field(ge=8)] = Field(
+        8_000, description="pieces, special symbols included (bpe, unigram)"
+    )
+    joint: bool = Field(True, description="one vocabulary for both languages (section 5.1)")
+    sampling: Probability = Field(
+        0.0,
+        description="training only, 0 is off. bpe: probability that a merge is dropped for good; 0.05 splits about "
+        "as much as the 0.1 of Provilkov et al. (2020). unigram: the exponent alpha of Kudo (2018)",
+    )
+    byte_fallback: bool = Field(True, description="spell unknown characters as UTF-8 bytes (bpe, unigram)")
+    character_coverage: Annotated[float, Field(gt=0.5, le=1.0)] = Field(
+        1.0, description="share of characters that get a piece of their own (bpe, unigram)"
+    )
+    min_count: Positive = Field(1, description="rarer symbols become <unk> (words, characters)")
+    lowercase: bool = Field(False, description="lower-case the text; cannot be undone when decoding")
+
+
+class ModelConfig(Section):
+    """The Transformer (section 3; the base model of Table 3 is d_model 512, d_ff 2048, 8 heads, 6+6 layers)."""
+
+    d_model: Positive = Field(256, description="width of the residual stream, D")
+    d_ff: Positive = Field(1024, description="inner width of the feed-forward layers, F (section 3.3)")
+    num_heads: Positive = Field(4, description="attention heads, H (section 3.2.2)")
+    num_encoder_layers: Positive = Field(3, description="N on the encoder's side (section 3.1)")
+    num_decoder_layers: Positive = Field(3, description="N on the decoder's side")
+    dropout: Probability = Field(0.1, description="on each sublayer's output before it is added (section 5.4)")
+    feed_forward_dropout: Probability = Field(0.0, description="after the activation")
+    embedding_dropout: Probability | None = Field(
+        None, description="on token plus position signal (section 5.4); the same as dropout unless given"
+    )
+    attention_dropout: Probability = Field(0.0, description="on attention weights; above 0 is slow on a CPU")
+    norm: Literal["pre", "post"] = Field(
+        "pre", description="layer norm before each sublayer, or after it as in the paper"
+    )
+    norm_epsilon: float = Field(1e-5, gt=0, description="added to the variance in layer norm")
+    positions: Literal["sinusoidal", "learned", "rotary"] = Field("sinusoidal", description="section 3.5")
+    max_positions: Positive = Field(
+        1024, description="rows of the learned position table; the longest input of a model"
+    )
+    activation: Literal["relu", "gelu", "swiglu"] = Field("relu", description="section 3.3: relu")
+    tied_embeddings: Literal["all", "decoder", "none"] = Field(
+        "all",
+        description="which matrices are one: source, target and output; target and output; none (section 3.4)",
+    )
+    scale_embeddings: bool = Field(True, description="multiply token embeddings by sqrt(d_model) (section 3.4)")
+    bias: bool = Field(True, description="biases in the linear layers")
+
+    @model_validator(mode="after")
+    def check_widths(self) -> Self:
+        """Refuse widths that cannot be split among the heads, and drowned tokens."""
+        if self.d_model % self.num_heads:
+            near = self.d_model - self.d_model % self.num_heads
+            choices = f"{near} or {near + self.num_heads}" if near else str(self.num_heads)
+            raise ValueError(
+                f"model.d_model = {self.d_model} is not divisible by model.num_heads = {self.num_heads}. "
+                f"Use d_model = {choices}."
+            )
+        if self.positions == "rotary" and (self.d_model // self.num_heads) % 2:
+            raise ValueError(
+                f'model.positions = "rotary" needs an even head width; d_model / num_heads = '
+                f"{self.d_model // self.num_heads}. Use another num_heads."
+            )
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f'model.positions = "sinusoidal" needs an even d_model, not {self.d_model}.')
+        if self.positions == "sinusoidal" and not self.scale_embeddings and self.tied_embeddings != "none":
+            raise ValueError(
+                "model.scale_embeddings = false with sinusoidal positions and tied embeddings drowns the tokens "
+                'in the position signal. Use scale_embeddings = true, or tied_embeddings = "none".'
+            )
+        return self
+
+
+class TrainingConfig(Section):
+    """The optimiser, its schedule, and when to stop and save (section 5)."""
+
+    steps: Positive = Field(8_000, description="optimiser updates")
+    epochs: Positive | None = Field(None, description="passes over the corpus; given, it replaces steps")
+    max_minutes: float | None = Field(
+        None, gt=0, description="training time; the number of steps is fixed from the speed measured at the start"
+    )
+    batch_tokens: Positive = Field(4_096, description="target tokens an update, end marks counted, padding not")
+    batch_sentences: Positive | None = Field(None, description="pairs an update; given, it replaces batch_tokens")
+    accumulation: Positive = Field(
+        1, description="parts an update is computed in, one after the other, to save memory"
+    )
+    optimizer: Literal["adam", "adamw"] = Field("adam", description="section 5.3: adam")
+    learning_rate: float = Field(2e-3, gt=0, description="peak; for noam the factor in front of the formula")
+    betas: tuple[Probability, Probability] = Field((0.9, 0.98), description="section 5.3")
+    epsilon: float = Field(1e-9, gt=0, description="section 5.3")
+    weight_decay: float = Field(0.0, ge=0, description="added to gradients (adam), or taken off matrices (adamw)")
+    schedule: Literal["inverse-sqrt", "noam", "cosine", "linear", "plateau", "constant"] = Field(
+        "inverse-sqrt",
+        description="noam is the formula of section 5.3; the others rise to learning_rate, then fall",
+    )
+    warmup_steps: Annotated[int, Field(ge=0)] = Field(1_000, description="updates of rising rate")
+    plateau_factor: float = Field(0.9, gt=0, lt=1, description="what the rate is multiplied by (plateau)")
+    plateau_patience: Positive = Field(10, description="validations without improvement before that (plateau)")
+    label_smoothing: Probability = Field(0.1, description="section 5.4")
+    clip_norm: float | None = Field(1.0, gt=0, description="largest gradient norm")
+    precision: Literal["auto", "fp32", "bf16"] = Field(
+        "auto", description="auto: bf16 where the processor is faster with it"
+    )
+    device: str = Field("auto", description='"cpu", "cuda", "cuda:1"; auto takes a GPU when there is one')
+    seed: Annotated[int, Field(ge=0)] = Field(1, description="of initial weights, order, dropout, subword sampling")
+    save_every: Positive = Field(500, description="updates between checkpoints; each also validates")
+    log_every: Positive = Field(10, description="updates between lines of metrics.jsonl")
+    keep_checkpoints: Positive = Field(2, description="how many of the last checkpoints stay, beside the best")
+    average_checkpoints: Positive = Field(
+        1, description="weights of that many last checkpoints averaged at the end"
+    )
+    metric: Literal["loss", "bleu", "chrf"] = Field("loss", description="what the best checkpoint is chosen by")
+    patience: Positive | None = Field(None, description="validations without improvement before training stops")
+    tensorboard: bool = Field(False, description="also write TensorBoard's files (extra tensorboard)")
+    valid_sentences: Annotated[int, Field(ge=0)] = Field(
+        500, description="validation pairs decoded for BLEU and chrF at each save; 0 is none"
+    )
+
+
+class SearchConfig(Section):
+    """How translations are searched for (section 6.1)."""
+
+    beam_size: Positive = Field(5, description="1 is greedy")
+    length_penalty: float = Field(1.0, ge=0, description="score = log-probability / length ** length_penalty")
+    max_length_ratio: float = Field(2.0, gt=0, description="longest output: ratio x source tokens + offset")
+    max_length_offset: Annotated[int, Field(ge=0)] = Field(20, description="in tokens")
+    batch_tokens: Positive = Field(4_096, description="source tokens x beam decoded together")
+
+
+class EvaluationConfig(Section):
+    """How outputs are scored."""
+
+    protocol: Literal["sacrebleu", "spacy-lowercase", "moses-lowercase"] = Field(
+        "sacrebleu",
+        description="detokenised, cased text (default); or lower-cased tokens, as some papers score",
+    )
+
+
+class Config(Section):
+    """The whole configuration of one run."""
+
+    task: Literal["translation"] = "translation"
+    data: DataConfig
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    search: SearchConfig = SearchConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+
+    @model_validator(mode="after")
+    def check_tying(self) -> Self:
+        """One matrix for all needs one vocabulary for both."""
+        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes"
+        if separate and self.model.tied_embeddings == "all":
+            raise ValueError(
+                'model.tied_embeddings = "all" needs one vocabulary, but tokenizer.joint = false. '
+                'Use tied_embeddings = "decoder" or joint = true.'
+            )
+        return self

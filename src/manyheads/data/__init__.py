@@ -1,0 +1,1 @@
+"""From files on disk to the padded tensors of one update."""

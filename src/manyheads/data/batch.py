@@ -1,0 +1,71 @@
+"""The padded tensors of one update: the one place where the target is shifted.
+
+Shapes: B batch, S longest source, T longest target, both with their mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = ["Batch", "make_batch", "pad_rows"]
+
+Ids = Sequence[int] | NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a model is fed and what it must predict.
+
+    Attributes:
+        source: (B, S) int64: tokens, end mark, padding.
+        target_in: (B, T) int64: begin mark, tokens, padding.
+        target_out: (B, T) int64: tokens, end mark, padding; the token after each of target_in.
+        source_tokens: real source positions, end marks counted.
+        target_tokens: real target positions, end marks counted: what the loss is divided by.
+    """
+
+    source: Tensor
+    target_in: Tensor
+    target_out: Tensor
+    source_tokens: int
+    target_tokens: int
+
+    def to(self, device: torch.device) -> Batch:
+        """The same batch on another device."""
+        return replace(
+            self,
+            source=self.source.to(device, non_blocking=True),
+            target_in=self.target_in.to(device, non_blocking=True),
+            target_out=self.target_out.to(device, non_blocking=True),
+        )
+
+
+def pad_rows(rows: Sequence[Ids], pad: int, *, first: int | None = None, last: int | None = None) -> Tensor:
+    """Rows of ids as one tensor (B, longest), an id put before and after each on request, padded at the end."""
+    before, after = int(first is not None), int(last is not None)
+    longest = max(map(len, rows), default=0) + before + after
+    padded = np.full((len(rows), longest), pad, dtype=np.int64)
+    if first is not None:
+        padded[:, 0] = first
+    for place, row in enumerate(rows):
+        padded[place, before : before + len(row)] = row
+        if last is not None:
+            padded[place, before + len(row)] = last
+    return torch.from_numpy(padded)
+
+
+def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos: int, eos: int) -> Batch:
+    """Token ids without marks, one row a pair, as the tensors of teacher forcing."""
+    return Batch(
+        source=pad_rows(sources, pad, last=eos),
+        target_in=pad_rows(targets, pad, first=bos),
+        target_out=pad_rows(targets, pad, last=eos),
+        source_tokens=sum(map(len, sources)) + len(sources),
+        target_tokens=sum(map(len, targets)) + len(targets),
+    )

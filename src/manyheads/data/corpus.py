@@ -1,0 +1,280 @@
+"""Parallel text from files, pair by pair, and what of it is used.
+
+Layouts: two files of equally many lines, one .tsv (source, tab, target), or one .jsonl. Every mistake in
+them is named by file and line. Reading holds one line in memory; filtering remembers 16 bytes a pair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from pathlib import Path
+
+from manyheads.config.schema import DataConfig
+from manyheads.data.lines import count_lines, read_decoded, read_lines
+from manyheads.data.locate import Split, locate
+from manyheads.data.records import parse_json, parse_tsv
+from manyheads.errors import DataError
+
+__all__ = [
+    "FilterCounts",
+    "Pair",
+    "PairFilter",
+    "digest",
+    "filter_pairs",
+    "limited",
+    "read_lines",
+    "read_pairs",
+    "require_pairs",
+]
+
+CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # those that are no white space
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One example.
+
+    Attributes:
+        source, target: the two texts.
+        line: its line in the file (its row in a data set), counted from 1.
+        replaced: bytes of the line that were no UTF-8 and were replaced by U+FFFD.
+    """
+
+    source: str
+    target: str
+    line: int
+    replaced: int = 0
+
+
+def read_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
+    """The pairs of a split from its files; of train only as many as data.limit says.
+
+    Raises:
+        DataError: at the call, a file is missing; while reading, anything in a file that cannot be used,
+            a file without lines, and at the latest after the last pair, line counts that differ.
+    """
+    paths = locate(config, split)
+    return numbered(paths, config, limit=pair_limit(config, split, paths))
+
+
+def numbered(paths: tuple[Path, ...], config: DataConfig, *, limit: int | None) -> Iterator[Pair]:
+    """The first pairs of a file or of two files."""
+    read = read_two_files if len(paths) == 2 else read_one_file
+    empty = True
+    for pair in islice(read(paths, config), limit):
+        empty = False
+        yield pair
+    if empty:
+        raise DataError(f"{' and '.join(map(str, paths))}: no lines. Name files that hold text.")
+
+
+def read_two_files(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
+    """Line i of one file beside line i of the other."""
+    sources, targets = (read_decoded(path, invalid_utf8=config.invalid_utf8) for path in paths)
+    for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
+        if source is None or target is None:
+            raise different_counts(paths, [count_lines(path) for path in paths])
+        yield Pair(source.text, target.text, number, source.replaced + target.replaced)
+
+
+def different_counts(paths: tuple[Path, ...], counts: list[int]) -> DataError:
+    """The error for files that do not belong together, or have lost lines."""
+    described = " and ".join(f"{path} has {count:,} lines" for path, count in zip(paths, counts, strict=True))
+    return DataError(
+        f"The line counts differ: {described}. Line i of one must be the translation of line i of the other."
+    )
+
+
+def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
+    """A pair a line; blank lines count as pairs without text."""
+    (path,) = paths
+    parse = parse_tsv if ".tsv" in path.suffixes[-2:] else parse_json
+    for number, line in enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8), start=1):
+        where = f"{path}, line {number}"
+        source, target = parse(line.text, config, where) if line.text.strip() else ("", "")
+        yield Pair(source, target, number, line.replaced)
+
+
+def pair_limit(config: DataConfig, split: Split, paths: tuple[Path, ...]) -> int | None:
+    """How many pairs data.limit leaves; two files are counted first, as their ends are not reached."""
+    if split != "train" or config.limit is None:
+        return None
+    counts = [count_lines(path) for path in paths] if len(paths) == 2 or config.limit < 1 else []
+    if len(set(counts)) == 2:
+        raise different_counts(paths, counts)
+    return limited(config.limit, counts[0] if counts else 0)
+
+
+def limited(limit: float, total: int) -> int:
+    """What data.limit means: a count, or below 1 that share of all, one at the least."""
+    return int(limit) if limit >= 1 else max(1, round(limit * total))
+
+
+@dataclass(frozen=True)
+class FilterCounts:
+    """What became of the pairs read.
+
+    Attributes:
+        read: all of them.
+        empty: dropped because a side had no text.
+        ratio: dropped because one side was more than data.max_ratio times as long as the other.
+        overlap: dropped because the same pair stands in the held-out text.
+        duplicate: dropped because the same pair occurred before.
+        too_long: dropped because a side had more than data.max_length tokens.
+        source_overlap: kept, but the source stands in the held-out text with another translation.
+        control_characters: removed from the texts.
+        replaced_bytes: bytes that were no UTF-8, now U+FFFD.
+    """
+
+    read: int
+    empty: int = 0
+    ratio: int = 0
+    overlap: int = 0
+    duplicate: int = 0
+    too_long: int = 0
+    source_overlap: int = 0
+    control_characters: int = 0
+    replaced_bytes: int = 0
+
+    @property
+    def dropped(self) -> int:
+        """Pairs not used, for whatever reason."""
+        return self.empty + self.ratio + self.overlap + self.duplicate + self.too_long
+
+    @property
+    def kept(self) -> int:
+        """Pairs that are used."""
+        return self.read - self.dropped
+
+    def describe(self) -> str:
+        """All that is not zero, as one line for people."""
+        reasons = listed(
+            (self.empty, "empty"),
+            (self.ratio, "of too unlike lengths"),
+            (self.overlap, "also held out"),
+            (self.duplicate, "duplicate"),
+            (self.too_long, "too long"),
+        )
+        remarks = listed(
+            (self.control_characters, "control characters removed"),
+            (self.replaced_bytes, "invalid bytes replaced"),
+            (self.source_overlap, "sources also held out with another translation"),
+        )
+        head = f"{self.read:,} pairs read, {self.kept:,} kept"
+        return head + (f": {reasons}" if reasons else "") + (f"; {remarks}" if remarks else "")
+
+
+def listed(*parts: tuple[int, str]) -> str:
+    """The counts above zero, each with its words."""
+    return ", ".join(f"{count:,} {words}" for count, words in parts if count)
+
+
+def digest(*texts: str) -> bytes:
+    """16 bytes that stand for some texts."""
+    joined = "".join(f"{len(text)}:{text}" for text in texts)
+    return hashlib.blake2b(joined.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+class PairFilter:
+    """Normalises pairs one by one, judges them, and counts: for corpora that do not fit in memory."""
+
+    def __init__(self, config: DataConfig, normalize: Callable[[str], str], held_out: Iterable[Pair] = ()) -> None:
+        """See `filter_pairs`."""
+        self.config = config
+        self.normalize = normalize
+        self.tally: Counter[str] = Counter()
+        self.seen: set[bytes] = set()
+        self.held_pairs: set[bytes] = set()
+        self.held_sources: set[bytes] = set()
+        for pair in held_out:
+            source, target = normalize(pair.source), normalize(pair.target)
+            self.held_pairs.add(digest(source, target))
+            self.held_sources.add(digest(source))
+
+    def clean(self, pair: Pair) -> Pair:
+        """The pair normalised; what that removed is counted."""
+        source, target = self.normalize(pair.source), self.normalize(pair.target)
+        if source != pair.source or target != pair.target:
+            before = len(CONTROL.findall(pair.source)) + len(CONTROL.findall(pair.target))
+            after = len(CONTROL.findall(source)) + len(CONTROL.findall(target))
+            self.tally["control_characters"] += before - after
+        self.tally["replaced_bytes"] += pair.replaced
+        return Pair(source, target, pair.line, pair.replaced)
+
+    def keeps(self, pair: Pair) -> bool:
+        """Whether a normalised pair is used; counted once, under the first reason against it."""
+        self.tally["read"] += 1
+        reason = self.reason_against(pair)
+        if reason is None and self.held_sources and digest(pair.source) in self.held_sources:
+            self.tally["source_overlap"] += 1
+        self.tally[reason or "kept"] += 1
+        return reason is None
+
+    def reason_against(self, pair: Pair) -> str | None:
+        """The name of the count a pair falls under, or none."""
+        if not pair.source.strip() or not pair.target.strip():
+            return "empty"
+        shorter, longer = sorted((len(pair.source), len(pair.target)))
+        if longer > self.config.max_ratio * shorter:
+            return "ratio"
+        key = digest(pair.source, pair.target)
+        if self.config.drop_overlap and key in self.held_pairs:
+            return "overlap"
+        if self.config.drop_duplicates:
+            if key in self.seen:
+                return "duplicate"
+            self.seen.add(key)
+        return None
+
+    @property
+    def counts(self) -> FilterCounts:
+        """What became of the pairs so far."""
+        tally = self.tally
+        return FilterCounts(
+            read=tally["read"],
+            empty=tally["empty"],
+            ratio=tally["ratio"],
+            overlap=tally["overlap"],
+            duplicate=tally["duplicate"],
+            source_overlap=tally["source_overlap"],
+            control_characters=tally["control_characters"],
+            replaced_bytes=tally["replaced_bytes"],
+        )
+
+
+def filter_pairs(
+    pairs: Iterable[Pair],
+    config: DataConfig,
+    normalize: Callable[[str], str],
+    held_out: Iterable[Pair] = (),
+) -> tuple[list[Pair], FilterCounts]:
+    """Training pairs, normalised, without those that would do harm; validation and test sets stay whole.
+
+    Args:
+        pairs: as read.
+        config: max_ratio, drop_duplicates and drop_overlap decide.
+        normalize: makes the text of one side clean.
+        held_out: pairs of valid and test. A pair that stands there exactly is dropped; one that shares only
+            its source is kept and counted.
+    """
+    judge = PairFilter(config, normalize, held_out)
+    kept = [pair for pair in map(judge.clean, pairs) if judge.keeps(pair)]
+    return kept, judge.counts
+
+
+def require_pairs(pairs: Sequence[Pair], split: str, counts: FilterCounts | None = None) -> None:
+    """Refuse to go on with nothing.
+
+    Raises:
+        DataError: there are no pairs; the message says what became of those that were read.
+    """
+    if not pairs:
+        what = f": {counts.describe()}" if counts else ""
+        raise DataError(
+            f"data.{split} leaves no pairs{what}. Check its files, data.source, data.target and the limits."
+        )

@@ -1,0 +1,198 @@
+"""Public corpora by name: fetched from several mirrors, checked by SHA-256, never left half written."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from manyheads.data.catalogue import CORPORA, Corpus, RemoteFile
+from manyheads.errors import DataError, UsageError
+
+__all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "fetch_corpus"]
+
+TIMEOUT = 30  # seconds without an answer or a byte
+LARGEST = 1 << 30  # bytes of a file whose size is not known beforehand
+SUMS = "SHA256SUMS"
+AGENT = "Mozilla/5.0 (compatible; manyheads)"  # some hosts refuse Python's own name
+
+Say = Callable[[str], None]
+
+
+def fetch(name: str, root: Path, *, listener: Say) -> Path:
+    """Fetch a corpus of `CORPORA`; files that are there and right are kept.
+
+    Args:
+        name: its name.
+        root: the folder that gets a folder of that name.
+        listener: told one line for each thing that happens.
+
+    Returns:
+        The folder of the corpus, for data.root.
+
+    Raises:
+        UsageError: there is no corpus of this name.
+        DataError: no mirror gave the right content, or it could not be written.
+    """
+    if name not in CORPORA:
+        raise UsageError(f'There is no corpus "{name}" to fetch. There are: {", ".join(CORPORA)}.')
+    return fetch_corpus(CORPORA[name], root, listener=listener)
+
+
+def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
+    """As `fetch`, for a corpus described by the caller."""
+    folder = root.expanduser() / corpus.name
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        listener(f"{corpus.name}: {corpus.description}. Terms: {corpus.terms}")
+        for file in corpus.files:
+            fetch_file(file, folder, listener)
+        if corpus.unpack:
+            listener(f"{corpus.name}: {corpus.unpack(folder)}")
+    return folder
+
+
+@contextmanager
+def writing_into(folder: Path) -> Iterator[None]:
+    """Turn what a full or read-only disk raises into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"Cannot write into {folder}: {error.strerror or error}. Free it, or name another."
+        ) from error
+
+
+def fetch_file(file: RemoteFile, folder: Path, say: Say) -> None:
+    """Make sure that one file is there and right."""
+    path = folder / file.name
+    if is_right(path, file, say):
+        return
+    failures = []
+    for url in file.mirrors:
+        try:
+            found, size = download(url, path, file)
+        except BadMirrorError as error:
+            failures.append(f"{url}: {error}")
+            say(f"{file.name}: {failures[-1]}")
+            continue
+        say(f"{path}: {size:,} bytes from {urlsplit(url).hostname}, SHA-256 {found}{remark(file)}")
+        if file.sha256 is None:
+            record_sum(folder, file.name, found)
+        return
+    raise DataError(
+        "\n  ".join(
+            [
+                f"{file.name} could not be fetched. Fetch it in another way from one of these addresses, "
+                f"put it at {path}, and run this again:",
+                *failures,
+            ]
+        )
+    )
+
+
+def is_right(path: Path, file: RemoteFile, say: Say) -> bool:
+    """Whether the file is there with the sum expected; one put there by hand is believed if none is known."""
+    if not path.is_file():
+        return False
+    found, expected = sum_of(path), file.sha256 or recorded_sums(path.parent).get(file.name)
+    if expected is None:
+        record_sum(path.parent, file.name, found)
+        say(f"{path} is there already, SHA-256 {found}{remark(file)}")
+    elif found == expected:
+        say(f"{path} is there already, SHA-256 as expected")
+    else:
+        say(f"{path} is there, but {wrong_sum(found, expected)}; it is fetched anew")
+    return expected in (None, found)
+
+
+class BadMirrorError(Exception):
+    """Why one mirror did not do."""
+
+
+def download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
+    """Fetch one address to a temporary name, check it, rename it; returns its SHA-256 and size.
+
+    Raises:
+        BadMirrorError: no answer, an error, or the wrong content, which is deleted.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            size, digest = 0, hashlib.sha256()
+            for block in received(url, file.size or LARGEST):
+                stream.write(block)
+                digest.update(block)
+                size += len(block)
+            stream.flush()
+            os.fsync(stream.fileno())
+        found = digest.hexdigest()
+        if file.sha256 and found != file.sha256:
+            raise BadMirrorError(f"{wrong_sum(found, file.sha256)}, {size:,} bytes; deleted")
+        draft.chmod(0o644)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return found, size
+
+
+def received(url: str, largest: int) -> Iterator[bytes]:
+    """The bytes of an address, block by block; what the network does wrong is a `BadMirrorError`."""
+    size = 0
+    try:
+        with urlopen(Request(url, headers={"User-Agent": AGENT}), timeout=TIMEOUT) as answer:
+            promised = answer.headers.get("Content-Length")
+            while block := answer.read(1 << 16):
+                size += len(block)
+                if size > largest:
+                    raise BadMirrorError(f"more than the {largest:,} bytes expected")
+                yield block
+    except HTTPError as error:
+        reason = f"HTTP {error.code} {error.reason}"
+        error.close()
+        raise BadMirrorError(reason) from error
+    except URLError as error:
+        raise BadMirrorError(str(error.reason)) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise BadMirrorError(str(error) or type(error).__name__) from error
+    if promised is not None and promised.isdecimal() and size < int(promised):
+        raise BadMirrorError(f"ended after {size:,} of {int(promised):,} bytes")
+
+
+def sum_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def wrong_sum(found: str, expected: str) -> str:
+    """What is wrong with a sum."""
+    return f"its SHA-256 is {found}, not {expected}"
+
+
+def remark(file: RemoteFile) -> str:
+    """What that sum is worth."""
+    return "" if file.sha256 else f" (recorded in {SUMS}: this file changes with time, so no right sum is known)"
+
+
+def recorded_sums(folder: Path) -> dict[str, str]:
+    """File name to the sum that an earlier fetch recorded, in the form of `sha256sum`."""
+    path = folder / SUMS
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
+    return {name: found for found, _, name in (line.partition("  ") for line in lines) if name}
+
+
+def record_sum(folder: Path, name: str, found: str) -> None:
+    """Remember the sum of what came."""
+    sums = recorded_sums(folder) | {name: found}
+    draft = folder / f".{SUMS}.part"
+    draft.write_text("".join(f"{value}  {key}\n" for key, value in sorted(sums.items())), encoding="utf-8")
+    draft.replace(folder / SUMS)

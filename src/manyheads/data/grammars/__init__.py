@@ -1,0 +1,1 @@
+"""The grammars that make the built-in corpora: one meaning, said in two languages."""

@@ -1,0 +1,1 @@
+"""German-English: words, clauses and kinds of sentence."""

@@ -1,0 +1,1 @@
+"""Korean-English: words, particles, verb forms and kinds of sentence."""

@@ -1,0 +1,128 @@
+"""Hugging Face data sets as pairs: data.dataset = "hf:wmt16/de-en", or a local folder in the same layout.
+
+Rows are streamed or memory-mapped, never held as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from manyheads.config.schema import DataConfig
+from manyheads.data.corpus import Pair, limited
+from manyheads.data.locate import Split, best_match, split_setting
+from manyheads.data.records import pair_from_record
+from manyheads.errors import DataError, require
+
+__all__ = ["read_hub_pairs"]
+
+PREFIX = "hf:"
+
+
+def read_hub_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
+    """The pairs of a split of a data set, each with its row, counted from 1, for its line.
+
+    After "hf:" stands NAME, NAME/CONFIG, OWNER/NAME, OWNER/NAME/CONFIG, or a folder (from data.root) that
+    `datasets` saved to disk or that holds .jsonl or .parquet files named by split. A row is
+    {"translation": {"de": ..., "en": ...}}, or holds the two texts itself.
+
+    Raises:
+        MissingExtraError: the package datasets is not installed.
+        DataError: at the call, there is no such data set or split, or no network; while reading, a row
+            without the two texts, an answer that fails, or a split without rows.
+    """
+    dataset = config.dataset or ""
+    wanted = split_setting(config, split)
+    if not isinstance(wanted, str):
+        raise DataError(f"data.{split} = {list(wanted)}, but {dataset} has no files. Name one of its splits.")
+    datasets = require("datasets", extra="hf", purpose=f'data.dataset = "{dataset}"')
+    splits = open_splits(datasets, dataset, Path(config.root).expanduser())
+    if wanted not in splits:
+        match = best_match(wanted, splits)
+        cure = f' Use data.{split} = "{match}".' if match else ""
+        raise DataError(f'{dataset} has no split "{wanted}". It has: {", ".join(splits) or "none"}.{cure}')
+    where = f'{dataset}, split "{wanted}"'
+    rows, count = splits[wanted], None
+    if split == "train" and config.limit is not None:
+        with failures_named(f"{where}: its rows cannot be counted"):
+            count = limited(config.limit, row_count(rows, wanted) if config.limit < 1 else 0)
+    return pairs_of(islice(rows, count), config, where)
+
+
+def pairs_of(rows: Iterator[object], config: DataConfig, where: str) -> Iterator[Pair]:
+    """Rows as pairs."""
+    number = 0
+    while True:
+        with failures_named(f"{where}: reading failed after row {number:,}"):
+            row = next(rows, None)
+        if row is None:
+            break
+        number += 1
+        yield Pair(*pair_from_record(row, config, f"{where}, row {number:,}"), number)
+    if not number:
+        raise DataError(f"{where}: no rows. Name a split that holds text.")
+
+
+def open_splits(datasets: ModuleType, dataset: str, root: Path) -> Mapping[str, Iterable[object]]:
+    """The splits of a data set by name, unread: from a folder when there is one of this name, else from the hub.
+
+    Raises:
+        DataError: it cannot be had.
+    """
+    name = dataset.removeprefix(PREFIX)
+    if name == dataset:
+        raise DataError(
+            f'data.dataset = "{dataset}" is none that is known. It must begin with "builtin:" or "hf:".'
+        )
+    folder = root / name
+    if not name or (name.count("/") > 2 and not folder.is_dir()):
+        raise DataError(f'data.dataset = "{dataset}" is neither a folder nor NAME/CONFIG nor OWNER/NAME/CONFIG.')
+    cure = "" if folder.is_dir() else f" Check its name and the network; there is no folder {folder} either."
+    with failures_named(f'data.dataset = "{dataset}" cannot be opened', cure):
+        return open_folder(datasets, folder) if folder.is_dir() else open_remote(datasets, name)
+
+
+def open_folder(datasets: ModuleType, folder: Path) -> Any:
+    """A data set on disk: memory-mapped when `datasets` saved it, else its files are streamed."""
+    if (folder / "dataset_dict.json").is_file():
+        return datasets.load_from_disk(str(folder))
+    if (folder / "state.json").is_file():
+        single = datasets.load_from_disk(str(folder))
+        return {str(single.split or "train"): single}
+    return datasets.load_dataset(str(folder), streaming=True)
+
+
+def open_remote(datasets: ModuleType, name: str) -> Any:
+    """A data set of the hub; of "a/b", b is a configuration of a, or else the data set of the owner a."""
+    first, _, second = name.rpartition("/")
+    if not first:
+        return datasets.load_dataset(name, streaming=True)
+    try:
+        return datasets.load_dataset(first, second, streaming=True)
+    except datasets.exceptions.DatasetNotFoundError:
+        if "/" in first:
+            raise
+        return datasets.load_dataset(name, streaming=True)
+
+
+def row_count(rows: Any, split: str) -> int:
+    """How many rows a split has: its length, what its description says, or by reading it once."""
+    if isinstance(rows, Sized):
+        return len(rows)
+    described = (rows.info.splits or {}).get(split)
+    return described.num_examples if described else sum(1 for _ in rows)
+
+
+@contextmanager
+def failures_named(what: str, cure: str = "") -> Iterator[None]:
+    """Turn any failure of the packages beneath into one line that says of what."""
+    try:
+        yield
+    except Exception as error:  # network, disk, format, name: each of these packages has a tree of its own
+        said = " ".join(str(error).split()) or type(error).__name__
+        said = said if len(said) <= 300 else f"{said[:300]}..."
+        raise DataError(f"{what}: {said.removesuffix('.')}.{cure}") from error

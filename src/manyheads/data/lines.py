@@ -1,0 +1,215 @@
+r"""Text files as lines, under the same promises for every reader of text.
+
+A line ends at "\n" and nowhere else; one "\r" before it goes, and so does a byte order mark at the start of
+the file. Compressed files are unpacked as they are read. No file is held in memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
+
+from manyheads.errors import DataError, require
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["COMPRESSIONS", "InvalidUtf8", "Line", "count_lines", "decode_lines", "read_decoded", "read_lines"]
+
+COMPRESSIONS = (".gz", ".xz", ".zst")
+MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+LONGEST_LINE = 1 << 26  # bytes; a file without line ends must not fill the memory
+HEAD = 4096  # bytes looked at to recognise UTF-16
+
+InvalidUtf8 = Literal["error", "replace"]
+
+
+class Line(NamedTuple):
+    """One line: its text without the line end, and how many bytes of it were no UTF-8 and were replaced."""
+
+    text: str
+    replaced: int
+
+
+def read_lines(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[str]:
+    r"""The lines of a file, unpacked when it is named .gz, .xz or .zst, without their ends.
+
+    Args:
+        path: the file.
+        invalid_utf8: "replace" turns bytes that are no UTF-8 into U+FFFD; `read_decoded` also counts them.
+
+    Raises:
+        DataError: the file is missing, damaged, or no UTF-8.
+    """
+    return (line.text for line in read_decoded(path, invalid_utf8=invalid_utf8))
+
+
+def read_decoded(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[Line]:
+    """As `read_lines`, with the count of replaced bytes beside each text."""
+    with damage_named(path), open_unpacked(path) as stream:
+        yield from decode_lines(stream, str(path), invalid_utf8=invalid_utf8)
+
+
+def count_lines(path: Path) -> int:
+    """How many lines `read_lines` finds in a file."""
+    count, last = 0, b"\n"
+    with damage_named(path), open_unpacked(path) as stream:
+        while block := stream.read(1 << 20):
+            count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
+
+
+def decode_lines(stream: BinaryIO, name: str, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[Line]:
+    """The lines of an open stream of bytes, such as `sys.stdin.buffer`; `name` stands for it in messages.
+
+    Raises:
+        DataError: it holds UTF-16, compressed data, bytes that are no UTF-8, or a line above 64 MiB.
+    """
+    offset = number = 0
+    while raw := stream.readline(LONGEST_LINE):
+        number += 1
+        if number == 1:
+            refuse_foreign(raw[:HEAD], name)
+        if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
+            raise DataError(f"{name}, line {number}: longer than {LONGEST_LINE:,} bytes. Is it a text file?")
+        try:
+            line = Line(raw.decode(), 0)
+        except UnicodeDecodeError as error:
+            if invalid_utf8 == "error":
+                raise DataError(invalid_bytes(name, number, offset, raw, error)) from error
+            line = replace_invalid(raw)
+        offset += len(raw)
+        text = line.text.removeprefix("\ufeff") if number == 1 else line.text
+        yield Line(text.removesuffix("\n").removesuffix("\r"), line.replaced)
+
+
+def replace_invalid(raw: bytes) -> Line:
+    """Decode with U+FFFD for what is no UTF-8; the count is of bytes, not of U+FFFD."""
+    escaped = raw.decode(errors="surrogateescape")
+    return Line(raw.decode(errors="replace"), sum("\udc80" <= symbol <= "\udcff" for symbol in escaped))
+
+
+def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: UnicodeDecodeError) -> str:
+    """The message for bytes that are no UTF-8, with a guess of what they are."""
+    place = offset + error.start
+    where = "unpacked text" if name.endswith(COMPRESSIONS) else "file"
+    return (
+        f"{name}, line {number}: byte 0x{raw[error.start]:02X} at offset {place:,} of the {where} is no UTF-8. "
+        f"Convert the file (if it is {likely_encoding(raw)}: iconv -f {likely_encoding(raw)} -t UTF-8), "
+        'or set data.invalid_utf8 = "replace".'
+    )
+
+
+def likely_encoding(raw: bytes) -> str:
+    """CP949 when the line reads as Korean in EUC-KR, which a Latin-1 text hardly ever does."""
+    try:
+        text = raw.decode("euc_kr")
+    except UnicodeDecodeError:
+        return "LATIN1"
+    return "CP949" if any("가" <= symbol <= "힣" for symbol in text) else "LATIN1"
+
+
+def refuse_foreign(head: bytes, name: str) -> None:
+    """Refuse, by its first bytes, what is UTF-16 or UTF-32, or is compressed without being named so."""
+    encoding = wide_encoding(head)
+    if encoding:
+        short = encoding.partition(" ")[0]
+        raise DataError(f"{name} is {encoding}, not UTF-8. Convert it: iconv -f {short} -t UTF-8.")
+    for magic, suffix in MAGIC.items():
+        if head.startswith(magic):
+            raise DataError(f"{name} holds compressed data. Give it a name that ends in {suffix}.")
+
+
+def wide_encoding(head: bytes) -> str | None:
+    """The name of the encoding of two or four bytes a character that the first bytes show, if any."""
+    for mark, encoding in (
+        (b"\xff\xfe\x00\x00", "UTF-32"),
+        (b"\x00\x00\xfe\xff", "UTF-32"),
+        (b"\xff\xfe", "UTF-16"),
+        (b"\xfe\xff", "UTF-16"),
+    ):
+        if head.startswith(mark):
+            return f"{encoding} (its byte order mark says so)"
+    half = len(head) // 2
+    first, second = head[0 : 2 * half : 2].count(0), head[1 : 2 * half : 2].count(0)
+    more, less = max(first, second), min(first, second)
+    if more >= 4 and more > 0.1 * half and less < 0.1 * more:
+        return f"UTF-16{'BE' if first > second else 'LE'} (NULs at every other byte)"
+    return None
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Turn what reading a missing, unreadable or damaged file raises into one line that names it."""
+    try:
+        yield
+    except EOFError as error:
+        raise DataError(f"{path} is truncated: its compressed data end too early. Copy it again.") from error
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"{path} is damaged or not what its name says: {error}. Copy it again.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def open_unpacked(path: Path) -> io.BufferedReader:
+    """Open for reading bytes, unpacked as the name says."""
+    if path.suffix in COMPRESSIONS and path.stat().st_size == 0:
+        raise EOFError
+    if path.suffix == ".gz":
+        return io.BufferedReader(gzip.GzipFile(path), HEAD * 16)
+    if path.suffix == ".xz":
+        return io.BufferedReader(lzma.LZMAFile(path), HEAD * 16)
+    if path.suffix == ".zst":
+        unpacker = ZstdFile(require("zstandard", extra="zstd", purpose=f"Reading {path}"), path.open("rb"))
+        return io.BufferedReader(unpacker, HEAD * 16)
+    return path.open("rb")
+
+
+class ZstdFile(io.RawIOBase):
+    """The unpacked bytes of a .zst file of any number of frames.
+
+    The reader of the package itself takes the end of a truncated file for the end of the text.
+    """
+
+    def __init__(self, zstandard: ModuleType, file: BinaryIO) -> None:
+        self.zstandard = zstandard
+        self.file = file
+        self.frame = zstandard.ZstdDecompressor().decompressobj()
+        self.rest = b""
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill the buffer as far as possible; 0 at the end of the last frame."""
+        view = memoryview(buffer)
+        while not self.rest and (block := self.frame.unused_data or self.file.read(HEAD)):
+            self.rest = self.unpack(block)
+        if not self.rest and not self.frame.eof:
+            raise EOFError
+        size = min(len(view), len(self.rest))
+        view[:size], self.rest = self.rest[:size], self.rest[size:]
+        return size
+
+    def unpack(self, block: bytes) -> bytes:
+        """The text of some more compressed bytes; a new frame begins where one has ended."""
+        if self.frame.eof:
+            self.frame = self.zstandard.ZstdDecompressor().decompressobj()
+        try:
+            unpacked: bytes = self.frame.decompress(block)
+        except self.zstandard.ZstdError as error:
+            raise zlib.error(str(error)) from error
+        return unpacked
+
+    def close(self) -> None:
+        """Close the file beneath."""
+        self.file.close()
+        super().close()

@@ -1,0 +1,132 @@
+"""Which files a split is in, and what to say when they are not there."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from manyheads.config.schema import DataConfig
+from manyheads.data.lines import COMPRESSIONS
+from manyheads.errors import DataError
+
+__all__ = ["SINGLE_FILE_KINDS", "Split", "best_match", "locate", "split_setting"]
+
+Split = Literal["train", "valid", "test"]
+SINGLE_FILE_KINDS = (".tsv", ".jsonl")
+ENDINGS = ("", *COMPRESSIONS)
+SAME_SPLIT = (
+    {"train", "trn", "training"},
+    {"valid", "val", "dev", "devel", "development", "validation"},
+    {"test", "tst", "eval", "evaluation"},
+)
+
+
+def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
+    """What the configuration says of a split.
+
+    Raises:
+        DataError: it says nothing, as data.test may.
+    """
+    setting = {"train": config.train, "valid": config.valid, "test": config.test}[split]
+    if setting is None:
+        raise DataError(f"data.{split} is not set. Name the split or its files: --set data.{split}=NAME.")
+    return setting
+
+
+def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
+    """The file or the two files of a split, in the order source, target.
+
+    Raises:
+        DataError: there is none; the message names what was looked for and what is there.
+    """
+    root = Path(config.root).expanduser()
+    if not root.is_dir():
+        raise DataError(f'data.root = "{config.root}" is no folder. Create it, or name another: data.root.')
+    setting = split_setting(config, split)
+    if not isinstance(setting, str):
+        return tuple(one_file(root / name, split) for name in setting)
+    if uncompressed(setting).endswith(SINGLE_FILE_KINDS):
+        return (one_file(root / setting, split),)
+    found = [existing(root / f"{setting}.{language}") for language in (config.source, config.target)]
+    paths = tuple(path for path in found if path)
+    if len(paths) < 2:
+        raise DataError(missing_split(root, setting, split, config))
+    return paths
+
+
+def uncompressed(name: str) -> str:
+    """A file name without the ending of a compression."""
+    ending = next((ending for ending in COMPRESSIONS if name.endswith(ending)), "")
+    return name.removesuffix(ending)
+
+
+def existing(path: Path) -> Path | None:
+    """The file of this name, plain first, then with the ending of a compression."""
+    candidates = (path.parent / f"{path.name}{ending}" for ending in ENDINGS)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def one_file(path: Path, split: Split) -> Path:
+    """The file that was named, or what it is called when compressed."""
+    found = existing(path)
+    if found:
+        return found
+    near = difflib.get_close_matches(path.name, file_names(path.parent), n=3, cutoff=0.5)
+    there = f"Near names there: {', '.join(near)}" if near else contents(path.parent)
+    raise DataError(f"data.{split}: there is no file {path}. {there}.")
+
+
+def file_names(folder: Path) -> list[str]:
+    """The files of a folder, sorted; none when it is not there."""
+    return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+def contents(folder: Path) -> str:
+    """The first files of a folder, for a message."""
+    names = file_names(folder)
+    if not names:
+        return f"The folder {folder} {'holds no files' if folder.is_dir() else 'does not exist'}"
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return f"The folder {folder} holds {', '.join(names[:8])}{more}"
+
+
+def missing_split(root: Path, setting: str, split: Split, config: DataConfig) -> str:
+    """What was looked for, and the nearest thing that is there."""
+    folder, stem = (root / setting).parent, (root / setting).name
+    endings = f"[{'|'.join(COMPRESSIONS)}]"
+    absent = [
+        f"{stem}.{language}{endings}"
+        for language in (config.source, config.target)
+        if not existing(folder / f"{stem}.{language}")
+    ]
+    head = f'data.{split} = "{setting}": {folder} holds no file {" and no file ".join(absent)}.'
+    if (root / setting).is_file():
+        return f"{head} {root / setting} is a file: a single one must be named .tsv or .jsonl."
+    names = {uncompressed(name) for name in file_names(folder)}
+    splits = languages_of(names, config.source) & languages_of(names, config.target)
+    if splits:
+        match = best_match(stem, splits)
+        use = str(Path(setting).with_name(match)) if match else ""
+        cure = f' Use data.{split} = "{use}".' if match else ""
+        return f"{head} Splits there: {', '.join(sorted(splits))}.{cure}"
+    languages = sorted(name.removeprefix(f"{stem}.") for name in names if name.startswith(f"{stem}."))
+    if languages:
+        return f"{head} Of {stem} there is: {', '.join(languages)}. Set data.source and data.target."
+    return f"{head} {contents(folder)}."
+
+
+def languages_of(names: Iterable[str], language: str) -> set[str]:
+    """The splits that have a file of this language."""
+    return {name.removesuffix(f".{language}") for name in names if name.endswith(f".{language}")}
+
+
+def best_match(wanted: str, found: Iterable[str]) -> str | None:
+    """The split meant, such as val for valid or test_2016 for test, else the one spelt most alike."""
+    found = sorted(found)
+    first = re.split(r"[._-]", wanted.lower())[0]
+    group = next((names for names in SAME_SPLIT if first in names), {first})
+    alike = [name for name in found if re.split(r"[._-]", name.lower())[0] in group]
+    return next(iter(alike or difflib.get_close_matches(wanted, found, n=1)), None)

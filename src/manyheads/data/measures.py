@@ -1,0 +1,253 @@
+"""What is gathered of each split of a corpus, pair by pair, and the figures it comes to."""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from manyheads.data.corpus import FilterCounts, Pair, PairFilter, digest
+
+__all__ = [
+    "Encode",
+    "LongLine",
+    "Measure",
+    "Meetings",
+    "Overlap",
+    "SideReport",
+    "SplitReport",
+    "Spread",
+    "Unseen",
+    "keys_of",
+]
+
+Encode = Callable[[Sequence[str]], list[list[int]]]
+
+CHUNK = 4_096  # pairs tokenised in one call
+LONGEST = 5  # lines listed a side
+EXAMPLES = 20  # unseen characters listed a side
+UNKNOWN = 0  # the id of <unk>
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a number is spread over the pairs; all zero when there are none."""
+
+    mean: float
+    median: float
+    p99: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class LongLine:
+    """One of the longest lines of a side: its number in the file, and its characters."""
+
+    line: int
+    characters: int
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Characters of a held-out side that train does not have on that side, with the most frequent ones."""
+
+    distinct: int
+    occurrences: int
+    examples: str
+
+
+@dataclass(frozen=True)
+class SideReport:
+    """One language of a split.
+
+    Attributes:
+        characters, words: a line; words are what stands between blanks.
+        longest: the longest lines, falling.
+        tokens: a line, marks not counted; unknown: share of them that are <unk>. None without encoders.
+        unseen: against train; None for train itself, or without it.
+    """
+
+    characters: Spread
+    words: Spread
+    longest: tuple[LongLine, ...]
+    tokens: Spread | None
+    unknown: float | None
+    unseen: Unseen | None
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many pairs of a split stand in another: as pairs, by their source, by their target."""
+
+    pairs: int
+    sources: int
+    targets: int
+
+
+@dataclass(frozen=True)
+class SplitReport:
+    """One split.
+
+    Attributes:
+        read: pairs; empty: those without text on a side; duplicates: those that occurred before.
+        filtered: what training uses of them; None for the held-out splits, which are used whole.
+        ratio: longer side over shorter side in characters.
+        identical: share of pairs with the same text on both sides.
+        too_long: share of pairs with more than data.max_length tokens on a side; None without encoders.
+        overlap: by the name of the other split; none for train, see `FilterCounts`.
+    """
+
+    read: int
+    empty: int
+    duplicates: int
+    filtered: FilterCounts | None
+    source: SideReport
+    target: SideReport
+    ratio: Spread
+    identical: float
+    too_long: float | None
+    overlap: dict[str, Overlap]
+
+
+def keys_of(pair: Pair) -> tuple[bytes, bytes, bytes]:
+    """What stands for the pair, its source, its target."""
+    return digest(pair.source, pair.target), digest(pair.source), digest(pair.target)
+
+
+class Meetings:
+    """Which pairs, sources and targets of a held-out split turn up in other splits."""
+
+    def __init__(self, pairs: Iterable[Pair], normalize: Callable[[str], str]) -> None:
+        cleaned = (Pair(normalize(pair.source), normalize(pair.target), pair.line) for pair in pairs)
+        self.rows = [keys_of(pair) for pair in cleaned if pair.source.strip() and pair.target.strip()]
+        self.known = [{row[kind] for row in self.rows} for kind in range(3)]
+        self.met: dict[str, list[set[bytes]]] = {}
+
+    def note(self, other: str, keys: tuple[bytes, bytes, bytes]) -> None:
+        """A pair of another split."""
+        met = self.met.setdefault(other, [set(), set(), set()])
+        for kind, key in enumerate(keys):
+            if key in self.known[kind]:
+                met[kind].add(key)
+
+    def overlaps(self) -> dict[str, Overlap]:
+        """By the name of the other split."""
+        return {
+            other: Overlap(*(sum(row[kind] in met[kind] for row in self.rows) for kind in range(3)))
+            for other, met in self.met.items()
+        }
+
+
+class SideTally:
+    """What is gathered of one side of a split, line by line."""
+
+    def __init__(self) -> None:
+        self.characters, self.words, self.tokens = array("q"), array("q"), array("q")
+        self.unknown = 0
+        self.alphabet: Counter[str] = Counter()
+        self.longest: list[tuple[int, int]] = []  # a heap of (characters, -line)
+
+    def add(self, text: str, line: int) -> None:
+        """One line."""
+        self.characters.append(len(text))
+        self.words.append(len(text.split()))
+        self.alphabet.update(text)
+        heapq.heappush(self.longest, (len(text), -line))
+        if len(self.longest) > LONGEST:
+            heapq.heappop(self.longest)
+
+    def add_tokens(self, rows: Sequence[Sequence[int]]) -> None:
+        """The ids of some lines."""
+        self.tokens.extend(len(row) for row in rows)
+        self.unknown += sum(list(row).count(UNKNOWN) for row in rows)
+
+    def unseen(self, train: SideTally) -> Unseen:
+        """Its characters that train does not have."""
+        found = Counter({symbol: n for symbol, n in self.alphabet.items() if symbol not in train.alphabet})
+        examples = "".join(symbol for symbol, _ in found.most_common(EXAMPLES))
+        return Unseen(len(found), found.total(), examples)
+
+    def report(self, train: SideTally | None, *, encoded: bool) -> SideReport:
+        """The figures."""
+        return SideReport(
+            characters=spread(self.characters),
+            words=spread(self.words),
+            longest=tuple(LongLine(-line, size) for size, line in sorted(self.longest, reverse=True)),
+            tokens=spread(self.tokens) if encoded else None,
+            unknown=self.unknown / max(1, sum(self.tokens)) if encoded else None,
+            unseen=self.unseen(train) if train else None,
+        )
+
+
+class Measure:
+    """What is gathered of one split, pair by pair."""
+
+    def __init__(self, judge: PairFilter, max_length: int, encode: tuple[Encode, Encode] | None) -> None:
+        self.judge = judge
+        self.max_length = max_length
+        self.encode = encode
+        self.source, self.target = SideTally(), SideTally()
+        self.ratios = array("d")
+        self.identical = self.too_long = 0
+
+    def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Measure pairs, and hand on those with text on both sides, normalised."""
+        cleaned = map(self.judge.clean, pairs)
+        while chunk := list(islice(cleaned, CHUNK)):
+            whole = [pair for pair in chunk if self.add(pair)]
+            if self.encode:
+                self.add_tokens(whole, self.encode)
+            yield from whole
+
+    def add(self, pair: Pair) -> bool:
+        """Judge and measure one pair; false when a side has no text."""
+        self.judge.keeps(pair)
+        if not pair.source.strip() or not pair.target.strip():
+            return False
+        self.source.add(pair.source, pair.line)
+        self.target.add(pair.target, pair.line)
+        shorter, longer = sorted((len(pair.source), len(pair.target)))
+        self.ratios.append(longer / shorter)
+        self.identical += pair.source == pair.target
+        return True
+
+    def add_tokens(self, pairs: Sequence[Pair], encode: tuple[Encode, Encode]) -> None:
+        """Tokenise some pairs."""
+        sources = encode[0]([pair.source for pair in pairs])
+        targets = encode[1]([pair.target for pair in pairs])
+        self.source.add_tokens(sources)
+        self.target.add_tokens(targets)
+        lengths = (max(len(source), len(target)) for source, target in zip(sources, targets, strict=True))
+        self.too_long += sum(length > self.max_length for length in lengths)
+
+    def report(
+        self, *, used: FilterCounts | None, train: Measure | None, overlap: dict[str, Overlap]
+    ) -> SplitReport:
+        """The figures; `train` is what unseen characters are sought against."""
+        counts, whole, encoded = self.judge.counts, max(1, len(self.ratios)), self.encode is not None
+        return SplitReport(
+            read=counts.read,
+            empty=counts.empty,
+            duplicates=counts.duplicate,
+            filtered=used,
+            source=self.source.report(train.source if train else None, encoded=encoded),
+            target=self.target.report(train.target if train else None, encoded=encoded),
+            ratio=spread(self.ratios),
+            identical=self.identical / whole,
+            too_long=self.too_long / whole if encoded else None,
+            overlap=overlap,
+        )
+
+
+def spread(values: array[int] | array[float]) -> Spread:
+    """Mean, median, 99th percentile (a value that occurs) and largest."""
+    if not values:
+        return Spread(0.0, 0.0, 0.0, 0.0)
+    numbers = np.asarray(values)
+    p99 = np.percentile(numbers, 99, method="inverted_cdf")
+    return Spread(float(numbers.mean()), float(np.median(numbers)), float(p99), float(numbers.max()))

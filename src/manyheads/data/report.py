@@ -1,0 +1,150 @@
+"""What is in a corpus: counts, lengths, and what its splits share, for `manyheads data report`.
+
+Lengths, ratios and characters are of all pairs with text on both sides, normalised, before any is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from typing import Any
+
+from manyheads.config.schema import DataConfig
+from manyheads.data.corpus import FilterCounts, Pair, PairFilter
+from manyheads.data.measures import Encode, Measure, Meetings, Overlap, SideReport, SplitReport, Spread, keys_of
+
+__all__ = ["DataReport", "Overlap", "SideReport", "SplitReport", "Spread", "report"]
+
+
+@dataclass(frozen=True)
+class DataReport:
+    """The report: the two languages, and the splits by name."""
+
+    source: str
+    target: str
+    splits: dict[str, SplitReport]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values under the names of the attributes; "filtered" also holds kept and dropped."""
+        plain = asdict(self)
+        for name, split in self.splits.items():
+            if split.filtered:
+                totals = {"kept": split.filtered.kept, "dropped": split.filtered.dropped}
+                plain["splits"][name]["filtered"] |= totals
+        return plain
+
+    def lines(self) -> list[str]:
+        """A table for people, one column a split, then what does not fit into a table."""
+        rows = [["", *self.splits]]
+        columns = [dict(table_column(split, self.source, self.target)) for split in self.splits.values()]
+        for label in dict.fromkeys(chain.from_iterable(columns)):
+            rows.append([label, *(column.get(label, "-") for column in columns)])
+        return [*aligned(rows), *remarks(self)]
+
+
+def report(
+    config: DataConfig,
+    pairs_by_split: Mapping[str, Iterable[Pair]],
+    normalize: Callable[[str], str],
+    encode: tuple[Encode, Encode] | None = None,
+) -> DataReport:
+    """Count and measure a corpus; only the held-out splits are held in memory.
+
+    Args:
+        config: of the data.
+        pairs_by_split: pairs as read; "train" is filtered as for training, all others are held out.
+        normalize: as in training.
+        encode: texts to ids without marks, for the source and for the target.
+    """
+    held_out = {name: list(pairs) for name, pairs in pairs_by_split.items() if name != "train"}
+    meetings = {name: Meetings(pairs, normalize) for name, pairs in held_out.items()}
+    measures: dict[str, Measure] = {}
+    for name in sorted(pairs_by_split, key=lambda name: name != "train"):
+        measures[name] = Measure(judge_of(name, config, normalize, held_out), config.max_length, encode)
+        for pair in measures[name].through(held_out.get(name, pairs_by_split[name])):
+            keys = keys_of(pair)
+            for other in meetings.keys() - {name}:
+                meetings[other].note(name, keys)
+    train = measures.get("train")
+    return DataReport(
+        config.source,
+        config.target,
+        {
+            name: measures[name].report(
+                used=training_counts(measures[name].judge.counts, config) if name == "train" else None,
+                train=train if name != "train" else None,
+                overlap=meetings[name].overlaps() if name in meetings else {},
+            )
+            for name in pairs_by_split
+        },
+    )
+
+
+def judge_of(
+    name: str, config: DataConfig, normalize: Callable[[str], str], held_out: Mapping[str, Iterable[Pair]]
+) -> PairFilter:
+    """A filter that counts duplicates, dropped or not; only train is held against the other splits."""
+    counting = config.model_copy(update={"drop_duplicates": True})
+    return PairFilter(counting, normalize, chain.from_iterable(held_out.values()) if name == "train" else ())
+
+
+def training_counts(counts: FilterCounts, config: DataConfig) -> FilterCounts:
+    """What training will do: duplicates that are only counted are kept."""
+    return counts if config.drop_duplicates else replace(counts, duplicate=0)
+
+
+def table_column(split: SplitReport, source: str, target: str) -> Iterator[tuple[str, str]]:
+    """(label, figure) of one split."""
+    yield "pairs read", f"{split.read:,}"
+    if split.filtered:
+        yield "pairs kept", f"{split.filtered.kept:,}"
+    yield "empty on a side", f"{split.empty:,}"
+    yield "duplicates", f"{split.duplicates:,}"
+    yield "same text on both sides", f"{split.identical:.2%}"
+    for language, side in ((source, split.source), (target, split.target)):
+        yield f"{language} characters: mean, median, 99 %, longest", figures(side.characters)
+        yield f"{language} words: mean, median, 99 %, longest", figures(side.words)
+        if side.tokens and side.unknown is not None:
+            yield f"{language} tokens: mean, median, 99 %, longest", figures(side.tokens)
+            yield f"{language} tokens that are <unk>", f"{side.unknown:.2%}"
+    yield "longer over shorter side: mean, median, 99 %, largest", figures(split.ratio)
+    if split.too_long is not None:
+        yield "pairs beyond max_length", f"{split.too_long:.2%}"
+    for other, overlap in split.overlap.items():
+        counts = f"{overlap.pairs:,} {overlap.sources:,} {overlap.targets:,}"
+        yield f"in {other} too: pairs, sources, targets", counts
+
+
+def figures(spread: Spread) -> str:
+    """Four numbers for a cell."""
+    return " ".join(f"{value:,.1f}".removesuffix(".0") for value in asdict(spread).values())
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines: labels to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+
+
+def remarks(report: DataReport) -> Iterator[str]:
+    """What the filter did, unseen characters, the longest lines."""
+    for name, split in report.splits.items():
+        if split.filtered:
+            yield f"{name}: {split.filtered.describe()}"
+    for name, split in report.splits.items():
+        for language, side in ((report.source, split.source), (report.target, split.target)):
+            if side.unseen and side.unseen.distinct:
+                found = (
+                    f"{side.unseen.distinct:,} characters train does not have, {side.unseen.occurrences:,} times"
+                )
+                yield f"{name}, {language}: {found}: {' '.join(map(printable, side.unseen.examples))}"
+    for name, split in report.splits.items():
+        for language, side in ((report.source, split.source), (report.target, split.target)):
+            places = ", ".join(f"{entry.line:,} ({entry.characters:,} characters)" for entry in side.longest)
+            yield f"{name}, {language}: longest lines: {places or 'none'}"
+
+
+def printable(symbol: str) -> str:
+    """The character, or its code point when it would not be seen."""
+    return symbol if symbol.isprintable() and not symbol.isspace() else f"U+{ord(symbol):04X}"

@@ -1,0 +1,118 @@
+"""The zip files of manythings.org/anki, as splits that share no sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from manyheads.data.lines import decode_lines
+from manyheads.errors import DataError
+
+__all__ = ["split_sentences", "unpack_sentences"]
+
+Part = Literal["train", "valid", "test"]
+Sentences = list[tuple[str, str]]  # (English, the other language)
+
+LARGEST = 1 << 30  # bytes unpacked
+
+
+def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, one_in: int) -> str:
+    """Write {train,valid,test}.{language} and .en out of an archive; says how many pairs each has.
+
+    Only the two members known by name are read, so no path in an archive is ever followed.
+
+    Args:
+        folder: where the archive is, and where the files go.
+        archive: its name.
+        member: the text in it: lines of English, tab, the other language, and perhaps a tab and the authors.
+        language: the other language.
+        one_in: about how many pairs come to one pair of valid, and to one of test.
+
+    Raises:
+        DataError: the archive or its text is not what it should be.
+    """
+    path = folder / archive
+    try:
+        with zipfile.ZipFile(path) as opened:
+            pairs = read_sentences(opened, member, path)
+            if "_about.txt" in opened.namelist():
+                write(folder / "_about.txt", read_member(opened, "_about.txt", path))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise DataError(
+            f"{path} is no zip file that can be read ({error}). Delete it and fetch it again."
+        ) from error
+    parts = split_sentences(pairs, one_in)
+    for part, chosen in parts.items():
+        for side, ending in enumerate(("en", language)):
+            text = "".join(f"{pair[side]}\n" for pair in chosen)
+            write(folder / f"{part}.{ending}", text.encode())
+    sizes = ", ".join(f"{part} {len(chosen):,}" for part, chosen in parts.items())
+    return f"{len(pairs):,} pairs in {member}; written without duplicates: {sizes}"
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    draft = path.with_name(f".{path.name}.part")
+    draft.write_bytes(content)
+    draft.replace(path)
+
+
+def read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+    """One member, unless it is too large when unpacked."""
+    if name not in archive.namelist():
+        raise DataError(f"{path} holds no {name}; it holds {', '.join(archive.namelist()[:8])}. Fetch it again.")
+    with archive.open(name) as stream:
+        content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise DataError(f"{path}: {name} has more than {LARGEST:,} bytes, so this is not the corpus. Delete it.")
+    return content
+
+
+def read_sentences(archive: zipfile.ZipFile, member: str, path: Path) -> Sentences:
+    """The pairs of the text, white space collapsed."""
+    name = f"{path}, {member}"
+    text = io.BytesIO(read_member(archive, member, path))
+    pairs = []
+    for number, line in enumerate(decode_lines(text, name), start=1):
+        columns = line.text.split("\t")
+        if len(columns) < 2:
+            raise DataError(f"{name}, line {number}: no tab between two languages. Fetch the file again.")
+        pairs.append((" ".join(columns[0].split()), " ".join(columns[1].split())))
+    return pairs
+
+
+def folded(text: str) -> str:
+    """What makes two sentences the same: letters and digits, compatibility forms and case folded."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+def part_of(english: str, one_in: int) -> Part:
+    """The split of a sentence, by its SHA-256: the same in every version of the file."""
+    number = int(hashlib.sha256(english.encode()).hexdigest()[:8], 16) % one_in
+    return "valid" if number == 0 else "test" if number == 1 else "train"
+
+
+def split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Part, Sentences]:
+    """Splits by the English sentence, so that all its translations stand together.
+
+    Pairs that are the same when folded are kept once. A pair of train whose other side occurs in valid or test is
+    left out, and one of valid whose other side occurs in test.
+    """
+    parts: dict[Part, dict[tuple[str, str], tuple[str, str]]] = {"train": {}, "valid": {}, "test": {}}
+    for pair in pairs:
+        key = folded(pair[0]), folded(pair[1])
+        if all(key):
+            parts[part_of(key[0], one_in)].setdefault(key, pair)
+    test = {other for _, other in parts["test"]}
+    held_out = test | {other for _, other in parts["valid"]}
+    return {
+        "train": [pair for key, pair in parts["train"].items() if key[1] not in held_out],
+        "valid": [pair for key, pair in parts["valid"].items() if key[1] not in test],
+        "test": list(parts["test"].values()),
+    }

@@ -1,0 +1,104 @@
+"""The mistakes a user can mend, and the exit code each of them ends a program with.
+
+```
+ManyheadsError            1   never raised itself: the root of the tree
+├── UsageError            2   a command line, a function argument
+│   └── ConfigError       2   a configuration: every mistake found, one a line
+├── DataError             3   text that cannot be used: file, line, cure
+├── RunError              3   a run directory that is missing, foreign, damaged or in use
+│   └── SaveError         3   a checkpoint that could not be written; the last one is intact
+├── TrainingError         1   training cannot go on (a loss that is not finite, memory)
+└── MissingExtraError     4   an optional package: the message holds the pip line
+```
+
+A message says what is wrong with its value, where, and what to do. It is printed as one ``error:`` line,
+without a traceback. Anything else that is raised is a fault of ours, and shows its traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "ManyheadsError",
+    "MissingExtraError",
+    "RunError",
+    "SaveError",
+    "TrainingError",
+    "UsageError",
+    "require",
+]
+
+
+class ManyheadsError(Exception):
+    """Something the user can mend; `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class UsageError(ManyheadsError):
+    """A command line or a function argument that cannot be meant."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration with mistakes: all of them, one a line."""
+
+    def __init__(self, mistakes: list[str], *, origin: str | None = None) -> None:
+        self.mistakes = mistakes
+        self.origin = origin
+        head = f"{origin}: " if origin else ""
+        if len(mistakes) == 1:
+            super().__init__(head + mistakes[0])
+        else:
+            super().__init__("\n  ".join([f"{head}{len(mistakes)} mistakes", *mistakes]))
+
+
+class DataError(ManyheadsError):
+    """Text that cannot be used; the message names the file, the line and the cure."""
+
+    exit_code = 3
+
+
+class RunError(ManyheadsError):
+    """A run directory that is missing, is none of ours, is damaged, or is in use."""
+
+    exit_code = 3
+
+
+class SaveError(RunError):
+    """A checkpoint that could not be written; the one before it is intact."""
+
+
+class TrainingError(ManyheadsError):
+    """Training that cannot go on; the last good checkpoint is intact."""
+
+
+class MissingExtraError(ManyheadsError):
+    """An optional package that is not installed; the message holds the pip line."""
+
+    exit_code = 4
+
+
+def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import an optional package, or say which pip line brings it.
+
+    Args:
+        module: the module to import, such as ``"spacy"``.
+        extra: the extra of this package that installs it.
+        purpose: what it is needed for, as the subject of the message.
+
+    Raises:
+        MissingExtraError: the module cannot be imported.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{purpose} needs the package {module.partition('.')[0]}, which is not installed. "
+            f'Install it with: pip install "manyheads[{extra}]"'
+        ) from error

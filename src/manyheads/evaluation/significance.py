@@ -1,0 +1,154 @@
+"""Whether one system is better than another, or was lucky with the lines it was tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.errors import UsageError
+from manyheads.evaluation.scores import check_lines, choose_tokenizer, doubts, metrics
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+__all__ = ["BootstrapResult", "paired_bootstrap"]
+
+Floats = NDArray[np.float64]
+
+# How many (sample, line) pairs are in memory at a time, 8 bytes each.
+CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class BootstrapResult:
+    """Whether a system is better than a baseline (Koehn 2004).
+
+    Attributes:
+        metric: "bleu" or "chrf"; signature: sacreBLEU's.
+        score, baseline: of all lines, 0 to 100; difference: score - baseline.
+        interval: of the difference, where 95 % of the samples lie.
+        wins: share of the samples in which the system scores higher.
+        p_value: how likely such a difference is by chance, as sacreBLEU counts it; below 0.05 is commonly called
+            significant. It can be below 0.05 while the interval still holds 0: then the interval is the more
+            careful answer.
+        samples, seed: how many times the lines were drawn anew, and from what.
+        warnings: as in `Scores`.
+    """
+
+    metric: str
+    signature: str
+    score: float
+    baseline: float
+    difference: float
+    interval: tuple[float, float]
+    wins: float
+    p_value: float
+    samples: int
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+
+def paired_bootstrap(
+    outputs: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[str],
+    *,
+    metric: Literal["bleu", "chrf"] = "bleu",
+    samples: int = 1000,
+    seed: int = 12345,
+    language: str = "en",
+) -> BootstrapResult:
+    """Compare two systems on the same lines, drawn anew with replacement many times.
+
+    Draws and p-value are those of ``sacrebleu --paired-bs``, with one difference: two systems of which no sample
+    differs have a p-value of 1 here, and 1 / (samples + 1) there.
+
+    Args:
+        outputs: lines of the system.
+        baseline: lines of what it is compared with.
+        references: what the lines should be.
+        metric: what is compared.
+        samples: how many sets of lines are drawn.
+        seed: what they are drawn from.
+        language: as for `score`.
+
+    Raises:
+        DataError: the numbers of lines differ, or there are none.
+        UsageError: an unknown metric, or fewer than one sample.
+    """
+    check_lines(outputs, references)
+    check_lines(baseline, references, name="baseline outputs")
+    if metric not in ("bleu", "chrf"):
+        raise UsageError(f'metric = "{metric}" is unknown: use bleu or chrf')
+    if samples < 1:
+        raise UsageError(f"samples = {samples} is too few: use at least 1, better 1000")
+    tokenizer, warnings = choose_tokenizer(language)
+    for name, lines in (("outputs", outputs), ("baseline outputs", baseline), ("references", references)):
+        warnings += doubts(name, lines)
+    bleu, chrf, _ = metrics(tokenizer)
+    measured, formula = (bleu, _bleu_of) if metric == "bleu" else (chrf, _chrf_of)
+    ours, theirs = (_sentence_counts(measured, lines, references) for lines in (outputs, baseline))
+    total, other = (float(formula(counts.sum(0)[None])[0]) for counts in (ours, theirs))
+    gains = np.concatenate(
+        [formula(times @ ours) - formula(times @ theirs) for times in _draws(len(references), samples, seed)]
+    )
+    ordered, edge = np.sort(gains), samples // 40
+    by_chance = np.abs(gains) - np.abs(gains).mean() > abs(total - other)
+    signature = measured.get_signature()
+    signature.update("bs", samples)
+    signature.update("seed", seed)
+    return BootstrapResult(
+        metric=metric,
+        signature=str(signature),
+        score=total,
+        baseline=other,
+        difference=total - other,
+        interval=(float(ordered[edge]), float(ordered[samples - 1 - edge])),
+        wins=float((gains > 0).mean()),
+        p_value=float((by_chance.sum() + 1) / (samples + 1)) if gains.any() else 1.0,
+        samples=samples,
+        seed=seed,
+        warnings=tuple(warnings),
+    )
+
+
+def _sentence_counts(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> Floats:
+    """What the metric counts in each line: (lines, counts). Summed over lines, they give the score."""
+    return np.array(metric._extract_corpus_statistics(outputs, [references]), dtype=np.float64)
+
+
+def _draws(lines: int, samples: int, seed: int) -> Iterator[Floats]:
+    """How often each sample holds each line: (some samples, lines) at a time, to bound the memory."""
+    random = np.random.default_rng(seed)
+    part = max(1, CELLS // lines)
+    for start in range(0, samples, part):
+        count = min(part, samples - start)
+        drawn = random.choice(lines, size=(count, lines), replace=True) + np.arange(count)[:, None] * lines
+        yield np.bincount(drawn.ravel(), minlength=count * lines).reshape(count, lines).astype(np.float64)
+
+
+def _bleu_of(sums: Floats) -> Floats:
+    """BLEU with sacreBLEU's smoothing "exp": (N, [output length, reference length, 4 correct, 4 total]) -> (N,)."""
+    length, reference = sums[:, 0], sums[:, 1]
+    correct, total = sums[:, 2:6], sums[:, 6:10]
+    missed = correct == 0
+    halved = 2.0 ** np.cumsum(missed, axis=1)  # each order without a match counts half of the one before
+    precision = np.where(missed, 1 / halved, correct) / np.maximum(total, 1)
+    brevity = np.exp(np.minimum(0, 1 - reference / np.maximum(length, 1)))
+    defined = (total > 0).all(axis=1) & ~missed.all(axis=1)
+    return np.asarray(np.where(defined, 100 * brevity * np.exp(np.log(precision).mean(axis=1)), 0.0))
+
+
+def _chrf_of(sums: Floats) -> Floats:
+    """The F-score of chrF2: (N, 6 x [output, reference, matched] n-grams) -> (N,)."""
+    output, reference, matched = np.moveaxis(sums.reshape(len(sums), -1, 3), 2, 0)
+    both = (output > 0) & (reference > 0)
+    orders = np.maximum(both.sum(axis=1), 1)
+    precision = np.where(both, matched / np.maximum(output, 1), 0).sum(axis=1) / orders
+    recall = np.where(both, matched / np.maximum(reference, 1), 0).sum(axis=1) / orders
+    weighted = 4 * precision + recall
+    return np.asarray(500 * precision * recall / np.where(weighted > 0, weighted, 1))

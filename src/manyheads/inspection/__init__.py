@@ -1,0 +1,1 @@
+"""What one sentence did inside the model, as data and as pictures."""

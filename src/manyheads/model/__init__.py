@@ -1,0 +1,1 @@
+"""The Transformer and its parts: modules that know tensors, but neither files nor text."""

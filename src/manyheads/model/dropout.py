@@ -1,0 +1,40 @@
+"""Dropout (Srivastava et al. 2014) whose random bits are cheap on a CPU."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Dropout"]
+
+
+class Dropout(nn.Module):
+    """Zero elements at random while training, and scale the rest so that the mean stays.
+
+    On a CPU one random byte decides about one element, so the probability is rounded to a multiple of 1/256,
+    and the scale fits the rounded one. Drawing bytes eight at a time is meant to be
+    cheaper there than torch's own dropout (`benchmarks/layers.py`). Elsewhere torch's own is used.
+    """
+
+    def __init__(self, probability: float) -> None:
+        super().__init__()
+        self.probability = probability
+        self.threshold = min(255, round(probability * 256))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape -> the same shape."""
+        if not self.training or self.threshold == 0:
+            return x
+        if x.device.type != "cpu":
+            return nn.functional.dropout(x, self.probability, training=True)
+        return x * self.mask(x)
+
+    def mask(self, x: Tensor) -> Tensor:
+        """Factors 0 or 1 / (1 - probability) in the shape and type of x, from torch's default generator."""
+        words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+        kept = words.view(torch.uint8)[: x.numel()].view(x.shape) >= self.threshold
+        return kept.to(x.dtype).mul_(256 / (256 - self.threshold))
+
+    def extra_repr(self) -> str:
+        """What `print(model)` shows."""
+        return f"{self.probability}"

@@ -1,0 +1,181 @@
+"""The layers of the encoder and of the decoder (Vaswani et al. 2017, sections 3.1 and 3.3).
+
+Shapes: B batch, S source length, T target length, D model width, H heads, E head width, F feed-forward width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from manyheads.config.schema import ModelConfig
+from manyheads.model.attention import MultiHeadAttention
+from manyheads.model.cache import KeyValueCache
+from manyheads.model.dropout import Dropout
+from manyheads.model.positions import RotaryPositions
+
+__all__ = [
+    "DecoderLayer",
+    "EncoderLayer",
+    "FeedForward",
+    "KeysValues",
+    "PostNorm",
+    "PreNorm",
+    "Rotate",
+    "build_attention",
+    "build_sublayer",
+    "rotation",
+]
+
+Rotate = Callable[[Tensor], Tensor]
+KeysValues = tuple[Tensor, Tensor]
+
+
+class PostNorm(nn.Module):
+    """norm(x + dropout(sublayer(x))), as in the paper (sections 3.1 and 5.4)."""
+
+    def __init__(self, d_model: int, dropout: float, epsilon: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(d_model, eps=epsilon)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """(B, S, D) -> (B, S, D)."""
+        return self.norm(x + self.dropout(sublayer(x)))
+
+
+class PreNorm(PostNorm):
+    """x + dropout(sublayer(norm(x))): trains without a long warm-up (Xiong et al. 2020)."""
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """(B, S, D) -> (B, S, D)."""
+        return x + self.dropout(sublayer(self.norm(x)))
+
+
+def build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
+    """The connection around a sublayer: residual, dropout and norm in the order of `model.norm`."""
+    kind = PreNorm if config.norm == "pre" else PostNorm
+    return kind(config.d_model, config.dropout, config.norm_epsilon)
+
+
+def build_attention(config: ModelConfig) -> MultiHeadAttention:
+    """An attention of the configured widths."""
+    return MultiHeadAttention(config.d_model, config.num_heads, dropout=config.attention_dropout, bias=config.bias)
+
+
+class FeedForward(nn.Module):
+    """The same two linear maps at each position, a non-linearity between them (section 3.3).
+
+    `swiglu` (Shazeer 2020) gates one half of a doubled inner width by the other.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.activation = config.activation
+        doubled = 2 if config.activation == "swiglu" else 1
+        self.expand = nn.Linear(config.d_model, doubled * config.d_ff, bias=config.bias)
+        self.dropout = Dropout(config.feed_forward_dropout)
+        self.contract = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
+        for matrix in (*self.expand.weight.split(config.d_ff), self.contract.weight):
+            nn.init.xavier_uniform_(matrix)
+        if config.bias:
+            nn.init.zeros_(self.expand.bias)
+            nn.init.zeros_(self.contract.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, S, D) -> (B, S, D)."""
+        return self.contract(self.dropout(self.activate(self.expand(x))))
+
+    def activate(self, x: Tensor) -> Tensor:
+        """The non-linearity: (B, S, F), or for swiglu (B, S, 2F), -> (B, S, F)."""
+        if self.activation == "relu":
+            return functional.relu(x)
+        if self.activation == "gelu":
+            return functional.gelu(x)
+        gate, value = x.chunk(2, -1)
+        return functional.silu(gate) * value
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward (section 3.1)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = build_attention(config)
+        self.feed_forward = FeedForward(config)
+        self.around_attention = build_sublayer(config)
+        self.around_feed_forward = build_sublayer(config)
+
+    def forward(self, x: Tensor, mask: Tensor, rotate: Rotate | None = None) -> Tensor:
+        """(B, S, D), padding mask (B, 1, 1, S) -> (B, S, D)."""
+
+        def attend(x: Tensor) -> Tensor:
+            query, key, value = self.self_attention.queries_keys_values(x)
+            if rotate is not None:
+                query, key = rotate(query), rotate(key)
+            return self.self_attention.attend(query, key, value, mask)
+
+        return self.around_feed_forward(self.around_attention(x, attend), self.feed_forward)
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention over what has been written, cross-attention to the source, feed-forward (section 3.1)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = build_attention(config)
+        self.cross_attention = build_attention(config)
+        self.feed_forward = FeedForward(config)
+        self.around_self_attention = build_sublayer(config)
+        self.around_cross_attention = build_sublayer(config)
+        self.around_feed_forward = build_sublayer(config)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        memory: KeysValues,
+        memory_mask: Tensor,
+        rotate: Rotate | None = None,
+        past: KeyValueCache | None = None,
+    ) -> Tensor:
+        """Whole targets in training, or new tokens after a past.
+
+        Args:
+            x: (B, T, D), the whole target, or with `past` the R rows of one new token, (R, 1, D).
+            mask: causal mask (1, 1, T, T), or None for one new token, which sees all of its past.
+            memory: `cross_attention.keys_values` of the encoder's output, each (B, H, S, E).
+            memory_mask: padding mask of the source (B, 1, 1, S).
+            rotate: turns queries and keys to their positions (rotary only).
+            past: this layer's cache; the new token is added to it.
+
+        Returns:
+            The shape of x.
+        """
+
+        def attend_to_target(x: Tensor) -> Tensor:
+            query, key, value = self.self_attention.queries_keys_values(x)
+            if rotate is not None:
+                query, key = rotate(query), rotate(key)
+            if past is not None:
+                key, value = past.append(key, value)
+            return self.self_attention.attend(query, key, value, mask)
+
+        def attend_to_source(x: Tensor) -> Tensor:
+            # The K rows of a sentence ask as K queries of one row: keys and values are held once a sentence.
+            rows = x.unflatten(0, (memory_mask.size(0), -1)).flatten(1, 2)  # (B, K T, D)
+            query = self.cross_attention.queries(rows)
+            return self.cross_attention.attend(query, *memory, memory_mask).view_as(x)
+
+        x = self.around_self_attention(x, attend_to_target)
+        x = self.around_cross_attention(x, attend_to_source)
+        return self.around_feed_forward(x, self.feed_forward)
+
+
+def rotation(rotary: RotaryPositions | None, positions: Tensor) -> Rotate | None:
+    """Turning queries and keys to these positions (B or 1, S), or None when positions are added instead."""
+    if rotary is None:
+        return None
+    return lambda x: rotary(x, positions)

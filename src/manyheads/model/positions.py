@@ -1,0 +1,81 @@
+"""Where a token stands: sinusoidal (section 3.5), learned (section 3.5, last paragraph), rotary (Su et al. 2021).
+
+Shapes: B batch (or 1 for all alike), S length, D model width, H heads, E head width.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from manyheads.errors import UsageError
+
+__all__ = ["LearnedPositions", "RotaryPositions", "SinusoidalPositions", "sinusoids"]
+
+FIRST_ROWS = 256  # rows of the sinusoidal table at the start; it grows when a longer text comes
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos of it (section 3.5): -> (length, width) float32."""
+    place = torch.arange(length, dtype=torch.float64)[:, None]
+    rate = torch.exp(torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10_000.0) / width))
+    return torch.stack([(place * rate).sin(), (place * rate).cos()], -1).flatten(1).float()
+
+
+class SinusoidalPositions(nn.Module):
+    """The fixed signal of section 3.5, for any length."""
+
+    table: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.register_buffer("table", sinusoids(FIRST_ROWS, width), persistent=False)
+
+    def forward(self, positions: Tensor, length: int) -> Tensor:
+        """Signal at these positions, all below `length`: (B, S) -> (B, S, D)."""
+        if length > self.table.size(0):
+            self.table = sinusoids(2 * length, self.width).to(self.table)
+        return self.table[positions]
+
+
+class LearnedPositions(nn.Module):
+    """One trained vector for each position up to a limit."""
+
+    def __init__(self, max_positions: int, width: int, scale: float) -> None:
+        super().__init__()
+        self.table = nn.Embedding(max_positions, width)
+        nn.init.normal_(self.table.weight, std=scale)
+
+    def forward(self, positions: Tensor, length: int) -> Tensor:
+        """Signal at these positions, all below `length`: (B, S) -> (B, S, D).
+
+        Raises:
+            UsageError: the input is longer than the table.
+        """
+        if length > self.table.num_embeddings:
+            raise UsageError(
+                f"an input of {length} tokens is longer than model.max_positions = {self.table.num_embeddings}, "
+                f"the limit of this model's learned positions. Split the text into sentences, or train with more."
+            )
+        return self.table(positions)
+
+
+class RotaryPositions(nn.Module):
+    """Rotate queries and keys by an angle that grows with the position (Su et al. 2021, section 3.2.2)."""
+
+    rate: Tensor
+
+    def __init__(self, head_width: int) -> None:
+        super().__init__()
+        rate = torch.exp(torch.arange(0, head_width, 2) * (-math.log(10_000.0) / head_width))
+        self.register_buffer("rate", rate, persistent=False)
+
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Turn each pair (2i, 2i+1) of a query or key: (B, H, S, E), positions (B or 1, S) -> (B, H, S, E)."""
+        angle = positions[:, None, :, None].float() * self.rate  # (B, 1, S, E / 2)
+        even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
+        cos, sin = angle.cos(), angle.sin()
+        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2).to(x.dtype)

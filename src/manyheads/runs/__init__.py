@@ -1,0 +1,21 @@
+"""Opens files and wires a task: what the verbs of the command line call."""
+
+from manyheads.data.report import DataReport
+from manyheads.runs.average import average
+from manyheads.runs.demo import demo
+from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
+from manyheads.runs.report import data_report
+from manyheads.runs.train import TrainingSummary, train
+
+__all__ = [
+    "Comparison",
+    "DataReport",
+    "Evaluation",
+    "TrainingSummary",
+    "average",
+    "compare",
+    "data_report",
+    "demo",
+    "evaluate",
+    "train",
+]

@@ -1,0 +1,43 @@
+"""Average the last checkpoints of a run into a new run directory."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from manyheads.checkpoint import RunDirectory, average_tensors
+from manyheads.errors import RunError
+
+__all__ = ["average"]
+
+
+def average(run: Path, *, last: int | None = None, out: Path | None = None) -> Path:
+    """The mean of the weights of the last checkpoints, as a run directory of its own without checkpoints.
+
+    Args:
+        run: where the checkpoints are.
+        last: how many; all that are kept unless given.
+        out: the new directory; RUN-averaged unless given.
+
+    Raises:
+        RunError: there are not that many checkpoints, or `out` exists.
+    """
+    source = RunDirectory.existing(run)
+    steps = source.steps()
+    if not steps or (last is not None and last > len(steps)):
+        raise RunError(
+            f"{run} keeps {len(steps)} checkpoints, {last or 1} are wanted. "
+            "Train with a larger training.keep_checkpoints."
+        )
+    out = out or run.with_name(f"{run.name}-averaged")
+    if out.exists():
+        raise RunError(f"{out} exists. Choose another --out.")
+    mean = average_tensors([source.weights_of(step) for step in steps[-last if last else 0 :]])
+    config = source.config()
+    out.mkdir(parents=True)
+    for path in [*run.glob("tokenizer.*"), *run.glob("environment.json")]:
+        shutil.copy2(path, out / path.name)
+    RunDirectory(out).publish(mean)
+    shutil.copy2(run / "config.json", out / "config.json")  # last: now it is a run
+    RunDirectory(out).model(config, source.tokenizers(config))
+    return out

@@ -1,0 +1,85 @@
+"""The first three minutes: train on built-in text, score, translate, look inside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from manyheads.config.load import load_config, resolve_recipe
+from manyheads.data.batch import pad_rows
+from manyheads.inspection.capture import attention_maps
+from manyheads.inspection.terminal import heat_map
+from manyheads.runs.evaluate import evaluate_texts, texts
+from manyheads.runs.train import train
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.training.log import Listener
+
+__all__ = ["demo"]
+
+SHOWN = 3  # translations; the shortest of these sentences is looked into
+
+
+def demo(
+    pair: str, out: Path, *, listener: Listener, write: Callable[[str], None], program: str = "manyheads"
+) -> None:
+    """Train the recipe `demo-PAIR` into a run directory and show what it can do.
+
+    Args:
+        pair: "de-en" or "ko-en".
+        out: the run directory; one that is finished is only shown again.
+        listener: who is told of the training.
+        write: where the results go, line by line.
+        program: how this program is called here, for the commands to type next.
+    """
+    start = time.perf_counter()
+    config = load_config(resolve_recipe(f"demo-{pair}"))
+    train(config, out, listener=listener)
+    translator = Translator.load(out)
+    sources, references = texts(config, "test", None, None)
+    result = evaluate_texts(translator, sources, references, listener)
+    write(f"\n{len(sources)} sentences that were not in training:")
+    for line in result.lines():
+        write(f"  {line}")
+    step = len(sources) // SHOWN
+    chosen = range(0, step * SHOWN, step)
+    for place in chosen:
+        write("")
+        write(f"  {config.data.source}  {sources[place]}")
+        write(f"  {config.data.target}  {result.outputs[place]}")
+        if result.outputs[place] != references[place]:
+            write(f"      (reference: {references[place]})")
+    write("")
+    shortest = min((sources[place] for place in chosen), key=len)
+    for line in cross_attention(translator, shortest):
+        write(f"  {line}")
+    write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")
+    for command in next_commands(program, out, sources[0]):
+        write(f"  {command}")
+
+
+def cross_attention(translator: Translator, text: str) -> Iterator[str]:
+    """A heat map of where each output token looked, the mean over the heads of the last layer."""
+    source_side, target_side = translator.tokenizers.source, translator.tokenizers.target
+    ids = source_side.encode([text])[0]
+    output = target_side.encode([translator.translate([text])[0].translation])[0]
+    device = next(translator.model.parameters()).device
+    source = pad_rows([ids], PAD, last=EOS).to(device)
+    target = pad_rows([output], PAD, first=BOS).to(device)
+    maps = attention_maps(translator.model, source, target)
+    yield "Where each word looked when it was written (cross-attention, last layer, mean of the heads):"
+    yield ""
+    rows, columns = target_side.pieces([*output, EOS]), source_side.pieces([*ids, EOS])
+    yield from heat_map(torch.mean(maps.cross[-1], dim=0), rows, columns)
+
+
+def next_commands(program: str, out: Path, sentence: str) -> list[str]:
+    """Three lines worth typing."""
+    return [
+        f'echo "{sentence}" | {program} translate {out}',
+        f"{program} evaluate {out} --set search.beam_size=1",
+        f"{program} init my-model --from multi30k-de-en",
+    ]

@@ -1,0 +1,236 @@
+"""Score a run, or two side by side, on a split or on files."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from manyheads.config.load import with_overrides
+from manyheads.config.schema import Config
+from manyheads.data.lines import read_lines
+from manyheads.data.locate import Split
+from manyheads.errors import DataError, UsageError
+from manyheads.evaluation import BootstrapResult, Scores, exact_match, paired_bootstrap, score
+from manyheads.runs.prepare import read_split
+from manyheads.tasks.translation import Translator
+from manyheads.text.normalize import normalize
+from manyheads.text.tokenizer import BOS, EOS
+from manyheads.training.log import Listener, SilentListener
+from manyheads.training.validation import corpus_nll
+
+__all__ = ["Comparison", "Evaluation", "compare", "evaluate"]
+
+SILENT = SilentListener()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a run scores on some text.
+
+    Attributes:
+        loss: nats per target token, end marks counted, without label smoothing, over all of the text.
+        tokens: target tokens that is the mean of.
+        scores: BLEU, chrF and TER with their signatures.
+        exact: share of outputs equal to their reference, 0 to 1.
+        outputs: the translations, line by line.
+        seconds: time of the search.
+    """
+
+    task: str
+    loss: float
+    tokens: int
+    scores: Scores
+    exact: float
+    outputs: list[str]
+    seconds: float
+
+    @property
+    def perplexity(self) -> float:
+        """exp(loss)."""
+        return math.exp(min(self.loss, 700))
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that `evaluate --json` prints."""
+        return {
+            "task": self.task,
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            "tokens": self.tokens,
+            "bleu": self.scores.bleu,
+            "chrf": self.scores.chrf,
+            "ter": self.scores.ter,
+            "signature": self.scores.signature,
+            "exact": self.exact,
+            "sentences": len(self.outputs),
+            "seconds": self.seconds,
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        scores, count = self.scores, len(self.outputs)
+        speed = count / max(self.seconds, 1e-9)
+        return [
+            f"BLEU {scores.bleu:.2f}   {scores.signature['bleu']}",
+            f"chrF {scores.chrf:.2f}   {scores.signature['chrf']}",
+            f"TER  {scores.ter:.2f}   {scores.signature['ter']}",
+            f"perplexity {self.perplexity:.3f} over {self.tokens:,} target tokens; "
+            f"{100 * self.exact:.1f} % of {count:,} sentences exact; {speed:.1f} sentences/s",
+            *(f"warning: {warning}" for warning in scores.warnings),
+        ]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs on the same text, with the significance of the difference.
+
+    Attributes:
+        run, other: their directories.
+        bleu, chrf: the paired bootstrap of each metric, `run` against `other`.
+    """
+
+    run: Path
+    other: Path
+    bleu: BootstrapResult
+    chrf: BootstrapResult
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "run": str(self.run),
+            "other": str(self.other),
+            "bleu": vars(self.bleu),
+            "chrf": vars(self.chrf),
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        return [f"{self.run} against {self.other}", compared("BLEU", self.bleu), compared("chrF", self.chrf)]
+
+
+def compared(name: str, result: BootstrapResult) -> str:
+    """One metric of a comparison, for people."""
+    low, high = result.interval
+    verdict = "significant" if result.p_value < 0.05 else "not significant"
+    return (
+        f"{name} {result.score:.2f} against {result.baseline:.2f}: {result.difference:+.2f} "
+        f"[{low:+.2f}, {high:+.2f}], p = {result.p_value:.3f}, {verdict} "
+        f"(paired bootstrap, {result.samples} samples)"
+    )
+
+
+def evaluate(
+    run: Path,
+    *,
+    split: Split = "test",
+    source: Path | None = None,
+    reference: Path | None = None,
+    overrides: Sequence[str] = (),
+    listener: Listener = SILENT,
+) -> Evaluation:
+    """Translate a split, or a file, and score it.
+
+    Args:
+        run: a run directory.
+        split: train, valid or test of the run's own data.
+        source: a file to translate instead.
+        reference: its translation, line by line.
+        overrides: settings such as `search.beam_size=1` or `data.root=DIR`.
+        listener: who is told.
+
+    Raises:
+        RunError, DataError, ConfigError: see the message.
+    """
+    translator = Translator.load(run)
+    config = with_overrides(translator.config, overrides)
+    translator = Translator(config, translator.tokenizers, translator.model)
+    sources, references = texts(config, split, source, reference)
+    return evaluate_texts(translator, sources, references, listener)
+
+
+def evaluate_texts(
+    translator: Translator, sources: list[str], references: list[str], listener: Listener
+) -> Evaluation:
+    """Translate and score texts that are in memory."""
+    config, tokenizers = translator.config, translator.tokenizers
+    listener.message(f"translating {len(sources):,} sentences, beam {config.search.beam_size}")
+    start = time.perf_counter()
+    outputs = [one.translation for one in translator.translate(sources)]
+    seconds = time.perf_counter() - start
+    nats, tokens = corpus_nll(
+        translator.model,
+        tokenizers.source.encode(sources),
+        tokenizers.target.encode(references),
+        bos=BOS,
+        eos=EOS,
+    )
+    return Evaluation(
+        task=config.task,
+        loss=nats / tokens,
+        tokens=tokens,
+        scores=score(outputs, references, protocol=config.evaluation.protocol, language=config.data.target),
+        exact=exact_match(outputs, references),
+        outputs=outputs,
+        seconds=seconds,
+    )
+
+
+def compare(
+    run: Path,
+    other: Path,
+    *,
+    split: Split = "test",
+    source: Path | None = None,
+    reference: Path | None = None,
+    overrides: Sequence[str] = (),
+    listener: Listener = SILENT,
+) -> Comparison:
+    """Evaluate two runs on the same text and test the difference by paired bootstrap (Koehn 2004).
+
+    The text is that of `run`; both are scored as sacreBLEU does, whatever their protocols.
+    """
+    translator = Translator.load(run)
+    config = with_overrides(translator.config, overrides)
+    sources, references = texts(config, split, source, reference)
+    outputs = []
+    for path in (run, other):
+        listener.message(f"translating {len(sources):,} sentences with {path}")
+        loaded = Translator.load(path)
+        changed = Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
+        outputs.append([one.translation for one in changed.translate(sources)])
+    ours, theirs = outputs
+    language = config.data.target
+    bleu = paired_bootstrap(ours, theirs, references, metric="bleu", language=language)
+    chrf = paired_bootstrap(ours, theirs, references, metric="chrf", language=language)
+    return Comparison(run, other, bleu, chrf)
+
+
+def texts(config: Config, split: Split, source: Path | None, reference: Path | None) -> tuple[list[str], list[str]]:
+    """Sources and references of a split, or of two files with the same number of lines."""
+    if (source is None) != (reference is None):
+        raise UsageError("a source file and its reference file belong together. Give both, or neither.")
+    if source is not None and reference is not None:
+        pairs = list(zip_longest(read_lines(source), read_lines(reference)))
+        sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        for path, lines in ((source, sources), (reference, references)):
+            if None in lines:
+                raise DataError(
+                    f"{path} has {lines.index(None):,} lines, but the other file {len(pairs):,}. "
+                    "The two files must belong together line by line."
+                )
+        return checked(sources, references, f"{source}")
+    if split == "test" and config.data.test is None:
+        raise UsageError("this run names no test set. Give --split valid, --set data.test=..., or two files.")
+    found = list(read_split(config.data, split))
+    return checked([pair.source for pair in found], [pair.target for pair in found], f"data.{split}")
+
+
+def checked(sources: list[str], references: list[str], origin: str) -> tuple[list[str], list[str]]:
+    """Refuse to score nothing; references are scored as they stand, but for the marks that no text has."""
+    if not sources:
+        raise DataError(f"{origin} holds no lines. There is nothing to score.")
+    return sources, [normalize(reference) for reference in references]

@@ -1,0 +1,95 @@
+"""Listeners that write down what training tells: metrics.jsonl and TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.errors import SaveError, require
+from manyheads.training.log import Listener, StepReport, ValidationReport
+
+__all__ = ["RecordingListener", "TensorBoardListener", "recording"]
+
+
+def recording(listener: Listener, run: RunDirectory, config: Config) -> Listener:
+    """A listener that also writes metrics.jsonl, and TensorBoard's files when asked to."""
+    if config.training.tensorboard:
+        listener = TensorBoardListener(listener, run.path / "tensorboard")
+    return RecordingListener(listener, run.metrics_path)
+
+
+class RecordingListener:
+    """Passes everything on, and appends log points and validations to a file, one JSON object a line."""
+
+    def __init__(self, listener: Listener, path: Path) -> None:
+        self.listener = listener
+        self.path = path
+
+    def message(self, text: str) -> None:
+        """One line for people."""
+        self.listener.message(text)
+
+    def step(self, report: StepReport) -> None:
+        """A log point."""
+        self.append({"kind": "step", **asdict(report)})
+        self.listener.step(report)
+
+    def validation(self, report: ValidationReport) -> None:
+        """A validation."""
+        self.append({"kind": "validation", **asdict(report)})
+        self.listener.validation(report)
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add a line; JSON has no word for values that are not finite but null."""
+        plain = {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in record.items()
+        }
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
+        except OSError as error:
+            raise SaveError(
+                f"{self.path} could not be written: {error.strerror or error}. "
+                "The last checkpoint is intact; free some space and run the same line again."
+            ) from error
+
+
+class TensorBoardListener:
+    """Passes everything on, and writes scalars and a sample for TensorBoard."""
+
+    def __init__(self, listener: Listener, folder: Path) -> None:
+        """Raises `MissingExtraError` when TensorBoard is not installed."""
+        self.listener = listener
+        require("tensorboard", extra="tensorboard", purpose="training.tensorboard")
+        writer = require("torch.utils.tensorboard", extra="tensorboard", purpose="training.tensorboard")
+        self.writer = writer.SummaryWriter(str(folder))
+
+    def message(self, text: str) -> None:
+        """One line for people."""
+        self.listener.message(text)
+
+    def step(self, report: StepReport) -> None:
+        """A log point."""
+        self.scalars("train", report.step, asdict(report))
+        self.listener.step(report)
+
+    def validation(self, report: ValidationReport) -> None:
+        """A validation."""
+        self.scalars("valid", report.step, asdict(report))
+        if report.sample is not None:
+            self.writer.add_text("sample", "\n\n".join(report.sample), report.step)
+        self.writer.flush()
+        self.listener.validation(report)
+
+    def scalars(self, group: str, step: int, values: Mapping[str, Any]) -> None:
+        """Every number of a report."""
+        for name, value in values.items():
+            if isinstance(value, int | float) and name != "step":
+                self.writer.add_scalar(f"{group}/{name}", value, step)

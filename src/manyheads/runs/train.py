@@ -1,0 +1,244 @@
+"""Train a run from a configuration; the same call goes on where an interruption left it."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from manyheads import __version__
+from manyheads.checkpoint import Checkpoint, RunDirectory, average_tensors, load_weights, write_atomically
+from manyheads.config.schema import Config
+from manyheads.errors import RunError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.card import model_card
+from manyheads.runs.listeners import recording
+from manyheads.runs.prepare import Corpus, CorpusUpdates, counted, open_corpus, prepare
+from manyheads.runs.signals import heeding_signals
+from manyheads.runs.validation import Validation
+from manyheads.training.log import Listener, SilentListener
+from manyheads.training.precision import keep_freed_memory, pick_device, pick_precision
+from manyheads.training.progress import Snapshot
+from manyheads.training.trainer import Trainer
+
+__all__ = ["TrainingSummary", "train"]
+
+SILENT = SilentListener()
+FREE_TO_CHANGE = {"data.root", "training.log_every", "training.save_every", "training.keep_checkpoints"}
+
+
+@dataclass(frozen=True)
+class TrainingSummary:
+    """How a training ended.
+
+    Attributes:
+        out: the run directory.
+        step: updates done.
+        seconds: training time, validation not counted.
+        metric, best, best_step: the best validation, by `training.metric`.
+        stopped_early: whether patience ran out.
+    """
+
+    out: Path
+    step: int
+    seconds: float
+    metric: str
+    best: float
+    best_step: int
+    stopped_early: bool
+
+
+def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool = False) -> TrainingSummary:
+    """Train a translator into a run directory, or go on with one.
+
+    Args:
+        config: the whole configuration.
+        out: the run directory; when it holds a run, training goes on from its last checkpoint.
+        listener: who is told.
+        force: go on although configuration or corpus have changed.
+
+    Raises:
+        ConfigError, DataError: see the message.
+        RunError: the directory holds something else, or a run of another configuration or corpus.
+        KeyboardInterrupt, SystemExit: Ctrl-C or SIGTERM came, and all has been saved.
+    """
+    keep_freed_memory()
+    run = RunDirectory(out)
+    if run.exists:
+        check_same_config(run.config(), config, force)
+    else:
+        refuse_foreign(out)
+    corpus = open_corpus(config)
+    listener.message(f"{config.data.source}-{config.data.target}: {corpus.counts.describe()}")
+    tokenizers, store = prepare(config, run, corpus, listener)
+    if store.too_long:
+        listener.message(counted(corpus, store).describe())
+    device = pick_device(config.training.device)
+    torch.manual_seed(config.training.seed)
+    model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).to(device)
+    listener.message(
+        f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
+        f"vocabulary {tokenizers.source.size:,}/{tokenizers.target.size:,}"
+    )
+    check_same_corpus(run, corpus, force)
+    if not run.exists:
+        run.begin(config, tokenizers, environment(corpus))
+    trainer = Trainer(
+        model,
+        config.training,
+        CorpusUpdates(config, store, tokenizers),
+        device=device,
+        precision=pick_precision(config.training.precision, device),
+        listener=recording(listener, run, config),
+        validate=Validation(config, corpus.valid, tokenizers, model),
+        save=lambda snapshot, best: save(run, snapshot, best, config),
+    )
+    resume(run, trainer, listener)
+    if force:  # from here on the run is of this configuration and corpus
+        run.begin(config, tokenizers, environment(corpus))
+    if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card
+        with heeding_signals() as stop:
+            trainer.run(stop)
+        if stop():
+            listener.message(
+                f"stopped and saved at step {trainer.progress.step:,}; the same line goes on from there"
+            )
+            stop.leave()
+        finish(run, trainer, config, listener)
+        run.describe(model_card(config, tokenizers, trainer.progress))
+    return summary(out, trainer, config)
+
+
+def refuse_foreign(out: Path) -> None:
+    """Refuse a place that holds more than a beginning of ours that was interrupted."""
+    ours = ("cache", "tokenizer.", "environment.json", ".")
+    if out.exists() and not (out.is_dir() and all(path.name.startswith(ours) for path in out.iterdir())):
+        raise RunError(f"{out} exists and is no run of manyheads. Choose another --out.")
+
+
+def check_same_config(old: Config, new: Config, force: bool) -> None:
+    """Refuse to go on with another configuration, and name what differs."""
+    before, after = flat(old.model_dump()), flat(new.model_dump())
+    parts = ("task", "data", "tokenizer", "model", "training")
+    differing = [
+        f"{key}: {before[key]!r} then, {after[key]!r} now"
+        for key in before
+        if before[key] != after[key] and key not in FREE_TO_CHANGE and key.partition(".")[0] in parts
+    ]
+    if differing and not force:
+        raise RunError(
+            f"this run was started with another configuration ({'; '.join(differing)}). "
+            "Choose another --out, or go on anyway with --force."
+        )
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{'a': {'b': 1}} -> {'a.b': 1}."""
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return found
+
+
+def check_same_corpus(run: RunDirectory, corpus: Corpus, force: bool) -> None:
+    """Refuse to go on with other text."""
+    if run.exists and not force and run.environment().get("corpus_sha256") != corpus.sha256:
+        raise RunError(
+            "the corpus has changed since this run was started. Choose another --out, or go on anyway with --force."
+        )
+
+
+def environment(corpus: Corpus) -> dict[str, Any]:
+    """What a run was made with."""
+    return {
+        "manyheads": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "platform": platform.platform(),
+        "threads": torch.get_num_threads(),
+        "corpus_sha256": corpus.sha256,
+        "corpus": asdict(corpus.counts),
+    }
+
+
+def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> None:
+    """Put a trainer where the last good checkpoint stands, if there is one.
+
+    Raises:
+        RunError: there are checkpoints, but none that can be used.
+    """
+    steps = run.steps()
+    for step in reversed(steps):
+        try:
+            checkpoint = run.checkpoint(step)
+        except RunError as error:
+            listener.message(f"warning: {error}")
+            continue
+        load_weights(trainer.model, checkpoint.model, f"checkpoint {step}")
+        trainer.restore(checkpoint.optimizer, checkpoint.state)
+        listener.message(f"going on after step {step:,}")
+        forget_metrics_after(run, step)
+        return
+    if steps:
+        raise RunError(
+            f"no checkpoint in {run.path / 'checkpoints'} can be used. Copy the run again, or remove that folder "
+            "to train from the start."
+        )
+    forget_metrics_after(run, 0)
+
+
+def forget_metrics_after(run: RunDirectory, step: int) -> None:
+    """Remove the log points of updates that will be done again."""
+    path = run.metrics_path
+    if path.is_file():
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        kept = [line for line in lines if json.loads(line)["step"] <= step]
+        write_atomically(path, "".join(f"{line}\n" for line in kept).encode())
+
+
+def save(run: RunDirectory, snapshot: Snapshot, best: bool, config: Config) -> None:
+    """Keep a snapshot; publish its weights when they are the best, and first: a kill in between loses nothing."""
+    if best:
+        run.publish(snapshot.model)
+    step = snapshot.state["progress"]["step"]
+    keep = max(config.training.keep_checkpoints, config.training.average_checkpoints)
+    run.save(Checkpoint(step, snapshot.model, snapshot.optimizer, snapshot.state), keep)
+
+
+def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listener) -> None:
+    """Average the last checkpoints when asked to, and publish the mean if it is better than the best alone."""
+    steps = run.steps()[-config.training.average_checkpoints :]
+    if len(steps) < 2:
+        return
+    model, progress = trainer.model, trainer.progress
+    load_weights(model, average_tensors([run.weights_of(step) for step in steps]), "the mean of the checkpoints")
+    model.eval()
+    report = trainer.validate(progress.step)
+    value = {"loss": -report.loss, "bleu": report.bleu, "chrf": report.chrf}[config.training.metric]
+    better = value is not None and (progress.best is None or value > progress.best)
+    verdict = "better, kept" if better else "not better, left"
+    listener.message(f"mean of the last {len(steps)} checkpoints: perplexity {report.perplexity:.3f} ({verdict})")
+    if better:
+        run.publish(dict(model.named_parameters()))
+        progress.best, progress.best_step = value, progress.step
+
+
+def summary(out: Path, trainer: Trainer, config: Config) -> TrainingSummary:
+    """How it ended."""
+    progress, metric = trainer.progress, config.training.metric
+    best = progress.best if progress.best is not None else math.nan
+    return TrainingSummary(
+        out=out,
+        step=progress.step,
+        seconds=progress.seconds,
+        metric=metric,
+        best=-best if metric == "loss" else best,
+        best_step=progress.best_step,
+        stopped_early=progress.stopped_early,
+    )

@@ -1,0 +1,44 @@
+"""Scores the model of a training on the validation set."""
+
+from __future__ import annotations
+
+import math
+
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.evaluation import score
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS, TokenizerPair
+from manyheads.training.log import ValidationReport
+from manyheads.training.validation import corpus_nll
+
+__all__ = ["Validation"]
+
+
+class Validation:
+    """Scores the model on the validation set: the loss of all of it, and some of it really decoded."""
+
+    def __init__(self, config: Config, pairs: list[Pair], tokenizers: TokenizerPair, model: EncoderDecoder) -> None:
+        self.model = model
+        self.config = config
+        self.sources = tokenizers.source.encode([pair.source for pair in pairs])
+        self.targets = tokenizers.target.encode([pair.target for pair in pairs])
+        every = max(1, len(pairs) // max(1, config.training.valid_sentences))
+        self.decoded = pairs[::every][: config.training.valid_sentences]
+        self.translator = Translator(config, tokenizers, model)
+
+    def __call__(self, step: int) -> ValidationReport:
+        """Score the weights of a step; outputs are searched greedily, whatever the search settings."""
+        nats, tokens = corpus_nll(self.model, self.sources, self.targets, bos=BOS, eos=EOS)
+        loss = nats / tokens
+        bleu = chrf = sample = None
+        if self.decoded and math.isfinite(loss):
+            references = [pair.target for pair in self.decoded]
+            found = self.translator.translate([pair.source for pair in self.decoded], beam_size=1)
+            outputs = [one.translation for one in found]
+            scores = score(outputs, references, language=self.config.data.target)
+            bleu, chrf = scores.bleu, scores.chrf
+            shown = step % len(self.decoded)
+            sample = (self.decoded[shown].source, references[shown], outputs[shown])
+        return ValidationReport(step, loss, math.exp(min(loss, 700)), bleu, chrf, False, sample)

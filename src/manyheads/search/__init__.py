@@ -1,0 +1,1 @@
+"""Greedy and beam search behind two methods, `step` and `select`."""

@@ -1,0 +1,76 @@
+"""Tokenizers that need no linguistics: one id a character, or one id a byte of UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Self
+
+from manyheads.config.schema import TokenizerConfig
+from manyheads.text.interface import SILENT, SPECIALS, Tokenizer, lower
+from manyheads.text.normalize import normalize
+from manyheads.text.vocabulary import Stored, SymbolTokenizer, Vocabulary
+
+__all__ = ["ByteTokenizer", "CharacterTokenizer"]
+
+
+class CharacterTokenizer(SymbolTokenizer):
+    """One id a Unicode character; characters seen less than ``tokenizer.min_count`` times are unknown."""
+
+    kind = "characters"
+    separator = ""
+
+    @classmethod
+    def train(cls, config: TokenizerConfig, texts: Iterable[str], languages: str) -> Self:
+        """Count the characters of the texts; raises as `Vocabulary.count`."""
+        normal = map(normalize, texts)
+        characters = chain.from_iterable(map(lower, normal) if config.lowercase else normal)
+        vocabulary = Vocabulary.count(characters, min_count=config.min_count, languages=languages)
+        return cls(vocabulary, languages, lowercase=config.lowercase)
+
+    @classmethod
+    def load(cls, data: bytes, language: str) -> Self:
+        """Read what `to_bytes` wrote; raises `RunError`."""
+        stored = Stored.from_bytes(data, kind=cls.kind, language=language)
+        return cls(Vocabulary(stored.symbols), stored.languages, lowercase=stored.lowercase)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """One id a character of each normalised text."""
+        return [[self.vocabulary.id(character) for character in text] for text in self.prepare(texts)]
+
+
+class ByteTokenizer(Tokenizer):
+    """One id a byte of UTF-8, after the special symbols: 260 ids that spell any text."""
+
+    kind = "bytes"
+
+    @classmethod
+    def load(cls, data: bytes, language: str) -> Self:
+        """Read what `to_bytes` wrote; raises `RunError`."""
+        return cls(lowercase=Stored.from_bytes(data, kind=cls.kind, language=language).lowercase)
+
+    @property
+    def size(self) -> int:
+        """260."""
+        return len(SPECIALS) + 256
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """One id a byte of each normalised text."""
+        return [[byte + len(SPECIALS) for byte in text.encode()] for text in self.prepare(texts)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of the bytes; those that are no UTF-8 become U+FFFD."""
+        parts = (
+            SPECIALS[i].encode() if i < len(SPECIALS) else bytes([i - len(SPECIALS)])
+            for i in self.check(ids)
+            if i not in SILENT
+        )
+        return b"".join(parts).decode(errors="replace")
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Bytes as ``<0xEA>``."""
+        return [SPECIALS[i] if i < len(SPECIALS) else f"<0x{i - len(SPECIALS):02X}>" for i in self.check(ids)]
+
+    def to_bytes(self) -> bytes:
+        """The content of its JSON file, which holds no vocabulary."""
+        return Stored(kind="bytes", lowercase=self.lowercase).to_bytes()

@@ -1,0 +1,220 @@
+"""Subword tokenizers of the SentencePiece library: byte-pair encoding and unigram language model."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Self
+
+import sentencepiece
+
+from manyheads.config.schema import TokenizerConfig
+from manyheads.errors import ConfigError, DataError
+from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, lower
+from manyheads.text.normalize import normalize
+from manyheads.text.vocabulary import damaged
+
+__all__ = ["SubwordTokenizer"]
+
+MAX_TRAINING_TEXTS = 5_000_000  # of more, every second, third, ... is used
+CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
+TRAINING_THREADS = 16  # fixed: unigram's sums, and with them its pieces, depend on it
+
+BLANK = "▁"  # the library's sign for a blank
+RESERVED = str.maketrans("▁▅", "  ")  # no piece can hold them; the library skips training text with the second
+STAND_INS = range(0xF0000, 0x10FFFE)  # private use
+
+TOO_LARGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
+TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+NO_TEXT = re.compile(r"sentences_\.empty|all_chars_count")
+
+SEEDING = threading.Lock()  # the library has one seed for the whole process
+
+
+class SubwordTokenizer(Tokenizer):
+    """One id a piece of a SentencePiece model, whose ids 0 to 3 are the special symbols.
+
+    Args:
+        config: ``kind``, ``sampling`` and ``lowercase`` are used.
+        model: the serialized model, as the library's own programs read and write it.
+
+    Raises:
+        RunError: the model is damaged, or numbers its special symbols in another way.
+    """
+
+    suffix = ".model"
+
+    def __init__(self, config: TokenizerConfig, model: bytes) -> None:
+        super().__init__(lowercase=config.lowercase)
+        self.kind = config.kind
+        self.sampling = config.sampling
+        self.model = model
+        self.processor = processor = sentencepiece.SentencePieceProcessor()
+        try:
+            processor.load_from_serialized_proto(model)
+            self.texts = [processor.id_to_piece(i) for i in range(len(processor))]
+        except (RuntimeError, ValueError) as error:
+            raise damaged(self.kind, "it is no SentencePiece model") from error
+        specials = (processor.unk_id(), processor.pad_id(), processor.bos_id(), processor.eos_id())
+        if specials != (UNK, PAD, BOS, EOS):
+            raise damaged(self.kind, f"its ids of {', '.join(SPECIALS)} are {specials}, not (0, 1, 2, 3)")
+        self.known = frozenset(self.texts)
+
+    @classmethod
+    def train(cls, config: TokenizerConfig, texts: Sequence[str], languages: str) -> Self:
+        """Learn pieces from texts: the same texts give the same pieces, whatever the number of processors.
+
+        Raises:
+            DataError: there is no text.
+            ConfigError: the text does not allow this ``tokenizer.vocab_size``; the message names one that it does.
+        """
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=training_lines(texts, lowercase=config.lowercase),
+                model_writer=model,
+                model_type=config.kind,
+                vocab_size=config.vocab_size,
+                byte_fallback=config.byte_fallback,
+                character_coverage=config.character_coverage,
+                normalization_rule_name="identity",
+                unk_id=UNK,
+                pad_id=PAD,
+                bos_id=BOS,
+                eos_id=EOS,
+                unk_surface=SPECIALS[UNK],
+                num_threads=TRAINING_THREADS,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise explain(error, config, languages) from error
+        return cls(config, model.getvalue())
+
+    @property
+    def size(self) -> int:
+        """Number of pieces, the special symbols and bytes included."""
+        return len(self.texts)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The most likely pieces of each text (unigram), or what the learned merges leave (bpe)."""
+        prepared, stand_in = self.shield(self.prepare(texts))
+        ids: list[list[int]] = self.processor.encode(prepared, out_type=int, num_threads=1)
+        return self.unshield(ids, stand_in)
+
+    def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
+        """Pieces of each text by chance, ``tokenizer.sampling`` being how far they stray; 0 is `encode`.
+
+        For bpe it is the probability that a merge is dropped, for good, where Provilkov et al. (2020) draw again
+        at every step: 0.05 here splits about as much as their 0.1. For unigram it is the exponent of Kudo (2018):
+        the smaller, the further from the most likely pieces.
+        """
+        if self.sampling == 0:
+            return self.encode(texts)
+        prepared, stand_in = self.shield(self.prepare(texts))
+        with SEEDING, ThreadPoolExecutor(max_workers=1) as fresh:
+            # Every thread has a generator of its own, which takes the library's seed when it is first used.
+            sentencepiece.set_random_generator_seed(fold(seed))
+            ids: list[list[int]] = fresh.submit(self.draw, prepared).result()
+        return self.unshield(ids, stand_in)
+
+    def draw(self, prepared: list[str]) -> list[list[int]]:
+        """Pieces by chance, from the generator of the thread that runs this."""
+        ids: list[list[int]] = self.processor.encode(
+            prepared, out_type=int, num_threads=1, enable_sampling=True, alpha=self.sampling, nbest_size=-1
+        )
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of the pieces; bytes that are no UTF-8 become U+FFFD. Begin, end and padding spell nothing."""
+        text: str = self.processor.decode(self.check(ids))
+        return text
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces as the library writes them: ``▁Hund``, ``<0xEA>``."""
+        return [self.texts[i] for i in self.check(ids)]
+
+    def to_bytes(self) -> bytes:
+        """The SentencePiece model."""
+        return self.model
+
+    def shield(self, texts: list[str]) -> tuple[list[str], str]:
+        """Replace ``▁`` in the texts, which the library would take for a blank, by a character they lack."""
+        used = set().union(*(text for text in texts if BLANK in text))
+        if not used:
+            return texts, ""
+        free = (chr(code) for code in STAND_INS)
+        stand_in = next((c for c in free if c not in used and c not in self.known), "_")
+        return [text.replace(BLANK, stand_in) for text in texts], stand_in
+
+    def unshield(self, ids: list[list[int]], stand_in: str) -> list[list[int]]:
+        """Give the bytes of ``▁`` back their place; without byte fallback it stays unknown."""
+        old, new = (
+            [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
+            for character in (stand_in, BLANK)
+        )
+        if not stand_in or UNK in new:
+            return ids
+        return [replace_run(row, old, new) for row in ids]
+
+
+def fold(seed: int) -> int:
+    """31 bits of any integer; the library takes 32, of which one value means a seed of its own choice."""
+    return int.from_bytes(hashlib.sha256(str(int(seed)).encode()).digest()[:4]) >> 1
+
+
+def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
+    """The ids with every run `old` replaced by `new`."""
+    result: list[int] = []
+    start = 0
+    while start < len(ids):
+        if ids[start : start + len(old)] == old:
+            result += new
+            start += len(old)
+        else:
+            result.append(ids[start])
+            start += 1
+    return result
+
+
+def training_lines(texts: Sequence[str], *, lowercase: bool) -> Iterator[str]:
+    """The texts as the library shall see them: normalised, none too long for it, evenly thinned when too many."""
+    step = max(1, -(-len(texts) // MAX_TRAINING_TEXTS))
+    for text in islice(texts, 0, None, step):
+        line = normalize(text.translate(RESERVED))
+        if lowercase:
+            line = lower(line)
+        start = 0
+        while start < len(line):
+            end = start + CHUNK
+            if end < len(line):
+                blank = line.rfind(" ", start + 1, end)
+                end = blank if blank > 0 else end
+            yield line[start:end]
+            start = end
+
+
+def explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Exception:
+    """The library's complaint in terms of the configuration, or as it is when it is none of the known ones."""
+    message = str(error)
+    if found := TOO_LARGE.search(message):
+        mistake = f"is more than the text of {languages} allows. Use at most {found[1]}."
+    elif found := TOO_SMALL.search(message):
+        parts = (
+            "characters, 256 bytes and 4 special symbols"
+            if config.byte_fallback
+            else "characters and 4 special symbols"
+        )
+        mistake = (
+            f"is too small for the text of {languages}: its {parts} are {found[1]}. "
+            f"Use at least {found[1]}, or a lower tokenizer.character_coverage."
+        )
+    elif NO_TEXT.search(message):
+        return DataError(f"no text to make the vocabulary of {languages} from. Check data.train.")
+    else:
+        return error
+    return ConfigError([f"tokenizer.vocab_size = {config.vocab_size} {mistake}"])

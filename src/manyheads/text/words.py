@@ -1,0 +1,88 @@
+"""Words and punctuation marks as spaCy splits them (extra ``words``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Self
+
+from manyheads.config.schema import TokenizerConfig
+from manyheads.errors import require
+from manyheads.text.interface import lower
+from manyheads.text.normalize import clean
+from manyheads.text.vocabulary import Stored, SymbolTokenizer, Vocabulary, damaged
+
+__all__ = ["MULTILINGUAL", "WordTokenizer", "word_splitter"]
+
+MULTILINGUAL = "xx"
+
+# spaCy takes more than a second for 4,000 brackets in a row, and four times that for twice as many.
+LONG_WORD = re.compile(r"(\S{200})(?=\S)")
+
+
+def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
+    """The pipeline for a language, and its function from a text to words, which keep their case.
+
+    Only spaCy's rules are used (a blank pipeline), no trained model. Where spaCy has none for the language, or
+    they need one more package (Korean, Japanese, Thai, Vietnamese), its multi-language rules ``xx`` stand in:
+    they split at blanks and punctuation. Words of more than 200 characters are cut.
+
+    Raises:
+        MissingExtraError: spaCy is not installed.
+    """
+    spacy = require("spacy", extra="words", purpose='tokenizer.kind = "words"')
+    name = re.split("[-_]", language)[0].lower()
+    try:
+        pipeline = spacy.blank(name)
+    except ImportError:
+        name = MULTILINGUAL
+        pipeline = spacy.blank(name)
+
+    def split(text: str) -> list[str]:
+        return [token.text for token in pipeline.tokenizer(LONG_WORD.sub(r"\1 ", clean(text)))]
+
+    return name, split
+
+
+class WordTokenizer(SymbolTokenizer):
+    """One id a word; words seen less than ``tokenizer.min_count`` times are unknown.
+
+    White space beyond the one blank between words is a word of its own, as for spaCy, when the training text
+    had it often enough; otherwise it is dropped. One vocabulary for two languages takes the multi-language rules.
+    Words are lower-cased after the split, which looks at capitals.
+    """
+
+    kind = "words"
+    separator = " "
+
+    def __init__(self, vocabulary: Vocabulary, languages: str, pipeline: str, *, lowercase: bool) -> None:
+        super().__init__(vocabulary, languages, lowercase=lowercase)
+        self.pipeline, self.split = word_splitter(pipeline)
+
+    @classmethod
+    def train(cls, config: TokenizerConfig, texts: Iterable[str], languages: str) -> Self:
+        """Count the words of the texts; raises as `Vocabulary.count` and `word_splitter`."""
+        pipeline, split = word_splitter(MULTILINGUAL if "+" in languages else languages)
+        words = (lower(word) if config.lowercase else word for text in texts for word in split(text))
+        vocabulary = Vocabulary.count(words, min_count=config.min_count, languages=languages)
+        return cls(vocabulary, languages, pipeline, lowercase=config.lowercase)
+
+    @classmethod
+    def load(cls, data: bytes, language: str) -> Self:
+        """Read what `to_bytes` wrote; raises `RunError`, and `MissingExtraError` without spaCy."""
+        stored = Stored.from_bytes(data, kind=cls.kind, language=language)
+        loaded = cls(Vocabulary(stored.symbols), stored.languages, stored.pipeline, lowercase=stored.lowercase)
+        if loaded.pipeline != stored.pipeline:
+            raise damaged(cls.kind, f'its spaCy rules "{stored.pipeline}" need a package that is not installed')
+        return loaded
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """One id a word of each text, without white space that is no known word."""
+        self.refuse_string(texts)
+        known = self.vocabulary.ids
+        kept = ((w for w in self.words(text) if w in known or not w.isspace()) for text in texts)
+        return [[self.vocabulary.id(word) for word in words] for words in kept]
+
+    def words(self, text: str) -> list[str]:
+        """The words of one text, in lower case when configured so."""
+        return [lower(word) for word in self.split(text)] if self.lowercase else self.split(text)

@@ -1,0 +1,1 @@
+"""Loss, schedule, and the loop that turns batches into weights."""

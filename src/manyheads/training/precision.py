@@ -1,0 +1,73 @@
+"""Which device, which number format, and an allocator that keeps what it has."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Literal
+
+import torch
+
+from manyheads.errors import ConfigError
+
+__all__ = ["autocast", "keep_freed_memory", "pick_device", "pick_precision"]
+
+Precision = Literal["fp32", "bf16"]
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc, malloc.h
+
+
+def pick_device(name: str) -> torch.device:
+    """The device of `training.device`; "auto" is the first GPU, or the CPU.
+
+    Raises:
+        ConfigError: there is no such device.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError([f'training.device = "{name}" cannot be used: {reason}. Use "cpu" or "auto".']) from error
+    return device
+
+
+def pick_precision(wanted: Literal["auto", "fp32", "bf16"], device: torch.device) -> Precision:
+    """The number format of the products; "auto" is bf16 where a matrix product is measured faster with it."""
+    if wanted != "auto":
+        return wanted
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
+    return "bf16" if product_seconds(torch.bfloat16) < 0.75 * product_seconds(torch.float32) else "fp32"
+
+
+def product_seconds(dtype: torch.dtype) -> float:
+    """Shortest of a few matrix products (1024, 256) x (256, 1024) on the CPU, in seconds."""
+    a, b = torch.ones(1024, 256, dtype=dtype), torch.ones(256, 1024, dtype=dtype)
+    shortest = float("inf")
+    for _ in range(6):
+        start = time.perf_counter()
+        torch.mm(a, b)
+        shortest = min(shortest, time.perf_counter() - start)
+    return shortest
+
+
+def autocast(device: torch.device, precision: Precision) -> torch.autocast:
+    """Products in the chosen format; weights, residual stream, norms and loss stay in float32."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep large blocks for the next step instead of returning them to the system.
+
+    Without it every large tensor of every step is paid for again page by page. What it gains varies
+    (`benchmarks/layers.py`). Linux with glibc only.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    mallopt(M_MMAP_THRESHOLD, 1 << 30)
+    mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)

@@ -1,0 +1,78 @@
+"""How the learning rate moves: a function of the step, and for `plateau` of what validation said.
+
+`noam` is the formula of section 5.3 of Vaswani et al. (2017), times `learning_rate`. All others rise in a straight
+line to `learning_rate` during the warm-up; then `inverse-sqrt` falls with the root of the step, `linear` and
+`cosine` fall to 0 at the last step, `constant` stays, and `plateau` is multiplied by `plateau_factor` whenever
+`plateau_patience` validations in a row brought no better loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from manyheads.config.schema import TrainingConfig
+
+__all__ = ["Schedule"]
+
+
+class Schedule:
+    """The learning rate of each update; its state is two numbers.
+
+    Attributes:
+        scale: what plateaus have brought the rate down to, 1 at the start.
+        waited: validations since the best loss.
+        best: the best loss seen, or None.
+    """
+
+    def __init__(self, config: TrainingConfig, d_model: int) -> None:
+        self.config = config
+        self.d_model = d_model
+        self.scale = 1.0
+        self.waited = 0
+        self.best: float | None = None
+
+    def rate(self, step: int, total_steps: int) -> float:
+        """Learning rate of update `step`, the first being 1, of `total_steps`."""
+        config = self.config
+        warmup = config.warmup_steps
+        if config.schedule == "noam":
+            rising = step * warmup**-1.5 if warmup else math.inf
+            return config.learning_rate * self.d_model**-0.5 * min(step**-0.5, rising)
+        if step < warmup:
+            return config.learning_rate * step / warmup
+        return config.learning_rate * self.scale * self.fall(step, total_steps)
+
+    def fall(self, step: int, total_steps: int) -> float:
+        """Share of the peak after the warm-up, 0 to 1."""
+        warmup = max(1, self.config.warmup_steps)
+        done = min(1.0, (step - warmup) / max(1, total_steps - warmup))
+        match self.config.schedule:
+            case "inverse-sqrt":
+                return math.sqrt(warmup / step)
+            case "linear":
+                return 1.0 - done
+            case "cosine":
+                return 0.5 * (1.0 + math.cos(math.pi * done))
+            case _:
+                return 1.0
+
+    def validated(self, loss: float) -> None:
+        """Tell a plateau schedule what the validation loss was."""
+        if self.config.schedule != "plateau":
+            return
+        if self.best is None or loss < self.best:
+            self.best, self.waited = loss, 0
+            return
+        self.waited += 1
+        if self.waited >= self.config.plateau_patience:
+            self.scale, self.waited = self.scale * self.config.plateau_factor, 0
+
+    def state(self) -> dict[str, float | None]:
+        """What resuming needs."""
+        return {"scale": self.scale, "waited": self.waited, "best": self.best}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.scale, self.waited, self.best = state["scale"], state["waited"], state["best"]

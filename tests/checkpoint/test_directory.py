@@ -1,0 +1,586 @@
+"""A run directory in and out: whole or not at all, and what is damaged is named."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from manyheads.checkpoint import Checkpoint, RunDirectory, average_tensors, load_weights
+from manyheads.checkpoint import files as module
+from manyheads.config.schema import Config
+from manyheads.errors import RunError, SaveError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
+
+GERMAN, KOREAN = ["ein Hund läuft", "der Hund schläft"], ["개가 달린다", "개가 잔다"]
+FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
+
+
+def make_config(**sections: dict[str, Any]) -> Config:
+    """D = 16, 1 + 1 layers, characters."""
+    values: dict[str, dict[str, Any]] = {
+        "data": {"source": "de", "target": "ko"},
+        "tokenizer": {"kind": "characters"},
+        "model": {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
+    }
+    for name, section in sections.items():
+        values[name] = values.get(name, {}) | section
+    return Config.model_validate(values)
+
+
+def make_tokenizers(config: Config) -> TokenizerPair:
+    return train_tokenizers(config.tokenizer, GERMAN, KOREAN, config.data.source, config.data.target)
+
+
+def make_model(config: Config, seed: int = 1) -> EncoderDecoder:
+    torch.manual_seed(seed)
+    tokenizers = make_tokenizers(config)
+    return EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
+
+
+def named(model: torch.nn.Module) -> dict[str, Tensor]:
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def begun(path: Path, config: Config | None = None) -> RunDirectory:
+    """A run that has begun."""
+    config = config or make_config()
+    run = RunDirectory(path)
+    run.begin(config, make_tokenizers(config), {"corpus_sha256": "ab", "größe": "1,5"})
+    return run
+
+
+def make_checkpoint(step: int) -> Checkpoint:
+    """Tensors that tell their step, in every type a checkpoint holds."""
+    dice = torch.Generator().manual_seed(step)
+    weights = {"layer.weight": torch.randn(5, 3, generator=dice), "layer.bias": torch.randn(5, generator=dice)}
+    moments = {f"{name}.exp_avg": tensor.double() for name, tensor in weights.items()}
+    moments |= {"layer.weight.step": torch.tensor(float(step)), "torch_generator": dice.get_state()}
+    state = {"progress": {"step": step, "best": -1 / 3, "none": None}, "precision": "fp32", "name": "größe"}
+    return Checkpoint(step, weights, moments, state)
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(
+        torch.equal(tensor, other[name]) and tensor.dtype == other[name].dtype for name, tensor in one.items()
+    )
+
+
+def assert_holds(run: RunDirectory, step: int) -> None:
+    found, expected = run.checkpoint(step), make_checkpoint(step)
+    assert (found.step, found.state) == (step, expected.state)
+    assert same(found.model, expected.model)
+    assert same(found.optimizer, expected.optimizer)
+
+
+def drafts(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.name.startswith(".") or "draft" in path.name]
+
+
+# --- what is written comes back ---
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {},
+        {"tokenizer": {"kind": "characters", "joint": False}, "model": {"tied_embeddings": "none"}},
+        {"tokenizer": {"kind": "bytes"}},
+        {"tokenizer": {"kind": "bpe", "vocab_size": 300}},
+        {"data": {"train": ("a.de", "a.ko"), "limit": 0.5}, "training": {"betas": (0.9, 0.98), "patience": 3}},
+    ],
+    ids=["characters", "two vocabularies", "bytes", "bpe", "lists and options"],
+)
+def test_configuration_and_tokenizers_come_back(tmp_path: Path, sections: dict[str, dict[str, Any]]) -> None:
+    config = make_config(**sections)
+    before = make_tokenizers(config)
+    begun(tmp_path / "run", config)
+    run = RunDirectory.existing(tmp_path / "run")
+    assert run.config() == config
+    after = run.tokenizers(run.config())
+    assert (after.source.sha256, after.target.sha256) == (before.source.sha256, before.target.sha256)
+    assert after.joint == before.joint
+    assert after.source.encode(GERMAN) == before.source.encode(GERMAN)
+    assert after.target.encode(KOREAN) == before.target.encode(KOREAN)
+    assert run.environment() == {"corpus_sha256": "ab", "größe": "1,5"}
+
+
+@pytest.mark.parametrize("tied", ["all", "decoder", "none"])
+def test_published_weights_are_the_model_again(tmp_path: Path, tied: str) -> None:
+    config = make_config(model={"tied_embeddings": tied})
+    run, model = begun(tmp_path, config), make_model(config)
+    run.publish(named(model))
+    loaded = run.model(config, run.tokenizers(config))
+    assert same(named(loaded), named(model))
+    assert not loaded.training
+    source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
+    assert torch.equal(loaded(source, target), model.eval()(source, target))
+    assert drafts(tmp_path) == []
+
+
+def test_a_checkpoint_comes_back_to_the_bit(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    run.save(make_checkpoint(40), keep=1)
+    assert_holds(RunDirectory.existing(tmp_path), 40)
+    assert same(run.weights_of(40), make_checkpoint(40).model)
+    assert sorted(path.name for path in (tmp_path / "checkpoints" / "step-40").iterdir()) == sorted(FILES)
+    assert drafts(tmp_path) == []
+
+
+def test_a_checkpoint_that_was_read_can_be_saved_again(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    run.save(make_checkpoint(40), keep=1)
+    run.save(run.checkpoint(40), keep=1)
+    assert_holds(run, 40)
+
+
+def test_a_run_begins_when_all_of_its_beginning_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configuration comes last: before it, nothing is a run."""
+    run = RunDirectory(tmp_path)
+    written: list[tuple[str, bool]] = []
+    replace = os.replace
+
+    def note(source: Path, target: Path) -> None:
+        written.append((Path(target).name, run.exists))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", note)
+    begun(tmp_path)
+    assert written[-1] == ("config.json", False)
+    assert run.exists
+    assert {name for name, _ in written} == {
+        "tokenizer.source.json", "tokenizer.target.json", "environment.json", "config.json",
+    }  # fmt: skip
+
+
+# --- which checkpoints stay ---
+
+
+def test_the_last_checkpoints_stay_in_the_order_of_their_steps(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    kept = []
+    for step in (2, 9, 10, 100):
+        run.save(make_checkpoint(step), keep=2)
+        kept.append(run.steps())
+    assert kept == [[2], [2, 9], [9, 10], [10, 100]]
+    for step in run.steps():
+        assert_holds(run, step)
+
+
+def test_other_things_beside_the_checkpoints_are_left_alone(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    for name in ("step-x", "notes", "step-7-copy"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    run.save(make_checkpoint(3), keep=1)
+    assert run.steps() == [3]
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 4
+
+
+def test_damaged_checkpoints_after_the_new_one_go_and_do_not_push_it_out(tmp_path: Path) -> None:
+    """Training that went back to step 20 saves step 30; the broken step 40 must not be what is kept."""
+    run = begun(tmp_path)
+    for step in (20, 40):
+        run.save(make_checkpoint(step), keep=2)
+    (tmp_path / "checkpoints" / "step-40" / "model.safetensors").write_bytes(b"")
+    run.save(make_checkpoint(30), keep=1)
+    assert run.steps() == [30]
+    assert_holds(run, 30)
+
+
+# --- kills, full disks ---
+
+
+def before_each_move(monkeypatch: pytest.MonkeyPatch, look: Callable[[], None]) -> None:
+    """Call `look` before everything that changes what a kill would leave."""
+
+    def seen(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            look()
+            return function(*arguments, **options)
+
+        return call
+
+    for owner, name in (
+        (os, "replace"),
+        (os, "fsync"),
+        (Path, "rename"),
+        (Path, "mkdir"),
+        (shutil, "rmtree"),
+    ):
+        monkeypatch.setattr(owner, name, seen(getattr(owner, name)))
+    monkeypatch.setattr(module, "save_file", seen(save_file))
+
+
+def test_a_kill_at_any_moment_of_a_save_leaves_a_good_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(tmp_path / "run")
+    run.save(make_checkpoint(1), keep=1)
+    moments: list[Path] = []
+
+    def photograph() -> None:
+        moments.append(tmp_path / f"moment-{len(moments)}")
+        with pytest.MonkeyPatch.context() as calm:
+            calm.setattr(Path, "mkdir", mkdir)
+            shutil.copytree(run.path, moments[-1])
+
+    mkdir = Path.mkdir
+    with monkeypatch.context() as patch:
+        before_each_move(patch, photograph)
+        run.save(make_checkpoint(2), keep=1)
+    assert len(moments) > 10
+    for moment in [*moments, run.path]:
+        found = RunDirectory.existing(moment)
+        assert found.steps()
+        for step in found.steps():
+            assert_holds(found, step)
+        found.save(make_checkpoint(3), keep=1)
+        assert_holds(found, 3)
+        assert drafts(moment) == []
+
+
+def test_a_kill_at_any_moment_of_publishing_leaves_whole_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config()
+    run, old, new = begun(tmp_path / "run"), make_model(config, 1), make_model(config, 2)
+    run.publish(named(old))
+    seen: list[bool] = []
+
+    def look() -> None:
+        seen.append(same(load_file(run.path / "model.safetensors"), named(old)))
+
+    before_each_move(monkeypatch, look)
+    run.publish(named(new))
+    assert len(seen) == 3
+    assert all(seen)
+    assert same(load_file(run.path / "model.safetensors"), named(new))
+
+
+def test_everything_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut keeps what was synced: content first, then the name, then the folder of the name."""
+    run = begun(tmp_path)
+    run.save(make_checkpoint(1), keep=1)
+    synced: dict[int, int] = {}
+    events: list[str] = []
+    fsync, replace, rename, rmtree = os.fsync, os.replace, Path.rename, shutil.rmtree
+
+    def note_sync(handle: int) -> None:
+        status = os.fstat(handle)
+        synced[status.st_ino] = status.st_size
+        events.append(f"sync {status.st_ino}")
+        fsync(handle)
+
+    def check(source: Path) -> None:
+        status = source.stat()
+        assert status.st_ino in synced, f"{source.name} is not synced"
+        assert source.is_dir() or synced[status.st_ino] == status.st_size
+
+    def note_replace(source: Path, target: Path) -> None:
+        check(source)
+        replace(source, target)
+
+    def note_rename(source: Path, target: Path) -> Path:
+        check(source)
+        assert {path.name for path in source.iterdir()} == set(FILES)
+        events.append("renamed")
+        return rename(source, target)
+
+    def note_removal(path: Path, **options: Any) -> None:
+        if path.name == "step-1":
+            events.append("old removed")
+        rmtree(path, **options)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "replace", note_replace)
+    monkeypatch.setattr(Path, "rename", note_rename)
+    monkeypatch.setattr(shutil, "rmtree", note_removal)
+    run.save(make_checkpoint(2), keep=1)
+    folder = (tmp_path / "checkpoints").stat().st_ino
+    assert events.index("renamed") < events.index(f"sync {folder}") < events.index("old removed")
+
+
+def no_space(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def no_space_says_safetensors(*_: object) -> None:
+    raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+
+FULL_DISKS = [
+    (module, "save_file", no_space_says_safetensors),
+    (module, "save_file", no_space),
+    (os, "fsync", no_space),
+    (os, "replace", no_space),
+    (Path, "rename", no_space),
+    (Path, "write_bytes", no_space),
+]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "failure"), FULL_DISKS, ids=lambda value: getattr(value, "__name__", value)
+)
+def test_a_full_disk_keeps_the_last_checkpoint_and_leaves_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str, failure: Callable[..., None]
+) -> None:
+    run = begun(tmp_path)
+    run.save(make_checkpoint(1), keep=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, failure)
+        with pytest.raises(
+            SaveError, match=r"the checkpoint of step 2 could not be written .*No space left"
+        ) as caught:
+            run.save(make_checkpoint(2), keep=1)
+    assert str(run.path / "checkpoints") in str(caught.value)
+    assert run.steps() == [1]
+    assert_holds(run, 1)
+    assert drafts(tmp_path) == []
+
+
+def test_a_full_disk_keeps_the_weights_that_translate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = make_config()
+    run, old = begun(tmp_path), make_model(config, 1)
+    run.publish(named(old))
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(SaveError, match=r"model\.safetensors could not be written"):
+        run.publish(named(make_model(config, 2)))
+    assert same(load_file(tmp_path / "model.safetensors"), named(old))
+    assert drafts(tmp_path) == []
+
+
+def test_a_run_that_cannot_begin_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(SaveError, match="the beginning of the run could not be written"):
+        begun(tmp_path / "file" / "run")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 200 KiB."""
+    mount = shutil.which("mount")
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = [mount or "", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(place)]
+    if mount is None or os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_disk_that_is_really_full_keeps_the_last_checkpoint(small_disk: Path) -> None:
+    run = begun(small_disk / "run")
+    large = {"weight": torch.zeros(30 * 256)}  # 30 KiB
+    run.save(Checkpoint(1, large, large, {"step": 1}), keep=9)
+
+    def save_seven() -> None:
+        for step in range(2, 9):
+            run.save(Checkpoint(step, large, large, {"step": step}), keep=9)
+
+    with pytest.raises(SaveError, match="No space left"):
+        save_seven()
+    assert drafts(small_disk) == []
+    for step in run.steps():
+        assert run.checkpoint(step).state == {"step": step}
+
+
+# --- damage ---
+
+
+def cut_short(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flip_a_bit(content: bytes) -> bytes:
+    place = len(content) - 9
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def empty(_: bytes) -> bytes:
+    return b""
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", [cut_short, flip_a_bit, empty, None])
+def test_a_damaged_or_missing_file_of_a_checkpoint_is_named(
+    tmp_path: Path, name: str, damage: Callable[[bytes], bytes] | None
+) -> None:
+    run = begun(tmp_path)
+    run.save(make_checkpoint(7), keep=1)
+    path = tmp_path / "checkpoints" / "step-7" / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage is not None:
+        path.write_bytes(damage(content))
+    with pytest.raises(RunError) as caught:
+        run.checkpoint(7)
+    assert str(path) in str(caught.value)
+    if name != "optimizer.safetensors":
+        with pytest.raises(RunError):
+            run.weights_of(7)
+
+
+@pytest.mark.parametrize("old", ["7", "0.333", "null", "fp32"])
+def test_a_state_of_other_values_is_seen_though_it_is_good_json(tmp_path: Path, old: str) -> None:
+    run = begun(tmp_path)
+    run.save(make_checkpoint(7), keep=1)
+    path = tmp_path / "checkpoints" / "step-7" / "state.json"
+    head, _, tail = path.read_text(encoding="utf-8").rpartition(old)
+    path.write_text(
+        head + {"7": "8", "0.333": "0.334", "null": "true", "fp32": "bf16"}[old] + tail, encoding="utf-8"
+    )
+    assert json.loads(path.read_text(encoding="utf-8"))
+    with pytest.raises(RunError, match=r"state\.json is missing or damaged"):
+        run.checkpoint(7)
+
+
+@pytest.mark.parametrize("content", [b"[1]", b"{}", b'{"sha256": {}}', b"\xff", b"[" * 100_000, b"3"])
+def test_a_state_that_is_none_is_named(tmp_path: Path, content: bytes) -> None:
+    run = begun(tmp_path)
+    run.save(make_checkpoint(7), keep=1)
+    (tmp_path / "checkpoints" / "step-7" / "state.json").write_bytes(content)
+    with pytest.raises(RunError, match=r"step-7/state\.json"):
+        run.checkpoint(7)
+
+
+HUGE_HEADER = (2**63).to_bytes(8, "little") + b"{}"
+OVERLAP = json.dumps({name: {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]} for name in "ab"}).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x80\x04\x95pickle", HUGE_HEADER, len(OVERLAP).to_bytes(8, "little") + OVERLAP + b"\0" * 8],
+    ids=["empty", "pickle", "header of 2**63 bytes", "overlapping tensors"],
+)
+def test_weights_that_are_no_safetensors_are_refused(tmp_path: Path, content: bytes) -> None:
+    config = make_config()
+    run = begun(tmp_path, config)
+    (tmp_path / "model.safetensors").write_bytes(content)
+    with pytest.raises(RunError, match=r"model\.safetensors is damaged"):
+        run.model(config, run.tokenizers(config))
+
+
+def test_a_run_without_weights_says_when_they_come(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    with pytest.raises(RunError, match=r"no model\.safetensors yet"):
+        run.model(run.config(), run.tokenizers(run.config()))
+
+
+def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    (tmp_path / "tokenizer.target.json").unlink()
+    with pytest.raises(RunError, match=r"has no tokenizer\.target\.\* file"):
+        run.tokenizers(run.config())
+
+
+def test_weights_that_do_not_fit_are_refused_with_names_and_shapes() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2))
+    before = {name: tensor.clone() for name, tensor in named(model).items()}
+    tensors = {
+        "0.weight": torch.zeros(3, 2),
+        "0.bias": torch.zeros(2),
+        "1.weight": torch.zeros(2, 2),
+        "2.bias": torch.zeros(2),
+    }
+    with pytest.raises(RunError) as caught:
+        load_weights(model, tensors, "run/model.safetensors")
+    message = str(caught.value)
+    assert message.startswith("run/model.safetensors does not fit")
+    for part in ("0.weight is (3, 2), not (2, 3)", "1.bias is missing", "2.bias is unknown"):
+        assert part in message
+    assert same(named(model), before), "nothing is copied"
+
+
+def test_a_long_list_of_differences_is_cut() -> None:
+    model = torch.nn.Linear(2, 2)
+    with pytest.raises(RunError, match=r"; \.\.\.\.$") as caught:
+        load_weights(model, {f"{i}.bias": torch.zeros(2) for i in range(30)}, "x")
+    assert str(caught.value).count("is unknown") + str(caught.value).count("is missing") == 5
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(value: float) -> None:
+    model = torch.nn.Linear(3, 2)
+    tensors = {"weight": torch.full((2, 3), value), "bias": torch.zeros(2)}
+    with pytest.raises(RunError, match="x is damaged: weight holds values that are not finite"):
+        load_weights(model, tensors, "x")
+
+
+def test_a_tokenizer_of_another_size_is_refused_with_both_shapes(tmp_path: Path) -> None:
+    config = make_config()
+    run = begun(tmp_path, config)
+    run.publish(named(make_model(config)))
+    other = make_config(tokenizer={"kind": "bytes"})
+    size = make_tokenizers(config).target.size
+    with pytest.raises(RunError, match=rf"output.bias is \({size},\), not \(260,\)"):
+        run.model(other, make_tokenizers(other))
+
+
+# --- what is no run of ours ---
+
+
+def test_a_place_that_is_no_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "missing", tmp_path / "file"):
+        with pytest.raises(RunError, match="is not a directory") as caught:
+            RunDirectory.existing(path)
+        assert str(path) in str(caught.value)
+
+
+def test_a_directory_without_a_configuration_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(RunError, match=r"is not a run of manyheads: it has no config\.json"):
+        RunDirectory.existing(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"model_type": "marian", "d_model": 512}', "no format number"),
+        (b'{"format": 99}', "format 99 is newer than this program"),
+        (b'{"format": 1, "data": {"source": "de"}}', "data.target"),
+        (b"{", "no JSON"),
+        (b"\xff\xfe", "cannot be read"),
+    ],
+    ids=["another program's", "newer", "incomplete", "cut", "no UTF-8"],
+)
+def test_a_configuration_that_is_none_of_ours_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(RunError, match=said) as caught:
+        RunDirectory.existing(tmp_path).config()
+    assert str(tmp_path / "config.json") in str(caught.value)
+
+
+# --- the mean of weights ---
+
+
+def test_the_mean_is_taken_of_each_tensor_in_float64() -> None:
+    dice = torch.Generator().manual_seed(1)
+    models = [{"w": 1e4 + torch.randn(50, generator=dice), "b": torch.randn(3, generator=dice)} for _ in range(7)]
+    mean = average_tensors(models)
+    for name in ("w", "b"):
+        exact = sum(model[name].double() for model in models) / 7
+        assert mean[name].dtype == torch.float32
+        torch.testing.assert_close(mean[name], exact.float(), rtol=1e-7, atol=0.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_the_mean_of_equals_is_the_same_to_the_bit(dtype: torch.dtype) -> None:
+    model = {"w": torch.randn(99, generator=torch.Generator().manual_seed(1)).to(dtype)}
+    for count in (1, 3, 10):
+        mean = average_tensors([model] * count)["w"]
+        assert mean.dtype == dtype
+        assert torch.equal(mean, model["w"]) or dtype == torch.float64
+        torch.testing.assert_close(mean, model["w"])

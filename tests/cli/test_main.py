@@ -1,0 +1,265 @@
+"""The program: help, mistakes, exit codes, and what it does not import."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from manyheads import __version__
+from manyheads.cli.main import Program, program, run
+from manyheads.cli.verbs import program_name
+from manyheads.config.load import recipe_paths
+from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, TrainingError
+
+SOURCE = Path(__file__).parent.parent.parent / "src"
+HEAVY = ("torch", "numpy", "pydantic", "rich", "sacrebleu", "sentencepiece", "safetensors")
+VERBS = [*Program.verbs, "data fetch", "data report"]
+
+
+def started(code: str, *, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(SOURCE), **environment},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, failure: BaseException) -> None:
+    """Let the verb `recipes` fail."""
+
+    def fail() -> None:
+        raise failure
+
+    monkeypatch.setattr("manyheads.config.load.recipe_paths", fail)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*verb.split(), "--help"]) == 0
+    output = capsys.readouterr().out
+    assert f"Usage: manyheads {verb}" in output
+    examples = output.partition("Example")[2].split("\n", 1)[1]
+    assert f"manyheads {verb}" in examples
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_every_example_can_be_typed(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run([*verb.split(), "--help"])
+    examples = capsys.readouterr().out.partition("Example")[2].split("\n", 1)[1]
+    lines = re.findall(r"manyheads ([^|<\n]*)", examples)
+    assert lines
+    for line in lines:
+        words = shlex.split(line)
+        command: click.Command | None = program
+        while isinstance(command, click.Group):
+            command = command.get_command(click.Context(command), words.pop(0))
+        assert command is not None
+        given = command.make_context("manyheads", words).params
+        recipe = given.get("recipe") or given.get("config")
+        assert recipe is None or recipe.endswith(".toml") or recipe in recipe_paths(), line
+
+
+def test_the_help_of_the_program_names_every_verb_with_its_own_first_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run([]) == run(["--help"]) == 0
+    output = capsys.readouterr().out
+    for name, (_, line) in Program.verbs.items():
+        assert re.search(rf"^  {name} +{re.escape(line)}$", output, re.MULTILINE)
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"manyheads {__version__}\n"
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    root = SOURCE.parent
+    assert tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"] == __version__
+    assert f"\nversion: {__version__}\n" in (root / "CITATION.cff").read_text("utf-8")
+
+
+def test_help_and_usage_errors_import_nothing_heavy() -> None:
+    """In one process: what one of these lines imports stays for the next."""
+    lines = [
+        [],
+        ["--version"],
+        ["trian"],
+        *([*verb.split(), "--help"] for verb in ["", *VERBS]),
+        ["train", "--wrong"],
+    ]
+    lines += [["evaluate", "x", "--source", "y"], ["translate", "x", "--beam", "1", "--n-best", "2"]]
+    result = started(
+        f"import sys\nfrom manyheads.cli.main import run\nfor line in {lines}:\n"
+        f"    code = run(line)\n    print('loaded:', line, code, sorted(set(sys.modules) & set({HEAVY})))"
+    )
+    loaded = re.findall(r"^loaded: .*", result.stdout, re.MULTILINE)
+    assert len(loaded) == len(lines), result.stderr
+    assert [line for line in loaded if not line.endswith((" 0 []", " 2 []"))] == []
+
+
+def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("[model]\nd_modl = 3\n", encoding="utf-8")
+    for verb in ("train", "data report", "show-config"):
+        result = started(
+            f"import sys\nfrom manyheads.cli.main import run\nprint(run('{verb} bad.toml'.split()))\n"
+            "print('torch' in sys.modules)",
+            cwd=tmp_path,
+        )
+        assert result.stdout == "2\nFalse\n", result.stderr
+        assert result.stderr.startswith("error: bad.toml: 2 mistakes\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "no verb trian; did you mean train? See: manyheads --help"),
+        (["qqq"], "no verb qqq. See: manyheads --help"),
+        (["train"], "Missing argument 'CONFIG'. See: manyheads train --help"),
+        (["train", "nothing.toml"], "no configuration file or recipe nothing.toml; `manyheads recipes` lists"),
+        (["average", "x", "--last", "0"], "Invalid value for '--last': 0 is not in the range x>=1."),
+        (["evaluate", "x", "--source", __file__], "--source and --reference belong together."),
+        (["evaluate", "x", "--against", "y", "--output", "z"], "--output does not go with --against."),
+        (["evaluate", "x", "--split", "dev"], "Invalid value for '--split': 'dev' is not one of"),
+        (["show-config", "--set", "a.b=1"], "--set needs a CONFIG to change."),
+        (["--wrong"], "No such option"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_usage_error_is_one_line_and_exits_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"error: {message}")
+    assert output.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (ConfigError(["training.steps = 0 is wrong"], origin="x.toml"), 2),
+        (DataError("a.de, line 3: no UTF-8"), 3),
+        (MissingExtraError("spaCy is missing"), 4),
+        (TrainingError("the loss is not finite"), 1),
+        (ManyheadsError("anything"), 1),
+    ],
+)
+def test_a_mistake_of_the_user_is_one_error_line_and_its_exit_code(
+    failure: ManyheadsError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, failure)
+    assert run(["recipes"]) == code
+    assert capsys.readouterr().err == f"error: {failure}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "recipes"], ["recipes", "--debug"]])
+def test_debug_shows_the_traceback_before_the_error_line(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, DataError("a.de is empty"))
+    assert run(arguments) == 3
+    error = capsys.readouterr().err
+    assert error.startswith("Traceback")
+    assert error.endswith("\nerror: a.de is empty\n")
+
+
+def test_a_fault_of_ours_shows_its_traceback_and_exits_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, ZeroDivisionError("ours"))
+    assert run(["recipes"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("Traceback")
+    assert "ZeroDivisionError: ours\nThis is a fault of manyheads" in error
+
+
+def test_ctrl_c_exits_130_and_a_full_disk_3_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(monkeypatch, KeyboardInterrupt())
+    assert run(["recipes"]) == 130
+    failing(monkeypatch, OSError(28, "No space left on device", "runs/x"))
+    assert run(["recipes"]) == 3
+    assert capsys.readouterr().err == "interrupted\nerror: runs/x: No space left on device. Free some space.\n"
+
+
+@pytest.mark.parametrize(
+    "prepared",
+    ["", "main.run = lambda arguments: sys.stdout.write('not flushed') - 11"],
+    ids=["flushed", "at the end"],
+)
+def test_a_reader_that_goes_away_ends_the_program_quietly(prepared: str) -> None:
+    code = f"import sys\nfrom manyheads.cli import main\nsys.argv[1:] = ['show-config']\n{prepared}\nmain.main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    error = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), error) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("environment", "colour"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_colour_follows_the_environment(environment: dict[str, str], colour: bool) -> None:
+    clean = {"NO_COLOR": "", "FORCE_COLOR": "", **environment}
+    result = started("from manyheads.cli.main import run\nrun(['qqq'])", **clean)
+    assert ("\x1b[" in result.stderr) == colour
+    assert "no verb qqq" in result.stderr
+
+
+def test_python_m_is_the_same_program() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "manyheads", "trian"],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: no verb trian; did you mean train?")
+
+
+def test_output_is_utf8_whatever_the_locale() -> None:
+    code = "import sys, manyheads.cli.main as main, click\nsys.argv = ['manyheads', '가나']\nmain.main()"
+    result = started(code, PYTHONIOENCODING="latin-1")
+    assert result.stderr == "error: no verb 가나. See: manyheads --help\n"
+
+
+def test_the_program_calls_itself_as_the_user_can_from_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """After `make demo` the environment is not active: its commands must be typed with their path."""
+    script = tmp_path / ".venv" / "bin" / "manyheads"
+    script.parent.mkdir(parents=True)
+    script.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(script.with_name("python")))
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert program_name() == "manyheads"
+    monkeypatch.setenv("PATH", "")
+    assert program_name() == ".venv/bin/manyheads"
+    script.unlink()
+    assert program_name() == f"{sys.executable} -m manyheads"

@@ -1,0 +1,180 @@
+"""Progress: one live line on a terminal, few plain lines elsewhere."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from manyheads.cli.progress import LiveProgress, NoProgress, PlainProgress, duration, open_progress
+from manyheads.cli.verbs import Settings
+from manyheads.training.log import StepReport, ValidationReport
+
+REPORT = StepReport(
+    step=50,
+    total_steps=1000,
+    epoch=0.5,
+    loss=4.321,
+    nll=4.0,
+    learning_rate=1e-3,
+    gradient_norm=1.5,
+    source_tokens_per_second=9_000,
+    target_tokens_per_second=12_345.6,
+    padding=0.125,
+    seconds=10,
+    seconds_left=190,
+    skipped=0,
+)
+VALIDATION = ValidationReport(
+    step=500, loss=2.31, perplexity=10.07, bleu=23.44, chrf=45.66, best=True, sample=("Ein\x1b[2J Hund", "A", "가")
+)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def plain_steps(seconds_a_step: float, steps: int, *, verbose: bool = False) -> list[int]:
+    """The steps that plain progress prints of `steps`, each reported."""
+    stream, clock = io.StringIO(), Clock()
+    progress = PlainProgress(stream, verbose=verbose, clock=clock)
+    for step in range(1, steps + 1):
+        clock.now += seconds_a_step
+        progress.step(replace(REPORT, step=step, total_steps=steps))
+    return [int(found) for found in re.findall(r"^step (\d+)/", stream.getvalue(), re.MULTILINE)]
+
+
+def live(width: int, *, verbose: bool = False) -> tuple[LiveProgress, io.StringIO]:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, no_color=True, width=width, highlight=False, markup=False)
+    return LiveProgress(console, verbose=verbose), stream
+
+
+def drawn(stream: io.StringIO) -> str:
+    """What the last drawing of the live line left on the screen."""
+    return re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", stream.getvalue()).rpartition("\r")[2].split("\n")[-1]
+
+
+def test_a_step_tells_how_far_how_well_how_fast_and_how_long() -> None:
+    stream = io.StringIO()
+    PlainProgress(stream).step(REPORT)
+    assert stream.getvalue() == "step 50/1,000  5%  loss 4.321  12,346 tokens/s  3:10 left\n"
+
+
+def test_a_validation_tells_its_scores_and_bleu_stays_in_view() -> None:
+    stream = io.StringIO()
+    progress = PlainProgress(stream)
+    progress.validation(VALIDATION)
+    progress.step(replace(REPORT, skipped=2))
+    first, second = stream.getvalue().split("\n")[:2]
+    assert first == "step 500  valid loss 2.310  perplexity 10.07  BLEU 23.4  chrF 45.7  best so far"
+    assert second.endswith("3:10 left  BLEU 23.4  2 skipped")
+
+
+def test_a_validation_without_decoding_has_no_bleu() -> None:
+    stream = io.StringIO()
+    progress = PlainProgress(stream)
+    progress.validation(replace(VALIDATION, bleu=None, chrf=None, best=False))
+    assert stream.getvalue() == "step 500  valid loss 2.310  perplexity 10.07\n"
+
+
+def test_plain_lines_come_at_each_tenth_of_the_way() -> None:
+    assert plain_steps(1.0, 100) == [1, 11, 21, 31, 41, 51, 61, 71, 81, 91, 100]
+
+
+def test_plain_lines_are_never_closer_than_five_seconds_but_the_last_comes() -> None:
+    assert plain_steps(0.125, 100) == [1, 41, 81, 100]
+
+
+def test_plain_lines_of_a_slow_training_come_every_minute() -> None:
+    assert plain_steps(10.0, 1000)[:4] == [1, 7, 13, 19]
+
+
+def test_verbose_plain_lines_are_all_of_them_and_say_more() -> None:
+    assert plain_steps(0.125, 7, verbose=True) == [1, 2, 3, 4, 5, 6, 7]
+    stream = io.StringIO()
+    progress = PlainProgress(stream, verbose=True)
+    progress.step(REPORT)
+    progress.validation(VALIDATION)
+    assert "epoch 0.50  rate 1.00e-03  norm 1.50  padding 12%" in stream.getvalue()
+    assert stream.getvalue().endswith("  source     Ein�[2J Hund\n  reference  A\n  output     가\n")
+
+
+@pytest.mark.parametrize("width", [10, 20, 32, 45, 60, 80, 120])
+def test_the_live_line_fits_the_terminal(width: int) -> None:
+    progress, stream = live(width)
+    progress.validation(VALIDATION)
+    progress.step(replace(REPORT, step=12_345, total_steps=100_000))
+    line = drawn(stream)
+    assert 0 < cell_len(line) < width
+    assert line.startswith("step 12,3"[: width - 2]) or width >= 120
+    assert ("BLEU 23.4" in line) == (width >= 60)
+    assert ("━" in line) == (width >= 120)
+
+
+def test_messages_stand_above_the_live_line() -> None:
+    progress, stream = live(80)
+    progress.step(REPORT)
+    progress.message("[bold]a message[/bold] 가나다")
+    assert "[bold]a message[/bold] 가나다" in stream.getvalue()
+    assert drawn(stream).startswith("step 50/1,000")
+
+
+def test_a_result_goes_to_stdout_and_the_line_makes_room(capsys: pytest.CaptureFixture[str]) -> None:
+    progress, stream = live(80)
+    progress.step(REPORT)
+    progress.write("a result")
+    assert capsys.readouterr().out == "a result\n"
+    assert drawn(stream) == ""
+    assert stream.getvalue().endswith("\x1b[2K") or "\x1b[?25h" in stream.getvalue()
+    progress.step(replace(REPORT, step=60))
+    assert drawn(stream).startswith("step 60/1,000")
+
+
+def test_without_a_terminal_lines_are_plain_even_when_colour_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with open_progress(Settings()) as progress:
+        progress.message("begins")
+        progress.step(REPORT)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("begins\nstep 50/1,000")
+    assert "\x1b" not in output.err
+
+
+def test_quiet_tells_results_only(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_progress(Settings(quiet=True)) as progress:
+        assert isinstance(progress, NoProgress)
+        progress.message("begins")
+        progress.step(REPORT)
+        progress.validation(VALIDATION)
+        progress.write("a result")
+    assert capsys.readouterr() == ("a result\n", "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "0:00"),
+        (59.6, "1:00"),
+        (61, "1:01"),
+        (3_600, "1:00:00"),
+        (90_061, "25:01:01"),
+        (float("nan"), "?"),
+        (-1, "0:00"),
+    ],
+)
+def test_durations_read_as_clocks_do(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown

@@ -1,0 +1,101 @@
+"""`recipes`, `init` and `show-config`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.cli.main import run
+from manyheads.cli.recipes import headline
+from manyheads.config.load import load_config, recipe_paths, resolve_recipe
+from manyheads.config.schema import Config
+
+RECIPE = next(iter(recipe_paths()))
+
+
+def test_every_recipe_is_listed_with_what_it_trains(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["recipes", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [recipe["name"] for recipe in listed] == list(recipe_paths())
+    assert run(["recipes"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert all(recipe["name"] in lines and recipe["description"] for recipe in listed)
+
+
+def test_the_headline_is_the_first_sentence_and_the_measured_result() -> None:
+    text = (
+        "# German by Wu et al. (2021), of\n# two lines. More.\n#\n# Measured: BLEU 36.5\n# (greedy).\nx = 1\n# no"
+    )
+    assert headline(text) == {
+        "description": "German by Wu et al. (2021), of two lines.",
+        "measured": "BLEU 36.5 (greedy).",
+    }
+    assert headline("x = 1") == {"description": "", "measured": None}
+
+
+def test_init_copies_a_recipe_word_for_word_under_the_name_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["init", "new/swahili", "--from", RECIPE]) == 0
+    assert Path("new/swahili/swahili.toml").read_bytes() == recipe_paths()[RECIPE].read_bytes()
+    assert "manyheads train new/swahili/swahili.toml" in capsys.readouterr().out
+    Path("here").mkdir()
+    monkeypatch.chdir("here")
+    assert run(["init", ".", "--from", "../new/swahili/swahili.toml"]) == 0
+    assert Path("here.toml").is_file()
+
+
+def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine" / "mine.toml"
+    path.parent.mkdir()
+    path.write_text("# mine\n", encoding="utf-8")
+    assert run(["init", str(path.parent), "--from", RECIPE]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {path} is there already")
+    assert path.read_text(encoding="utf-8") == "# mine\n"
+
+
+def test_init_where_a_file_stands_is_an_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert run(["init", str(tmp_path / "file" / "deep"), "--from", RECIPE]) == 2
+    assert "cannot be written: Not a directory." in capsys.readouterr().err
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(["show-config", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", sorted(recipe_paths()))
+def test_what_is_shown_is_the_same_configuration(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "shown.toml").write_text(shown(capsys, name, "--set", "training.clip_norm=none"), encoding="utf-8")
+    expected = load_config(resolve_recipe(name), ["training.clip_norm=none"])
+    assert load_config(tmp_path / "shown.toml") == expected
+
+
+def test_each_setting_is_shown_with_its_meaning_and_whether_it_is_the_default(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (name, *_) = [name for name in recipe_paths() if load_config(resolve_recipe(name)).model.norm == "pre"]
+    lines = shown(capsys, name, "--set", "training.steps=777").split("\n")
+    place = lines.index("steps = 777  # default: 8000")
+    assert lines[place - 1] == "# optimiser updates"
+    assert 'norm = "pre"  # default' in lines
+    sections = [Config.model_fields[field].annotation for field in Config.model_fields if field != "task"]
+    settings = 1 + sum(len(section.model_fields) for section in sections)  # type: ignore[union-attr]
+    assert sum(" = " in line and not line.startswith("#") for line in lines) == settings
+
+
+def test_the_defaults_are_shown_without_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys)
+    assert "# default:" not in text
+    assert "steps = 8000  # default\n" in text
+
+
+def test_json_holds_the_values(capsys: pytest.CaptureFixture[str]) -> None:
+    values = json.loads(shown(capsys, RECIPE, "--json"))
+    assert values == load_config(resolve_recipe(RECIPE)).model_dump(mode="json")

@@ -1,0 +1,111 @@
+"""Lines in, lines out: the same number, in the same order, whatever is in them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from manyheads.cli.main import run
+from manyheads.cli.translate import input_lines, translations, write_json, write_lines
+from manyheads.errors import DataError
+from manyheads.tasks.translation import Candidate, Translation
+
+STRANGE = ["a\u2028b", "", "c\x85\x0b\x0c\x1cd", "   ", "가나\rx", "last"]
+
+
+class Upper:
+    """Translates into upper case, with a line end in the result; "LAST" is cut."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def translate(
+        self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1
+    ) -> list[Translation]:
+        self.sizes.append(len(texts))
+        return [
+            Translation(
+                text,
+                [Candidate(f"{text.upper()}{rank}\r\n.", -float(rank), ["x"], [-0.5]) for rank in range(n_best)]
+                if text.strip()
+                else [],
+                truncated=text == "last",
+            )
+            for text in texts
+        ]
+
+
+def given(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    """Let standard input hold these bytes."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+
+
+def test_a_line_out_for_each_line_in(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes("\n".join(STRANGE).encode())
+    translator, stream = Upper(), io.BytesIO()
+    cut = write_lines(translations(translator, input_lines(path), 4, None, 1), stream, 1)  # type: ignore[arg-type]
+    lines = stream.getvalue().decode().split("\n")
+    assert lines == [
+        *(f"{text.upper()}0  .".replace("\r", " ") if text.strip() else "" for text in STRANGE),
+        "",
+    ]
+    assert translator.sizes == [4, 2]
+    assert cut == [6]
+
+
+def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
+    stream = io.BytesIO()
+    found = translations(Upper(), iter(["a", "", "b"]), 2, None, 2)  # type: ignore[arg-type]
+    assert write_lines(found, stream, 2) == []
+    assert stream.getvalue().decode().split("\n") == [
+        "0 ||| A0  . ||| -0.0000",
+        "0 ||| A1  . ||| -1.0000",
+        "2 ||| B0  . ||| -0.0000",
+        "2 ||| B1  . ||| -1.0000",
+        "",
+    ]
+
+
+def test_json_is_one_document_with_an_entry_for_each_line() -> None:
+    stream = io.BytesIO()
+    assert write_json(translations(Upper(), iter(STRANGE), 4, None, 1), stream) == [6]  # type: ignore[arg-type]
+    document = json.loads(stream.getvalue())
+    assert [entry["source"] for entry in document] == STRANGE
+    assert document[1]["translation"] == ""
+
+
+def test_no_lines_in_no_lines_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, b"")
+    stream = io.BytesIO()
+    assert write_lines(translations(Upper(), input_lines(Path("-")), 4, None, 1), stream, 1) == []  # type: ignore[arg-type]
+    assert stream.getvalue() == b""
+
+
+def test_standard_input_ends_lines_at_line_feeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, "a\u2028b\x85c\n\n가\r\nd".encode())
+    assert list(input_lines(Path("-"))) == ["a\u2028b\x85c", "", "가", "d"]
+
+
+def test_bytes_that_are_no_utf8_are_named_with_line_and_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, b"ok\nStra\xdfe\n")
+    with pytest.raises(DataError, match=r"standard input, line 2: byte 0xDF at offset 7 "):
+        list(input_lines(Path("-")))
+
+
+def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "text"
+    path.write_text("a\n", encoding="utf-8")
+    assert run(["translate", "run", str(path), "--output", str(path)]) == 2
+    assert capsys.readouterr().err == f"error: {path} is the input; write to another file.\n"
+    assert path.read_text(encoding="utf-8") == "a\n"
+
+
+def test_more_candidates_than_the_beam_holds_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["translate", "run", "--beam", "2", "--n-best", "3"]) == 2
+    assert capsys.readouterr().err.startswith("error: --n-best 3 needs at least --beam 3, not 2.")

@@ -1,0 +1,277 @@
+"""Configurations: what is read, and that every mistake is told at once, with its cure."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.config.load import (
+    config_from_json,
+    config_to_json,
+    load_config,
+    parse_config,
+    to_toml,
+    with_overrides,
+)
+from manyheads.config.schema import Config
+from manyheads.errors import ConfigError
+
+LANGUAGES = '[data]\nsource = "de"\ntarget = "en"\n'
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "some.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def mistakes(tmp_path: Path, text: str, *overrides: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load_config(written(tmp_path, text), overrides)
+    return caught.value.mistakes
+
+
+def mistake(section: str, **settings: Any) -> str:
+    values: dict[str, Any] = {"data": {"source": "de", "target": "en"}}
+    values.setdefault(section, {}).update(settings)
+    with pytest.raises(ConfigError) as caught:
+        parse_config(values, origin="here")
+    (only,) = caught.value.mistakes
+    return only
+
+
+def test_a_file_is_read_with_its_numbers_as_meant(tmp_path: Path) -> None:
+    config = load_config(
+        written(
+            tmp_path,
+            LANGUAGES + "[training]\nsteps = 8_000\nwarmup_steps = 1e3\nlearning_rate = 2e-3\nweight_decay = 1\n"
+            'betas = [0.9, 0.98]\nclip_norm = "none"\nlog_every = 0x10\n',
+        )
+    )
+    training = config.training
+    assert (training.steps, training.warmup_steps, training.learning_rate) == (8000, 1000, 0.002)
+    assert (training.betas, training.clip_norm, training.log_every) == ((0.9, 0.98), None, 16)
+    assert [type(value) for value in (training.warmup_steps, training.weight_decay)] == [int, float]
+
+
+def test_norwegian_is_a_language(tmp_path: Path) -> None:
+    path = written(tmp_path, '[data]\nsource = "no"\ntarget = "nan"\n')
+    assert (load_config(path).data.source, load_config(path).data.target) == ("no", "nan")
+    replaced = load_config(path, ["data.source=nan", "data.target=no"])
+    assert (replaced.data.source, replaced.data.target) == ("nan", "no")
+
+
+def test_a_byte_order_mark_and_crlf_change_nothing(tmp_path: Path) -> None:
+    plain = load_config(written(tmp_path, LANGUAGES))
+    (tmp_path / "windows.toml").write_bytes(b"\xef\xbb\xbf" + LANGUAGES.replace("\n", "\r\n").encode())
+    assert load_config(tmp_path / "windows.toml") == plain
+
+
+@pytest.mark.parametrize(
+    ("override", "section", "key", "value"),
+    [
+        ("data.root=/x/y", "data", "root", "/x/y"),
+        ("data.root = a=b", "data", "root", "a=b"),
+        ("model.norm=post", "model", "norm", "post"),
+        ('model.norm="post"', "model", "norm", "post"),
+        ("training.max_minutes=20", "training", "max_minutes", 20.0),
+        ("training.learning_rate=1e-4", "training", "learning_rate", 1e-4),
+        ("training.steps=1e4", "training", "steps", 10_000),
+        ('data.train=["a","b"]', "data", "train", ("a", "b")),
+        ("training.clip_norm=none", "training", "clip_norm", None),
+        ("model.tied_embeddings=none", "model", "tied_embeddings", "none"),
+        ("tokenizer.lowercase=true", "tokenizer", "lowercase", True),
+        ("training.device=cuda:1", "training", "device", "cuda:1"),
+        ("data.root='a'\ntarget = 3", "data", "root", "'a'\ntarget = 3"),
+    ],
+)
+def test_a_setting_is_replaced(tmp_path: Path, override: str, section: str, key: str, value: object) -> None:
+    config = load_config(written(tmp_path, LANGUAGES), [override])
+    assert config.model_dump()[section][key] == value
+    before = load_config(written(tmp_path, LANGUAGES)).model_dump()
+    changed = {name for name, settings in config.model_dump().items() if settings != before[name]}
+    assert changed == {section}
+
+
+def test_the_last_of_several_replacements_counts(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, LANGUAGES), ["training.seed=2", "training.seed=3"])
+    assert config.training.seed == 3
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    text = (
+        'beam_size = 3\n[data]\nsource = "de"\n[model]\nd_model = 500\nnum_heads = 7\nbeam_size = 4\n'
+        'norm = "poste"\n[training]\nsteps = "many"\nlearning_rte = 0.1\n[serch]\nx = 1\n'
+    )
+    found = mistakes(tmp_path, text, "model.dropout=1.5", "nothing", "a.b.c=1", "search=5")
+    assert found[:2] == [
+        "--set nothing is not of the form section.key=value.",
+        "--set a.b.c=1 is not of the form section.key=value.",
+    ]
+    assert set(found[2:]) == {
+        "unknown key beam_size; did you mean search.beam_size?",
+        "data.target is missing: language translated into, such as en.",
+        "model.d_model = 500 is not divisible by model.num_heads = 7. Use d_model = 497 or 504.",
+        "unknown key model.beam_size; did you mean search.beam_size?",
+        'model.norm = "poste" is not "pre" or "post"; did you mean "post"?',
+        "model.dropout = 1.5 is not a number at least 0 and below 1.",
+        'training.steps = "many" is not a whole number above 0.',
+        "unknown key training.learning_rte; did you mean training.learning_rate?",
+        "unknown section [serch]; did you mean [search]?",
+        "search = 5 is no section; write [search], and its settings below it.",
+    }
+    assert len(found) == 12
+
+
+def test_the_message_names_the_file_and_the_replacements(tmp_path: Path) -> None:
+    path = written(tmp_path, LANGUAGES)
+    with pytest.raises(ConfigError, match=r"^.*some\.toml with --set: training\.steps = 0 is not") as caught:
+        load_config(path, ["training.steps=0"])
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "message"),
+    [
+        ("training", {"steps": True}, "training.steps = true is not a whole number above 0."),
+        ("training", {"steps": 1.5}, "training.steps = 1.5 is not a whole number above 0."),
+        ("training", {"steps": "12"}, 'training.steps = "12" is not a whole number above 0.'),
+        ("training", {"seed": -1}, "training.seed = -1 is not a whole number at least 0."),
+        ("training", {"learning_rate": 0}, "training.learning_rate = 0 is not a number above 0."),
+        ("training", {"clip_norm": float("inf")}, "training.clip_norm = inf is not finite; write a number."),
+        ("training", {"patience": 0}, 'training.patience = 0 is not a whole number above 0 or "none".'),
+        ("model", {"bias": "yes"}, 'model.bias = "yes" is not true or false.'),
+        ("model", {"bias": 1}, "model.bias = 1 is not true or false."),
+        ("model", {"d_model": None}, 'model.d_model = "none" is not a whole number above 0.'),
+        ("data", {"root": 5}, "data.root = 5 is not text."),
+        ("data", {"source": "e!"}, 'data.source = "e!" is not a language code such as de or pt-BR.'),
+        ("data", {"train": [1, "b"]}, 'data.train = [1, "b"] is not text or a list of 2, each text.'),
+        (
+            "training",
+            {"betas": [0.9, 1.0]},
+            "training.betas = [0.9, 1] is not a list of 2, each a number at least 0 and below 1.",
+        ),
+        ("training", {"betas": [0.9]}, "training.betas = [0.9] is not a list of 2, each a number at least 0 and"),
+        ("tokenizer", {"kind": {"a": 1}}, "tokenizer.kind = {a = 1} is not"),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_is_right(section: str, settings: dict[str, Any], message: str) -> None:
+    assert mistake(section, **settings).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "meant"),
+    [
+        ("training", "learning_rte", "training.learning_rate"),
+        ("training", "Label-Smoothing", "training.label_smoothing"),
+        ("training", "batch_size", "training.batch_tokens or training.batch_sentences"),
+        ("model", "beam_size", "search.beam_size"),
+        ("model", "batch_tokens", "training.batch_tokens or search.batch_tokens"),
+        ("model", "n_heads", "model.num_heads"),
+        ("search", "warmup_step", "training.warmup_steps"),
+    ],
+)
+def test_the_nearest_name_is_offered_also_from_another_section(section: str, key: str, meant: str) -> None:
+    assert mistake(section, **{key: 1}) == f"unknown key {section}.{key}; did you mean {meant}?"
+
+
+def test_a_name_like_no_other_is_not_guessed() -> None:
+    assert mistake("model", zzz=1) == "unknown key model.zzz; `manyheads show-config` lists all settings."
+
+
+def test_a_rule_between_settings_is_not_blamed_on_a_default() -> None:
+    """d_modl = 512 is the one mistake: that the default d_model does not fit 7 heads is none."""
+    assert mistake("model", d_modl=511, num_heads=7) == "unknown key model.d_modl; did you mean model.d_model?"
+
+
+def test_an_empty_configuration_names_the_section_it_needs() -> None:
+    with pytest.raises(ConfigError, match=r"^here: section \[data\] is missing; it needs source and target\.$"):
+        parse_config({}, origin="here")
+
+
+@pytest.mark.parametrize(
+    ("line", "cure"),
+    [
+        ("norm = post", '; write norm = "post".'),
+        ("root = /data/x  # there", '; write root = "/data/x".'),
+        ("bias = True", "; write bias = true."),
+        ("d_model 5", " in `d_model 5`."),
+    ],
+)
+def test_what_is_no_toml_is_named_with_file_line_and_cure(tmp_path: Path, line: str, cure: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(written(tmp_path, f"{LANGUAGES}[model]\n{line}\n"))
+    assert str(caught.value).startswith(f"{tmp_path / 'some.toml'}, line 5, column ")
+    assert str(caught.value).endswith(cure)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5_000, 'a = "', "[a]\n[a]"])
+def test_hostile_or_broken_toml_is_a_mistake_of_the_file(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"some\.toml"):
+        load_config(written(tmp_path, text))
+
+
+def test_a_file_that_is_no_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "latin.toml").write_bytes(b"[data]\n# Stra\xdfe\n")
+    with pytest.raises(ConfigError, match=r"latin\.toml, line 2: byte 13 \(0xdf\) is no UTF-8"):
+        load_config(tmp_path / "latin.toml")
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.toml: cannot be read: No such file"):
+        load_config(tmp_path / "none.toml")
+
+
+def test_a_configuration_in_memory_can_be_changed_with_every_mistake_told() -> None:
+    changed = with_overrides(example(), ["search.beam_size=1", "data.root=/x"])
+    assert (changed.search.beam_size, changed.data.root, changed.data.train) == (1, "/x", ("a.ko", "a.en"))
+    assert with_overrides(example(), []) == example()
+    with pytest.raises(ConfigError) as caught:
+        with_overrides(example(), ["x", "search.beam=1", "training.steps=0"])
+    assert len(caught.value.mistakes) == 3
+
+
+def example() -> Config:
+    return parse_config(
+        {
+            "data": {"source": "ko", "target": "en", "root": '자료/"x"', "train": ["a.ko", "a.en"]},
+            "training": {"clip_norm": None, "epsilon": 1e-9},
+        },
+        origin="example",
+    )
+
+
+def test_json_and_back_is_the_same_configuration() -> None:
+    assert config_from_json(config_to_json(example()), "config.json") == example()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 2}, r"^run/config\.json: format 2 is newer than this program; this manyheads reads up to 1\."),
+        ({"format": True}, "has no format number"),
+        ({"format": "1"}, "has no format number"),
+        ({"format": 0}, "has no format number"),
+        ({"model": {"d_modl": 3}}, r"did you mean model\.d_model"),
+    ],
+)
+def test_json_of_another_format_or_with_mistakes_is_refused(change: dict[str, Any], message: str) -> None:
+    values = json.loads(config_to_json(example())) | change
+    with pytest.raises(ConfigError, match=message):
+        config_from_json(json.dumps(values), "run/config.json")
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, '"format"', "3"])
+def test_what_is_no_configuration_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^run/config\.json: this is no "):
+        config_from_json(text, "run/config.json")
+
+
+@pytest.mark.parametrize("value", [True, 3, 1e-9, 'a "b"\\\n\x7f가', (1, "x"), None])
+def test_a_value_written_as_toml_is_read_back(tmp_path: Path, value: object) -> None:
+    read = tomllib.loads(f"value = {to_toml(value)}")["value"]
+    assert read == ("none" if value is None else list(value) if isinstance(value, tuple) else value)

@@ -1,0 +1,40 @@
+"""Recipes: found by name, and all of them right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.config.load import load_config, recipe_paths, resolve_recipe
+from manyheads.errors import UsageError
+
+
+@pytest.mark.parametrize("name", sorted(recipe_paths()))
+def test_every_recipe_is_right(name: str) -> None:
+    assert load_config(resolve_recipe(name)).task == "translation"
+
+
+def test_recipes_are_there() -> None:
+    assert recipe_paths()
+
+
+def test_a_file_goes_before_a_recipe_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = next(iter(recipe_paths()))
+    assert resolve_recipe(name) == recipe_paths()[name]
+    Path(name).mkdir()
+    assert resolve_recipe(name) == recipe_paths()[name]
+    Path(name).rmdir()
+    Path(name).write_text("", encoding="utf-8")
+    assert resolve_recipe(name) == Path(name)
+
+
+def test_a_recipe_that_is_missing_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    name = next(iter(recipe_paths()))
+    with pytest.raises(UsageError, match=rf"no configuration file or recipe {name}x; did you mean .*{name}"):
+        resolve_recipe(f"{name}x")
+    with pytest.raises(UsageError, match=r"is a folder; name the \.toml file in it"):
+        resolve_recipe(str(tmp_path))
+    with pytest.raises(UsageError, match=r"no configuration file or recipe qqq; `manyheads recipes` lists"):
+        resolve_recipe("qqq")

@@ -1,0 +1,220 @@
+"""Hugging Face data sets: with the real package where it is installed, and against a stand-in for the hub."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from manyheads.config.schema import DataConfig
+from manyheads.data.hub import read_hub_pairs
+from manyheads.errors import DataError, MissingExtraError
+
+ROWS = [{"translation": {"de": f"Satz {number}", "en": f"sentence {number}"}} for number in range(5)]
+PAIRS = [(f"Satz {number}", f"sentence {number}", number + 1) for number in range(5)]
+
+
+def config(root: Path, dataset: str, **settings: Any) -> DataConfig:
+    return DataConfig(root=str(root), dataset=dataset, source="de", target="en", **settings)
+
+
+def found(config: DataConfig, split: Any = "train") -> list[tuple[str, str, int]]:
+    return [(pair.source, pair.target, pair.line) for pair in read_hub_pairs(config, split)]
+
+
+def test_without_the_package_the_pip_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingExtraError, match=r'hf:wmt16/de-en.*pip install "manyheads\[hf\]"'):
+        read_hub_pairs(config(tmp_path, "hf:wmt16/de-en"), "train")
+
+
+# --- a stand-in for the hub ---
+
+
+class DatasetNotFoundError(FileNotFoundError):
+    """As in the package."""
+
+
+class Stream:
+    """A split of the hub: can be read, has no length."""
+
+    def __init__(self, rows: list[Any], described: dict[str, Any] | None = None) -> None:
+        self.rows = rows
+        self.info = SimpleNamespace(splits=described)
+        self.read = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for row in self.rows:
+            if isinstance(row, Exception):
+                raise row
+            self.read += 1
+            yield row
+
+
+class Hub(ModuleType):
+    """What `manyheads.data.hub` uses of the package."""
+
+    def __init__(self, **known: dict[str, Stream] | Exception) -> None:
+        super().__init__("datasets")
+        self.known = known
+        self.asked: list[str] = []
+        self.exceptions = SimpleNamespace(DatasetNotFoundError=DatasetNotFoundError)
+
+    def load_dataset(self, name: str, part: str | None = None, *, streaming: bool) -> Any:
+        assert streaming
+        self.asked.append(f"{name} {part}" if part else name)
+        answer = self.known.get(self.asked[-1].replace("/", "_").replace(" ", "__"))
+        if answer is None:
+            raise DatasetNotFoundError(f"Dataset '{name}' doesn't exist on the Hub\nor cannot be accessed.")
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def put(**known: Any) -> Hub:
+        hub = Hub(**known)
+        monkeypatch.setitem(sys.modules, "datasets", hub)
+        return hub
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "asked"),
+    [
+        ("wmt16", "wmt16", ["wmt16"]),
+        ("wmt16/de-en", "wmt16__de", ["wmt16 de-en"]),
+        ("owner/name", "owner_name", ["owner name", "owner/name"]),
+        ("owner/name/de-en", "owner_name__de", ["owner/name de-en"]),
+    ],
+)
+def test_a_name_is_read_as_name_and_configuration_or_owner_and_name(
+    tmp_path: Path, install: Any, name: str, key: str, asked: list[str]
+) -> None:
+    hub = install(**{key + "-en" if key.endswith("__de") else key: {"train": Stream(ROWS)}})
+    assert found(config(tmp_path, f"hf:{name}")) == PAIRS
+    assert hub.asked == asked
+
+
+@pytest.mark.parametrize("name", ["nobody", "nobody/nothing", "nobody/nothing/de-en"])
+def test_an_unknown_data_set_is_one_clear_line(tmp_path: Path, install: Any, name: str) -> None:
+    install()
+    with pytest.raises(DataError) as caught:
+        read_hub_pairs(config(tmp_path, f"hf:{name}"), "train")
+    assert f'"hf:{name}" cannot be opened' in str(caught.value)
+    assert "doesn't exist on the Hub or cannot be accessed" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_network_is_said_once_without_a_second_guess(tmp_path: Path, install: Any) -> None:
+    hub = install(wmt16__dex=ConnectionError("Couldn't reach 'wmt16' on the Hub"))
+    with pytest.raises(DataError, match=r"Couldn't reach 'wmt16' on the Hub\. Check its name and the network"):
+        read_hub_pairs(config(tmp_path, "hf:wmt16/dex"), "train")
+    assert len(hub.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["", "a/b/c/d"])
+def test_a_name_with_too_many_parts_or_none_is_refused(tmp_path: Path, install: Any, name: str) -> None:
+    hub = install()
+    (tmp_path / "a").mkdir()
+    with pytest.raises(DataError, match="neither a folder nor NAME/CONFIG"):
+        read_hub_pairs(config(tmp_path, f"hf:{name}"), "train")
+    assert not hub.asked
+
+
+def test_a_data_set_of_another_origin_is_refused(tmp_path: Path, install: Any) -> None:
+    hub = install(x={"train": Stream(ROWS)})
+    with pytest.raises(DataError, match=r'data\.dataset = "x" is none that is known'):
+        read_hub_pairs(config(tmp_path, "x"), "train")
+    assert not hub.asked
+
+
+def test_a_missing_split_suggests_the_one_that_is_meant(tmp_path: Path, install: Any) -> None:
+    install(x={"train": Stream(ROWS), "validation": Stream(ROWS)})
+    with pytest.raises(
+        DataError, match=r'no split "valid"\. It has: train, validation\. Use data\.valid = "validation"'
+    ):
+        read_hub_pairs(config(tmp_path, "hf:x"), "valid")
+
+
+def test_files_cannot_be_asked_of_a_data_set(tmp_path: Path, install: Any) -> None:
+    install(x={"train": Stream(ROWS)})
+    with pytest.raises(DataError, match=r"data\.train = \['a', 'b'\].*Name one of its splits"):
+        read_hub_pairs(config(tmp_path, "hf:x", train=("a", "b")), "train")
+
+
+def test_rows_that_fail_while_reading_are_named_by_number(tmp_path: Path, install: Any) -> None:
+    install(x={"train": Stream([*ROWS[:2], TimeoutError("the read\ntimed out")])})
+    with pytest.raises(DataError, match='hf:x, split "train": reading failed after row 2: the read timed out'):
+        found(config(tmp_path, "hf:x"))
+
+
+def test_a_row_without_the_two_texts_is_named(tmp_path: Path, install: Any) -> None:
+    install(x={"train": Stream([*ROWS, {"translation": {"de": "a", "fr": "b"}}])})
+    with pytest.raises(DataError, match=r'hf:x, split "train", row 6: no keys "de" and "en".*It has: de, fr'):
+        found(config(tmp_path, "hf:x"))
+
+
+def test_a_split_without_rows_is_refused(tmp_path: Path, install: Any) -> None:
+    install(x={"train": Stream([])})
+    with pytest.raises(DataError, match="no rows"):
+        found(config(tmp_path, "hf:x"))
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(2, 2), (0.4, 2), (0.01, 1), (99, 5)])
+@pytest.mark.parametrize("described", [None, {"train": SimpleNamespace(num_examples=5)}])
+def test_the_limit_is_a_count_or_a_share_of_the_rows_of_train(
+    tmp_path: Path, install: Any, limit: float, expected: int, described: Any
+) -> None:
+    stream = Stream(ROWS, described)
+    install(x={"train": stream, "validation": Stream(ROWS)})
+    limited = config(tmp_path, "hf:x", limit=limit, valid="validation")
+    assert found(limited) == PAIRS[:expected]
+    assert found(limited, "valid") == PAIRS
+    if described or limit >= 1:
+        assert stream.read == expected  # no row beyond the last is asked for
+
+
+# --- the real package, on folders ---
+
+
+@pytest.fixture
+def datasets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    module = pytest.importorskip("datasets")
+    monkeypatch.setattr(module.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    return module
+
+
+def test_a_data_set_saved_to_disk_can_be_read(datasets: Any, tmp_path: Path) -> None:
+    rows = datasets.Dataset.from_list(ROWS)
+    datasets.DatasetDict({"train": rows, "validation": rows.select(range(2))}).save_to_disk(tmp_path / "saved")
+    saved = config(tmp_path, "hf:saved", valid="validation")
+    assert found(saved) == PAIRS
+    assert found(saved, "valid") == PAIRS[:2]
+    assert found(config(tmp_path, "hf:saved/train", limit=0.4)) == PAIRS[:2]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_folder_of_files_named_by_split_can_be_read(datasets: Any, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "set").mkdir()
+    if kind == "jsonl":
+        (tmp_path / "set" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    else:
+        datasets.Dataset.from_list(ROWS).to_parquet(tmp_path / "set" / "train-00000-of-00001.parquet")
+    assert found(config(tmp_path, "hf:set")) == PAIRS
+    assert found(config(tmp_path, "hf:set", limit=0.4)) == PAIRS[:2]
+    with pytest.raises(DataError, match=r'no split "valid"\. It has: train\.'):
+        read_hub_pairs(config(tmp_path, "hf:set"), "valid")
+
+
+def test_a_folder_without_data_is_an_error_of_the_data(datasets: Any, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    with pytest.raises(DataError, match='"hf:set" cannot be opened'):
+        read_hub_pairs(config(tmp_path, "hf:set"), "train")

@@ -1,0 +1,212 @@
+"""The data report against figures counted by hand or by a slower rewrite."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.config.schema import DataConfig
+from manyheads.data.corpus import Pair, filter_pairs, read_pairs
+from manyheads.data.report import DataReport, Spread, report
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+
+def config(**settings: Any) -> DataConfig:
+    return DataConfig(source="de", target="en", **settings)
+
+
+def pairs(*texts: tuple[str, str]) -> list[Pair]:
+    return [Pair(source, target, line) for line, (source, target) in enumerate(texts, 1)]
+
+
+def squeeze(text: str) -> str:
+    return " ".join(text.split())
+
+
+def letters(texts: Sequence[str]) -> list[list[int]]:
+    """An encoder of characters that knows a to y."""
+    return [[max(0, ord(symbol) - 96) if symbol <= "y" else 0 for symbol in text] for text in texts]
+
+
+def test_lengths_are_of_normalised_pairs_with_text_on_both_sides() -> None:
+    lengths = [*range(1, 200), 300]
+    train = pairs(("", "only here"), ("x", " "), *((" " + "d" * n, "e e") for n in lengths))
+    split = report(config(max_ratio=1_000), {"train": train}, squeeze).splits["train"]
+    expected = Spread(statistics.fmean(lengths), statistics.median(lengths), sorted(lengths)[197], 300)
+    assert split.source.characters == expected
+    assert split.source.words == Spread(1, 1, 1, 1)
+    assert split.target.characters == Spread(3, 3, 3, 3)
+    assert split.target.words == Spread(2, 2, 2, 2)
+    ratios = sorted(max(n, 3) / min(n, 3) for n in lengths)
+    assert (split.ratio.median, split.ratio.p99) == (statistics.median(ratios), ratios[197])
+    assert split.ratio.largest == 100
+    assert split.ratio.mean == pytest.approx(statistics.fmean(ratios))
+    assert (split.read, split.empty) == (202, 2)
+
+
+def test_what_training_keeps_is_what_the_filter_keeps() -> None:
+    train = pairs(("a", "b"), ("a", "b"), ("", "b"), ("x" * 50, "y"), ("held", "out"), ("c", "d"))
+    held_out = pairs(("held", "out"))
+    for settings in ({}, {"drop_duplicates": False}, {"drop_overlap": False}):
+        expected = filter_pairs(train, config(**settings), squeeze, held_out)[1]
+        found = report(config(**settings), {"train": train, "valid": held_out}, squeeze).splits
+        assert found["train"].filtered == expected
+        assert found["train"].duplicates == 1
+        assert found["valid"].filtered is None
+
+
+def test_the_held_out_splits_are_counted_but_not_filtered() -> None:
+    valid = pairs(("a", "b"), ("a", "b"), ("a", ""), ("x" * 50, "y"))
+    split = report(config(), {"train": pairs(("a", "b")), "valid": valid}, squeeze).splits["valid"]
+    assert (split.read, split.empty, split.duplicates, split.ratio.largest) == (4, 1, 1, 50)
+
+
+def test_overlap_counts_the_pairs_of_a_split_that_stand_in_each_other_one() -> None:
+    splits = {
+        "test": pairs(("a", "b"), (" a", "b"), ("a", "c"), ("z", "b"), ("new", "new"), ("", "")),
+        "train": pairs(("a ", "b"), ("q", "r"), ("", "")),
+        "valid": pairs(("new", "new"), ("z", "z")),
+    }
+    found = report(config(), splits, squeeze).splits
+    assert list(found) == ["test", "train", "valid"]
+    plain = {
+        (name, other): (overlap.pairs, overlap.sources, overlap.targets)
+        for name, split in found.items()
+        for other, overlap in split.overlap.items()
+    }
+    assert plain == {
+        ("test", "train"): (2, 3, 3),
+        ("test", "valid"): (1, 2, 1),
+        ("valid", "train"): (0, 0, 0),
+        ("valid", "test"): (1, 2, 1),
+    }
+
+
+def test_characters_that_train_lacks_are_counted_by_side() -> None:
+    splits = {"train": pairs(("abc", "xyz")), "valid": pairs(("abxx", "xyz"), ("xß", "abzz"))}
+    found = report(config(), splits, squeeze).splits
+    source, target = found["valid"].source.unseen, found["valid"].target.unseen
+    assert source is not None
+    assert target is not None
+    assert (source.distinct, source.occurrences, source.examples) == (2, 4, "xß")
+    assert (target.distinct, target.occurrences, target.examples) == (2, 2, "ab")
+    assert found["train"].source.unseen is None
+    assert report(config(), {"valid": splits["valid"]}, squeeze).splits["valid"].source.unseen is None
+
+
+def test_identical_sides_are_a_share() -> None:
+    train = pairs(("a", "a "), ("b", "c"), ("d", "e"), ("f", "f"), ("", ""))
+    assert report(config(), {"train": train}, squeeze).splits["train"].identical == 0.5
+
+
+def test_the_longest_lines_come_with_their_numbers_in_the_file() -> None:
+    lengths = [4, 9, 1, 7, 7, 3, 8]
+    train = [Pair("d" * length, "e" * 5, line * 10) for line, length in enumerate(lengths)]
+    side = report(config(), {"train": train}, squeeze).splits["train"].source
+    assert [(entry.line, entry.characters) for entry in side.longest] == [
+        (10, 9),
+        (60, 8),
+        (30, 7),
+        (40, 7),
+        (0, 4),
+    ]
+
+
+def test_with_encoders_tokens_are_counted_without_marks() -> None:
+    train = pairs(("abc", "ab"), ("abcd", "ä"), ("a", "abcde"), ("zzzz", "az"), ("", "ab"))
+    split = report(config(max_length=4), {"train": train}, squeeze, (letters, letters)).splits["train"]
+    assert split.source.tokens == Spread(3, 3.5, 4, 4)
+    assert (split.source.unknown, split.target.unknown) == (4 / 12, 2 / 10)
+    assert split.too_long == 1 / 4
+    plain = report(config(), {"train": train}, squeeze).splits["train"]
+    assert (plain.source.tokens, plain.source.unknown, plain.too_long) == (None, None, None)
+
+
+def test_an_encoder_is_asked_for_its_own_side_and_in_chunks() -> None:
+    asked: list[tuple[str, int]] = []
+
+    def encode_source(texts: Sequence[str]) -> list[list[int]]:
+        assert set(texts) == {"d"}
+        asked.append(("source", len(texts)))
+        return [[5] * 2 for _ in texts]
+
+    def encode_target(texts: Sequence[str]) -> list[list[int]]:
+        assert set(texts) == {"e"}
+        asked.append(("target", len(texts)))
+        return [[5] * 3 for _ in texts]
+
+    train = pairs(*[("d", "e")] * 5_000)
+    found = report(config(), {"train": train}, squeeze, (encode_source, encode_target)).splits["train"]
+    sizes = [size for side, size in asked if side == "source"]
+    assert sizes == [size for side, size in asked if side == "target"]
+    assert len(sizes) > 1
+    assert sum(sizes) == 5_000
+    assert found.source.tokens == Spread(2, 2, 2, 2)
+    assert found.target.tokens == Spread(3, 3, 3, 3)
+
+
+def test_a_split_is_read_once_and_may_be_a_stream() -> None:
+    train, valid = pairs(("a", "b")), pairs(("a", "b"), ("c", "d"))
+    found = report(config(), {"train": iter(train), "valid": iter(valid)}, squeeze)
+    assert found == report(config(), {"train": train, "valid": valid}, squeeze)
+
+
+def test_a_corpus_without_text_gives_zeros_not_a_crash() -> None:
+    found = report(config(), {"train": pairs(("", "")), "valid": []}, squeeze, (letters, letters))
+    assert found.splits["train"].source.characters == Spread(0, 0, 0, 0)
+    assert found.splits["valid"].too_long == 0
+    assert found.lines()
+
+
+def example() -> DataReport:
+    splits = {
+        "train": pairs(("ein Hund", "a dog"), ("ein Hund", "a dog"), ("", "")),
+        "valid": pairs(("zwölf\u00adx", "b")),
+    }
+    return report(config(), splits, squeeze, (letters, letters))
+
+
+def test_the_json_holds_every_figure_as_plain_values() -> None:
+    found = example()
+    plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert (
+        plain["splits"]["train"]["filtered"] | {"read": 3, "kept": 1, "dropped": 2, "duplicate": 1, "empty": 1}
+        == (plain["splits"]["train"]["filtered"])
+    )
+    assert plain["splits"]["train"]["source"]["characters"]["largest"] == 8
+    assert plain["splits"]["valid"]["overlap"] == {"train": {"pairs": 0, "sources": 0, "targets": 0}}
+    assert plain["splits"]["valid"]["filtered"] is None
+
+
+def test_the_table_is_aligned_and_shows_what_is_there() -> None:
+    lines = example().lines()
+    table = lines[: lines.index(next(line for line in lines if line.startswith("train:")))]
+    assert table[0].split() == ["train", "valid"]
+    assert len({len(line) for line in table}) == 1
+    rows = {line.split("  ")[0].strip(): line.split()[-2:] for line in table[1:]}
+    assert rows["pairs read"] == ["3", "1"]
+    assert rows["pairs kept"] == ["1", "-"]
+    assert rows["duplicates"] == ["1", "0"]
+    assert "train: 3 pairs read, 1 kept: 1 empty, 1 duplicate" in lines
+    unseen = next(line for line in lines if line.startswith("valid, de:"))
+    assert "U+00AD" in unseen
+    assert "ö" in unseen
+    assert any(line.startswith("train, de: longest lines: 1 (8 characters)") for line in lines)
+    assert all("\n" not in line for line in lines)
+
+
+@pytest.mark.skipif(not (SHARED / "multi30k").is_dir(), reason="needs ../shared/data")
+def test_multi30k_agrees_with_counts_made_in_another_way() -> None:
+    multi30k = config(root=str(SHARED / "multi30k"), valid="val", test="test_2016_flickr")
+    splits = {split: list(read_pairs(multi30k, split)) for split in ("valid", "test")}
+    found = report(multi30k, splits, squeeze).splits
+    for name, read in splits.items():
+        words = [len(pair.target.split()) for pair in read]
+        assert found[name].target.words.mean == pytest.approx(statistics.fmean(words))
+        assert found[name].duplicates == len(read) - len({(squeeze(p.source), squeeze(p.target)) for p in read})

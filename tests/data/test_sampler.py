@@ -1,0 +1,186 @@
+"""Which pairs make up each update."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from manyheads.config.schema import DataConfig, TokenizerConfig
+from manyheads.data.corpus import read_pairs
+from manyheads.data.sampler import Sampler, fixed_batches, padding_share
+from manyheads.text.tokenizer import train_tokenizers
+
+MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
+
+Lengths = NDArray[np.int64]
+lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=120)
+
+
+def arrays(pairs: Sequence[tuple[int, int]]) -> tuple[Lengths, Lengths]:
+    both = np.array(pairs, dtype=np.int64)
+    return both[:, 0], both[:, 1]
+
+
+def like_sentences(count: int, seed: int = 3) -> tuple[Lengths, Lengths]:
+    """Lengths as of a caption corpus: about 15 tokens, the two sides alike but not equal."""
+    dice = np.random.default_rng(seed)
+    source = dice.gamma(9.0, 1.6, count).astype(np.int64) + 3
+    return source, np.maximum(2, source + dice.integers(-4, 5, count))
+
+
+def listed(batches: list[Lengths]) -> list[list[int]]:
+    return [batch.tolist() for batch in batches]
+
+
+@settings(deadline=None, max_examples=40)
+@given(lengths, st.integers(1, 200), st.one_of(st.none(), st.integers(1, 30)), st.integers(0, 5))
+def test_every_pair_comes_exactly_once_an_epoch(
+    pairs: list[tuple[int, int]], tokens: int, sentences: int | None, epoch: int
+) -> None:
+    sampler = Sampler(*arrays(pairs), batch_tokens=tokens, batch_sentences=sentences, seed=2)
+    batches = sampler.epoch(epoch)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs)))
+    assert all(len(batch) for batch in batches)
+
+
+@settings(deadline=None, max_examples=40)
+@given(lengths, st.integers(1, 200))
+def test_every_epoch_has_the_same_number_of_updates(pairs: list[tuple[int, int]], tokens: int) -> None:
+    sampler = Sampler(*arrays(pairs), batch_tokens=tokens)
+    assert len({len(sampler.epoch(epoch)) for epoch in range(4)}) == 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(lengths, st.integers(1, 200))
+def test_an_update_exceeds_the_budget_by_less_than_the_longest_pair(
+    pairs: list[tuple[int, int]], tokens: int
+) -> None:
+    source, target = arrays(pairs)
+    for batch in Sampler(source, target, batch_tokens=tokens).epoch(0):
+        assert len(batch) == 1 or int(target[batch].sum()) < tokens + int(target.max())
+
+
+def test_the_budget_is_target_tokens_and_all_updates_weigh_nearly_the_same() -> None:
+    source, target = like_sentences(5_000)
+    weights = [3 * int(target[batch].sum()) for batch in Sampler(source, 3 * target, batch_tokens=3_000).epoch(0)]
+    assert len(weights) == -(-int(3 * target.sum()) // 3_000)
+    assert min(weights) > 0.95 * 3_000
+    assert max(weights) < 1.03 * 3_000
+
+
+def test_a_budget_in_pairs_is_held_to_the_pair() -> None:
+    source, target = like_sentences(1_003)
+    sizes = [len(batch) for batch in Sampler(source, target, batch_tokens=7, batch_sentences=16).epoch(0)]
+    assert len(sizes) == 63
+    assert set(sizes) <= {15, 16}
+
+
+def test_an_epoch_is_a_function_of_the_seed_and_its_number() -> None:
+    def epoch(number: int, seed: int) -> list[list[int]]:
+        return listed(Sampler(*like_sentences(300), batch_tokens=200, seed=seed).epoch(number))
+
+    asked_before = Sampler(*like_sentences(300), batch_tokens=200, seed=5)
+    for number in (3, 0, 1):
+        asked_before.epoch(number)
+    np.random.default_rng(0).random(17)
+    assert epoch(2, 5) == listed(asked_before.epoch(2)) == epoch(2, 5)
+    different = [epoch(0, 5), epoch(1, 5), epoch(2, 5), epoch(0, 6), epoch(1, 6)]
+    assert all(one != other for place, one in enumerate(different) for other in different[:place])
+
+
+def test_the_pairs_that_share_an_update_change_from_epoch_to_epoch() -> None:
+    sampler = Sampler(*like_sentences(3_000), batch_tokens=400)
+    first, second = ({frozenset(batch) for batch in listed(sampler.epoch(number))} for number in (0, 1))
+    assert len(first & second) < 0.1 * len(first)
+
+
+def test_short_and_long_updates_come_mixed() -> None:
+    source, target = like_sentences(3_000)
+    means = [float(target[batch].mean()) for batch in Sampler(source, target, batch_tokens=500).epoch(0)]
+    half = len(means) // 2
+    assert abs(np.mean(means[:half]) - np.mean(means[half:])) < 0.15 * np.mean(means)
+    assert abs(np.corrcoef(np.arange(len(means)), means)[0, 1]) < 0.3
+
+
+def test_a_giant_pair_does_not_swallow_the_others() -> None:
+    source, target = np.full(50, 5), np.full(50, 5)
+    source[17] = target[17] = 4_000
+    batches = Sampler(source, target, batch_tokens=100).epoch(0)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(50))
+    (giant,) = [batch for batch in batches if 17 in batch]
+    assert giant.tolist() == [17]
+
+
+@pytest.mark.parametrize("budget", [1, 3])
+def test_pairs_longer_than_the_budget_are_updates_of_their_own(budget: int) -> None:
+    source, target = like_sentences(11)
+    assert [len(batch) for batch in Sampler(source, target, batch_tokens=budget).epoch(0)] == [1] * 11
+
+
+def test_a_corpus_below_the_budget_is_one_update() -> None:
+    assert len(Sampler(*like_sentences(9), batch_tokens=10_000).epoch(0)) == 1
+
+
+def both_sides(source: Lengths, target: Lengths, batches: list[Lengths]) -> float:
+    """Share of padding of both tensors together."""
+    padded = sum(len(batch) * int(side[batch].max()) for batch in batches for side in (source, target))
+    return 1 - int(source.sum() + target.sum()) / padded
+
+
+def test_padding_is_low_on_both_sides_though_they_differ() -> None:
+    source, target = like_sentences(12_000)
+    batches = Sampler(source, target, batch_tokens=2_048).epoch(0)
+    shuffled = np.array_split(np.random.default_rng(1).permutation(12_000), len(batches))
+    assert both_sides(source, target, batches) < 0.09
+    assert both_sides(source, target, list(shuffled)) > 0.4
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason="needs the shared Multi30k")
+def test_padding_is_below_8_percent_on_multi30k(capsys: pytest.CaptureFixture[str]) -> None:
+    config = DataConfig(root=str(MULTI30K), source="de", target="en", valid="val")
+    pairs = list(read_pairs(config, "train"))
+    texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    some = texts[0][::10], texts[1][::10]
+    tokenizer = train_tokenizers(TokenizerConfig(vocab_size=8_000), *some, "de", "en").source
+    source, target = (np.array([len(row) + 1 for row in tokenizer.encode(side)]) for side in texts)
+    batches = Sampler(source, target, batch_tokens=4_096).epoch(0)
+    share = both_sides(source, target, batches)
+    with capsys.disabled():
+        print(
+            f"\nMulti30k, 8k joint BPE, 4096 target tokens: {100 * share:.1f} % padding "
+            f"(de {100 * padding_share(source, batches):.1f}, en {100 * padding_share(target, batches):.1f})"
+        )
+    assert share < 0.08
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(1, 60), max_size=80), st.integers(1, 200))
+def test_fixed_batches_hold_every_row_once_and_the_budget_with_padding(rows: list[int], budget: int) -> None:
+    sizes = np.array(rows, dtype=np.int64)
+    batches = fixed_batches(sizes, budget)
+    assert sorted(row for batch in batches for row in batch.tolist()) == list(range(len(rows)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * int(sizes[batch].max()) <= budget
+        assert len(batch)
+
+
+def test_fixed_batches_begin_with_the_longest_rows_and_keep_the_order_of_equals() -> None:
+    batches = fixed_batches(np.array([3, 9, 3, 4, 3]), 9)
+    assert listed(batches) == [[1], [3, 0], [2, 4]]
+
+
+def test_rows_without_tokens_need_no_room() -> None:
+    assert listed(fixed_batches(np.array([0, 0, 0]), 2)) == [[0, 1], [2]]
+
+
+def test_the_padding_share_is_padded_places_over_all_places() -> None:
+    sizes = np.array([1, 3, 4])
+    assert padding_share(sizes, [np.array([0, 1, 2])]) == pytest.approx(4 / 12)
+    assert padding_share(sizes, [np.array([0]), np.array([1, 2])]) == pytest.approx(1 / 9)
+    assert padding_share(sizes, [np.array([place]) for place in range(3)]) == 0.0

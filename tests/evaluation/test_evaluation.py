@@ -1,0 +1,313 @@
+"""Scores against sacreBLEU itself, the bootstrap against sacreBLEU's and a slow one."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.significance import PairedTest
+from sacremoses import MosesTokenizer
+
+from manyheads.errors import DataError, MissingExtraError, UsageError
+from manyheads.evaluation import exact_match, paired_bootstrap, perplexity, score, scores, significance
+
+TEXT = "The a Dog cat's sits, runs; quickly (on) the Street. 3.14 well-known “big” Zürich U.S. to and isn't"
+WORDS = TEXT.split()
+
+
+def lines(count: int, seed: int = 1) -> list[str]:
+    """Plain text: cased words with punctuation attached."""
+    dice = random.Random(seed)
+    return [" ".join(dice.choices(WORDS, k=dice.randint(3, 17))) + "." for _ in range(count)]
+
+
+def damaged(text: list[str], share: float, seed: int = 2) -> list[str]:
+    """The same with that share of the words dropped, doubled or replaced."""
+    dice = random.Random(seed)
+    changed = []
+    for line in text:
+        words = [
+            dice.choice(["", word + " " + word, dice.choice(WORDS)]) if dice.random() < share else word
+            for word in line.split()
+        ]
+        changed.append(" ".join(word for word in words if word))
+    return changed
+
+
+REFERENCES = lines(131)
+OUTPUTS = damaged(REFERENCES, 0.3)
+PLAIN = score(OUTPUTS, REFERENCES)
+
+
+def test_the_figures_are_those_of_the_command_line_of_sacrebleu(tmp_path: Path) -> None:
+    (tmp_path / "outputs").write_text("\n".join(OUTPUTS) + "\n", encoding="utf-8")
+    (tmp_path / "references").write_text("\n".join(REFERENCES) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "sacrebleu", "references", "-i", "outputs", "-m", "bleu", "chrf", "ter"]
+    answer = subprocess.run([*command, "-w", "9"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    bleu, chrf, ter = json.loads(answer.stdout)
+    assert PLAIN.bleu == pytest.approx(bleu["score"], abs=1e-8)
+    assert PLAIN.chrf == pytest.approx(chrf["score"], abs=1e-8)
+    assert PLAIN.ter == pytest.approx(ter["score"], abs=1e-8)
+    assert PLAIN.signature == {
+        "bleu": bleu["signature"],
+        "chrf": chrf["signature"],
+        "ter": ter["signature"],
+    }
+    assert 20 < PLAIN.bleu < 80
+    assert PLAIN.warnings == ()
+
+
+def test_a_perfect_output_scores_full_marks() -> None:
+    best = score(REFERENCES, REFERENCES)
+    assert (best.bleu, best.chrf, best.ter) == pytest.approx((100, 100, 0))
+
+
+def lower_tokens_of_spacy(text: list[str], language: str) -> list[str]:
+    tokenizer = spacy.blank(language).tokenizer
+    return [" ".join(token.text.lower() for token in tokenizer(line)) for line in text]
+
+
+def lower_tokens_of_moses(text: list[str], language: str) -> list[str]:
+    tokenizer = MosesTokenizer(lang=language)
+    return [tokenizer.tokenize(line, return_str=True, escape=False).lower() for line in text]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(
+    ("protocol", "tokens_of"),
+    [("spacy-lowercase", lower_tokens_of_spacy), ("moses-lowercase", lower_tokens_of_moses)],
+)
+def test_a_lowercase_protocol_scores_lower_cased_tokens_and_says_so(protocol, tokens_of, language) -> None:
+    result = score(OUTPUTS, REFERENCES, protocol=protocol, language=f"{language}-XX")
+    cut, wanted = tokens_of(OUTPUTS, language), [tokens_of(REFERENCES, language)]
+    assert result.bleu == pytest.approx(BLEU(tokenize="none", force=True).corpus_score(cut, wanted).score)
+    assert result.chrf == pytest.approx(CHRF().corpus_score(cut, wanted).score)
+    assert result.ter == pytest.approx(TER().corpus_score(cut, wanted).score)
+    assert result.bleu != pytest.approx(PLAIN.bleu, abs=0.01)
+    for name, signature in result.signature.items():
+        assert f"|protocol:{protocol}|" in signature
+        assert signature.endswith(f"|lang:{language}")
+        assert "protocol" not in PLAIN.signature[name]
+    assert "|case:lc|" in result.signature["bleu"]
+    assert "|tok:none|" in result.signature["bleu"]
+    assert result.warnings == ()
+
+
+def test_a_lowercase_protocol_ignores_case_on_both_sides() -> None:
+    for protocol in ("spacy-lowercase", "moses-lowercase"):
+        for outputs, references in ((["A DOG RUNS TO US"], ["a dog runs to us"]), (["é à o u"], ["É À O U"])):
+            result = score(outputs, references, protocol=protocol)
+            assert (result.bleu, result.chrf, result.ter) == pytest.approx((100, 100, 0))
+
+
+def test_a_language_that_a_protocol_does_not_know_is_told() -> None:
+    with pytest.raises(UsageError, match=r'cannot tokenise language "qq".*sacrebleu'):
+        score(["a"], ["a"], protocol="spacy-lowercase", language="qq")
+    (warning,) = score(["a"], ["a"], protocol="moses-lowercase", language="qq").warnings
+    assert '"qq"' in warning
+
+
+@pytest.mark.parametrize(("protocol", "module"), [("spacy-lowercase", "spacy"), ("moses-lowercase", "sacremoses")])
+def test_a_protocol_without_its_package_gives_the_pip_line(protocol, module, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"pip install .manyheads\[words\]"):
+        score(["a"], ["a"], protocol=protocol)
+
+
+def test_chinese_is_cut_into_characters() -> None:
+    result = score(["我们喜欢狗和猫。"], ["我们喜欢猫和狗。"], language="zh-Hans")
+    assert "|tok:zh|" in result.signature["bleu"]
+    assert result.bleu == pytest.approx(
+        sacrebleu.corpus_bleu(["我们喜欢狗和猫。"], [["我们喜欢猫和狗。"]], tokenize="zh").score
+    )
+    assert result.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "best", "substitute"), [("ja", "ja-mecab", "char"), ("ko-KR", "ko-mecab", "13a")]
+)
+def test_a_language_whose_tokeniser_is_missing_gets_another_and_a_warning(
+    language, best, substitute, monkeypatch
+) -> None:
+    monkeypatch.setattr(scores, "find_spec", lambda name: object())
+    assert scores.choose_tokenizer(language) == (best, [])
+    monkeypatch.setattr(scores, "find_spec", lambda name: None)
+    result = score(["우리는 개를 좋아해요."], ["우리는 개를 좋아해요."], language=language)
+    assert f"|tok:{substitute}|" in result.signature["bleu"]
+    (warning,) = result.warnings
+    assert f"tok:{best}" in warning
+    assert "pip install" in warning
+    assert paired_bootstrap(["a"], ["b"], ["a"], language=language, samples=1).warnings[0] == warning
+
+
+def apart(text: list[str]) -> list[str]:
+    return [line.replace(",", " ,").removesuffix(".") + " ." for line in text]
+
+
+def test_tokenised_text_is_warned_of_on_its_side() -> None:
+    (warning,) = score(apart(OUTPUTS), REFERENCES).warnings
+    assert warning.startswith("the outputs look tokenised: 131 of 131 lines")
+    (warning,) = score(OUTPUTS, apart(REFERENCES)).warnings
+    assert warning.startswith("the references look tokenised")
+    (warning,) = score(["A well @-@ known Dog"], ["A Dog"]).warnings
+    assert "@-@" in warning
+    few = [*apart(OUTPUTS[:13]), *OUTPUTS[13:]]
+    assert score(few, REFERENCES).warnings == ()
+    assert paired_bootstrap(OUTPUTS, apart(OUTPUTS), REFERENCES, samples=1).warnings[0].startswith("the baseline")
+
+
+def test_lower_case_text_is_warned_of_and_text_without_case_is_not() -> None:
+    lower = [line.lower() for line in OUTPUTS]
+    (warning,) = score(lower, REFERENCES).warnings
+    assert warning.startswith("the outputs are all lower-case (131 lines)")
+    (warning,) = score(OUTPUTS, [line.lower() for line in REFERENCES]).warnings
+    assert warning.startswith("the references are all lower-case")
+    assert score([*lower[1:], OUTPUTS[0]], REFERENCES).warnings == ()
+    korean = ["우리는 개를 좋아해요.", "그는 학교에 갔다.", "tv를 봤다."]
+    assert list(scores.doubts("outputs", korean)) == []
+    assert list(scores.doubts("outputs", ["Comment ça va ? Bien !", "C'est 3 : 2."])) == []
+
+
+@pytest.mark.parametrize("measure", [score, exact_match])
+def test_lines_that_do_not_pair_up_are_refused_with_both_counts(measure) -> None:
+    with pytest.raises(DataError, match="7 outputs but 5 references"):
+        measure(["a"] * 7, ["a"] * 5)
+    with pytest.raises(DataError, match="nothing to score"):
+        measure([], [])
+    with pytest.raises(UsageError, match="lists of lines"):
+        measure("abc", ["a", "b", "c"])
+
+
+def test_a_bootstrap_of_lines_that_do_not_pair_up_is_refused_with_both_counts() -> None:
+    with pytest.raises(DataError, match="7 outputs but 5 references"):
+        paired_bootstrap(["a"] * 7, ["a"] * 5, ["a"] * 5)
+    with pytest.raises(DataError, match="7 baseline outputs but 5 references"):
+        paired_bootstrap(["a"] * 5, ["a"] * 7, ["a"] * 5)
+
+
+def test_a_choice_that_does_not_exist_is_named() -> None:
+    with pytest.raises(UsageError, match=r'"bleurt".*moses-lowercase'):
+        score(["a"], ["a"], protocol="bleurt")
+    with pytest.raises(UsageError, match='"ter"'):
+        paired_bootstrap(["a"], ["a"], ["a"], metric="ter")
+    with pytest.raises(UsageError, match="samples = 0"):
+        paired_bootstrap(["a"], ["a"], ["a"], samples=0)
+
+
+@pytest.mark.parametrize("metric", [BLEU, CHRF])
+@pytest.mark.parametrize("share", [0.26, 0.3, 0.36, 0.5])
+def test_the_bootstrap_agrees_with_that_of_sacrebleu(metric, share, monkeypatch) -> None:
+    monkeypatch.delenv("SACREBLEU_SEED", raising=False)
+    baseline = damaged(REFERENCES, share, seed=3)
+    signatures, table = PairedTest(
+        [("baseline", baseline), ("system", OUTPUTS)],
+        {"metric": metric()},
+        [REFERENCES],
+        test_type="bs",
+        n_samples=300,
+    )()
+    (name,) = signatures
+    ours = paired_bootstrap(OUTPUTS, baseline, REFERENCES, metric=metric.__name__.lower(), samples=300)
+    assert ours.score == pytest.approx(table[name][1].score, abs=1e-6)
+    assert ours.baseline == pytest.approx(table[name][0].score, abs=1e-6)
+    assert ours.p_value == pytest.approx(table[name][1].p_value)
+    assert ours.signature == str(signatures[name])
+
+
+def test_the_cases_of_that_comparison_range_from_chance_to_certainty() -> None:
+    values = [
+        paired_bootstrap(OUTPUTS, damaged(REFERENCES, share, seed=3), REFERENCES, samples=300).p_value
+        for share in (0.26, 0.3, 0.36, 0.5)
+    ]
+    assert min(values) < 0.01
+    assert max(values) > 0.2
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf"])
+def test_interval_and_wins_are_those_of_scoring_every_sample_anew(metric) -> None:
+    outputs, baseline, references = OUTPUTS[:13], damaged(REFERENCES, 0.32, seed=3)[:13], REFERENCES[:13]
+    result = paired_bootstrap(outputs, baseline, references, metric=metric, samples=80, seed=7)
+    rows = np.random.default_rng(7).choice(13, size=(80, 13), replace=True)
+    gains = []
+    for row in rows:
+        system, other, wanted = ([text[line] for line in row] for text in (outputs, baseline, references))
+        both = [(BLEU() if metric == "bleu" else CHRF()).corpus_score(side, [wanted]) for side in (system, other)]
+        gains.append(both[0].score - both[1].score)
+    gains.sort()
+    assert result.interval == pytest.approx((gains[2], gains[-3]))
+    assert result.wins == sum(gain > 0 for gain in gains) / 80
+    assert 0 < result.wins < 1
+    assert result.difference == pytest.approx(result.score - result.baseline)
+
+
+def test_the_bootstrap_does_not_depend_on_how_many_samples_fit_into_memory(monkeypatch) -> None:
+    baseline = damaged(REFERENCES, 0.32, seed=3)
+    whole = paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100)
+    monkeypatch.setattr(significance, "CELLS", 131 * 7)
+    assert paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100) == whole
+    assert paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=100, seed=2) != whole
+
+
+def test_systems_changed_over_differ_by_as_much_the_other_way() -> None:
+    baseline = damaged(REFERENCES, 0.4, seed=3)
+    one = paired_bootstrap(OUTPUTS, baseline, REFERENCES, samples=200)
+    other = paired_bootstrap(baseline, OUTPUTS, REFERENCES, samples=200)
+    assert one.difference == -other.difference
+    assert one.interval == (-other.interval[1], -other.interval[0])
+    assert one.p_value == other.p_value
+
+
+def test_a_system_is_not_better_than_itself() -> None:
+    """SacreBLEU gives p = 1 / (samples + 1) here, which reads as significant."""
+    result = paired_bootstrap(OUTPUTS, OUTPUTS, REFERENCES, samples=200)
+    assert (result.difference, result.interval, result.wins, result.p_value) == (0, (0, 0), 0, 1)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    pairs=st.lists(
+        st.tuples(st.text("ab ", max_size=12), st.text("abc ", max_size=12)),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_the_score_of_a_bootstrap_is_the_score_also_of_short_and_empty_lines(pairs) -> None:
+    """Where no 4-gram, no unigram or no word at all matches."""
+    outputs, references = [output for output, _ in pairs], [reference for _, reference in pairs]
+    expected = score(outputs, references)
+    for metric in ("bleu", "chrf"):
+        result = paired_bootstrap(outputs, references, references, metric=metric, samples=2)
+        assert result.score == pytest.approx(getattr(expected, metric), abs=1e-9)
+
+
+def test_exact_match_counts_equal_lines() -> None:
+    assert exact_match(["a", "b c", "d", ""], ["a", "b  c", "D", ""]) == 0.5
+
+
+def test_perplexity_is_the_exponential_of_the_mean_over_tokens() -> None:
+    assert perplexity(30 * math.log(7), 30) == pytest.approx(7)
+    assert perplexity(0.0, 3) == 1
+    assert perplexity(1e6, 3) == math.inf
+    assert math.isnan(perplexity(math.nan, 3))
+    with pytest.raises(DataError, match="0 tokens"):
+        perplexity(0.0, 0)
+
+
+def test_the_module_is_light_until_it_scores() -> None:
+    program = (
+        "import sys, manyheads.evaluation\n"
+        "print([name for name in ('sacrebleu', 'spacy', 'sacremoses', 'torch') if name in sys.modules])"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

@@ -1,0 +1,293 @@
+"""What an encoder-decoder promises whatever its variant: what it may not see, its sizes, and that it learns."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from tests.model.samples import (
+    BOS,
+    EOS,
+    PAD,
+    fresh_model,
+    make_config,
+    random_ids,
+    scrambled_model,
+    source_and_target,
+)
+from torch import Tensor
+
+from manyheads.config.schema import ModelConfig
+from manyheads.data.batch import Batch, make_batch
+from manyheads.errors import UsageError
+from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.search.greedy import greedy_search
+from manyheads.training.trainer import translation_loss
+
+B, S, T = 5, 11, 7
+
+
+# The future
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_a_later_target_token_changes_no_earlier_output(model, gradients) -> None:
+    source, target = source_and_target(model, B, S, T)
+    with torch.set_grad_enabled(gradients):
+        before = model(source, target)
+        for place in range(1, T):
+            changed = target.clone()
+            changed[:, place] = (target[:, place] + 1) % (model.output.out_features - EOS - 1) + EOS + 1
+            after = model(source, changed)
+            assert torch.equal(after[:, :place], before[:, :place])
+            assert bool((after[:, place:] != before[:, place:]).any(-1).all())
+
+
+@pytest.mark.usefixtures("path")
+def test_no_gradient_flows_from_an_output_to_a_later_target_token(model) -> None:
+    source, target = source_and_target(model, B, S, T)
+    fed: list[Tensor] = []
+    model.target_embedding.register_forward_hook(lambda _, inputs, output: fed.append(output))
+    logits = model(source, target)
+    weight = torch.randn_like(logits)
+    for place in range(T):
+        score = (logits * weight)[:, place].sum()
+        (gradient,) = torch.autograd.grad(score, fed, retain_graph=True)
+        assert int(gradient[:, place + 1 :].count_nonzero()) == 0
+        assert bool((gradient[:, : place + 1] != 0).any(-1).all())
+
+
+# Padding
+
+REAL = (S, 7, 2)  # real source tokens of each row
+
+
+def padded(rows: list[Tensor], width: int, place: str) -> Tensor:
+    """Rows of different lengths in one tensor, padded at a place."""
+    filled = torch.full((len(rows), width), PAD)
+    for number, row in enumerate(rows):
+        if place == "left":
+            places = torch.arange(width - len(row), width)
+        elif place == "right":
+            places = torch.arange(len(row))
+        elif place == "middle":
+            places = torch.cat([torch.zeros(1, dtype=torch.int64), torch.arange(width - len(row) + 1, width)])
+        else:
+            places = torch.randperm(width)[: len(row)].sort().values
+        filled[number, places] = row
+    return filled
+
+
+PLACES = (("left", S), ("middle", S + 2), ("right", S), ("right", S + 6), ("scattered", S + 6))
+
+
+def check_source_padding(model: EncoderDecoder) -> None:
+    """Sources alone, and padded into batches of several kinds, give the same memory and the same logits."""
+    source, target = source_and_target(model, len(REAL), S, T)
+    rows = [row[:length] for row, length in zip(source, REAL, strict=True)]
+    alone = [
+        (model.encode(row[None])[0][0], model(row[None], fed[None])[0])
+        for row, fed in zip(rows, target, strict=True)
+    ]
+    for place, width in PLACES:
+        batch = padded(rows, width, place)
+        memory, mask = model.encode(batch)
+        logits = model(batch, target)
+        for number, (right_memory, right_logits) in enumerate(alone):
+            torch.testing.assert_close(memory[number, mask[number, 0, 0]], right_memory, rtol=0, atol=1e-6)
+            torch.testing.assert_close(logits[number], right_logits, rtol=0, atol=1e-6)
+
+
+@torch.no_grad()
+def test_padding_the_source_changes_nothing(model) -> None:
+    check_source_padding(model)
+
+
+@pytest.mark.usefixtures("path")
+def test_padding_the_source_changes_nothing_in_training(model) -> None:
+    check_source_padding(model)
+
+
+def test_padding_the_target_changes_nothing_at_real_positions(model) -> None:
+    source, target = source_and_target(model, len(REAL), S, T)
+    rows = [row[:length] for row, length in zip(target, (7, 3, 1), strict=True)]
+    logits = model(source, padded(rows, T + 4, "right"))
+    for number, row in enumerate(rows):
+        right = model(source[number][None], row[None])[0]
+        torch.testing.assert_close(logits[number, : len(row)], right, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("place", ["left", "right"])
+def test_what_padding_embeds_to_changes_nothing(model, place) -> None:
+    source, target = source_and_target(model, len(REAL), S, T)
+    batch = padded([row[:length] for row, length in zip(source, REAL, strict=True)], S, place)
+    target[1:, 4:] = PAD
+    real = target != PAD
+    before = model(batch, target)[real]
+    with torch.no_grad():
+        for embedding in (model.source_embedding, model.target_embedding):
+            embedding.tokens.weight[PAD] = 100 * torch.randn(30, dtype=torch.float64)
+    after = model(batch, target)[real]
+    # Where the output is tied to the embedding, the score of padding itself moves, and no other.
+    others = torch.arange(before.size(-1)) != PAD
+    torch.testing.assert_close(after[:, others], before[:, others], rtol=0, atol=1e-6)
+
+
+@pytest.mark.usefixtures("path")
+def test_padding_changes_no_gradient_of_any_weight(model) -> None:
+    source, target = source_and_target(model, len(REAL), S, T)
+    sources = [row[:length] for row, length in zip(source, REAL, strict=True)]
+    targets = [row[:length] for row, length in zip(target, (7, 3, 1), strict=True)]
+
+    def gradients(places: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+        score = torch.zeros((), dtype=torch.float64)
+        for batch, fed in places:
+            real = fed != PAD
+            score = score + model(batch, fed)[real].log_softmax(-1)[:, 5].square().sum()
+        return list(torch.autograd.grad(score, list(model.parameters())))
+
+    alone = gradients([(row[None], fed[None]) for row, fed in zip(sources, targets, strict=True)])
+    together = gradients([(padded(sources, S + 2, "left"), padded(targets, T + 2, "right"))])
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
+
+
+def test_every_source_token_matters_to_every_output(model) -> None:
+    """The other half of hiding padding: nothing real is hidden, and order counts."""
+    source, target = source_and_target(model, B, S, T)
+    before = model(source, target)
+    for place in range(S):
+        changed = source.clone()
+        changed[:, place] = (source[:, place] + 1) % (47 - EOS - 1) + EOS + 1
+        assert bool((model(changed, target) - before).abs().amax(-1).gt(1e-9).all())
+    assert not torch.allclose(model(source.flip(1), target), before, atol=1e-3)
+
+
+# Limits
+
+
+def test_an_input_past_the_limit_of_learned_positions_is_a_mistake_that_names_the_limit() -> None:
+    model = scrambled_model(positions="learned", max_positions=5)
+    ids = random_ids(2, 6, 47)
+    assert model(ids[:, :5], ids[:, :5]).shape == (2, 5, 47)
+    for source, target in ((ids, ids[:, :5]), (ids[:, :5], ids)):
+        with pytest.raises(UsageError, match=r"6 tokens .* model\.max_positions = 5"):
+            model(source, target)
+    stepper = EncoderDecoderStepper(model, ids[:, :5])
+    for _ in range(5):
+        stepper.step(torch.tensor([BOS, BOS]))
+    with pytest.raises(UsageError, match=r"model\.max_positions = 5"):
+        stepper.step(torch.tensor([BOS, BOS]))
+
+
+# Sizes
+
+
+def test_the_model_of_the_annotated_notebook_has_its_shapes() -> None:
+    """System S2: post-norm, learned positions, a source of 10 and a target of 10 ids."""
+    config = ModelConfig(
+        d_model=256,
+        d_ff=1024,
+        num_heads=8,
+        num_encoder_layers=6,
+        num_decoder_layers=6,
+        norm="post",
+        positions="learned",
+        max_positions=100,
+        tied_embeddings="none",
+    )
+    model = EncoderDecoder(config, 10, 10)
+    source, target = torch.randint(10, (2, 9)), torch.randint(10, (2, 7))
+    memory, mask = model.encode(source)
+    assert memory.shape == (2, 9, 256)
+    assert mask.shape == (2, 1, 1, 9)
+    assert model.decode(target, memory, mask).shape == (2, 7, 256)
+    assert model(source, target).shape == (2, 7, 10)
+
+
+def count(config: ModelConfig, source_size: int, target_size: int) -> int:
+    with torch.device("meta"):
+        model = EncoderDecoder(config, source_size, target_size)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_the_models_of_two_tutorials_have_as_many_parameters_as_they_print() -> None:
+    """Systems S3 and S4."""
+    kind = {"norm": "post", "tied_embeddings": "none", "num_heads": 8}
+    small = {"d_model": 256, "d_ff": 512, "num_encoder_layers": 3, "positions": "learned", "max_positions": 100}
+    assert count(make_config(**kind, **small), 7853, 5893) == 9_038_341
+    base = {"d_model": 512, "d_ff": 2048, "num_encoder_layers": 6, "num_decoder_layers": 6}
+    assert count(make_config(**kind, **base), 5893, 7855) == 55_207_087
+
+
+@pytest.mark.parametrize(("tied", "matrices"), [("all", 1), ("decoder", 2), ("none", 3)])
+def test_tied_matrices_are_one_parameter(tied, matrices) -> None:
+    model = fresh_model(tied_embeddings=tied)
+    weights = [
+        model.source_embedding.tokens.weight,
+        model.target_embedding.tokens.weight,
+        model.output.weight,
+    ]
+    assert len({weight.data_ptr() for weight in weights}) == len({id(weight) for weight in weights}) == matrices
+    assert (weights[1] is weights[2]) == (tied != "none")
+    listed = [parameter.data_ptr() for _, parameter in model.named_parameters()]
+    assert [listed.count(weight.data_ptr()) for weight in weights] == [1, 1, 1]
+
+
+# Learning
+
+
+def random_batch(rows: int, size: int) -> Batch:
+    """Sources and targets without any connection: nothing can be learned but that all tokens are alike."""
+    source, target = torch.randint(EOS + 1, size, (2, rows, 13))
+    begin = torch.full((rows, 1), BOS)
+    return Batch(source, torch.cat([begin, target[:, :-1]], 1), target, source.numel(), target.numel())
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_on_fresh_random_targets_the_loss_never_falls_below_ln_of_their_number(norm) -> None:
+    """A model that sees what it must predict gets far below within these steps."""
+    symbols = 7
+    model = fresh_model(norm=norm, tied_embeddings="all", num_encoder_layers=1, num_decoder_layers=1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(50):
+        batch = random_batch(32, EOS + 1 + symbols)
+        loss, nll = translation_loss(model, batch, 0.0)
+        (loss / batch.target_tokens).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(nll) / batch.target_tokens)
+    assert min(losses) > math.log(symbols) - 0.05
+    assert losses[-1] < math.log(symbols) + 0.1
+
+
+LEARNERS = {
+    "pre-sinusoidal-all": {"norm": "pre", "positions": "sinusoidal", "tied_embeddings": "all"},
+    "post-learned-none": {"norm": "post", "positions": "learned", "tied_embeddings": "none"},
+    "pre-rotary-swiglu-decoder": {
+        "norm": "pre",
+        "positions": "rotary",
+        "activation": "swiglu",
+        "tied_embeddings": "decoder",
+    },
+}
+
+
+@pytest.mark.parametrize("variant", LEARNERS.values(), ids=LEARNERS.keys())
+def test_thirty_two_random_pairs_are_learned_by_heart_and_decoded_exactly(variant) -> None:
+    torch.manual_seed(5)
+    lengths = torch.randint(2, 8, (2, 32)).tolist()
+    sources, targets = ([torch.randint(EOS + 1, 47, (n,)).tolist() for n in side] for side in lengths)
+    batch = make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS)
+    model = fresh_model(num_encoder_layers=1, num_decoder_layers=1, **variant)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(100):
+        loss, _ = translation_loss(model, batch, 0.0)
+        (loss / batch.target_tokens).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    stepper = EncoderDecoderStepper(model.eval(), batch.source)
+    found = greedy_search(stepper, max_lengths=torch.full((32,), 11), bos=BOS, eos=EOS, forbidden=(PAD, BOS))
+    assert [list(output.tokens) for output in found] == targets
+    assert all(output.ended for output in found)

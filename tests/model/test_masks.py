@@ -1,0 +1,45 @@
+"""True means "may attend"."""
+
+from __future__ import annotations
+
+import torch
+from tests.model.samples import PAD
+
+from manyheads.model.masks import causal_mask, padding_mask, position_ids
+
+IDS = torch.tensor([[5, 7, 9, 4, 3], [PAD, PAD, 8, 6, 3], [4, PAD, 6, PAD, 3], [9, 3, PAD, PAD, PAD], [PAD] * 5])
+
+
+def test_the_padding_mask_lets_every_query_see_the_real_keys_alone() -> None:
+    mask = padding_mask(IDS, PAD)
+    assert mask.shape == (5, 1, 1, 5)
+    assert mask.dtype == torch.bool
+    for row, ids in enumerate(IDS.tolist()):
+        assert mask[row, 0, 0].tolist() == [token != PAD for token in ids]
+
+
+def test_what_padding_is_called_is_up_to_the_vocabulary() -> None:
+    assert padding_mask(torch.tensor([[0, 1, 6, 6]]), pad=6).flatten().tolist() == [True, True, False, False]
+
+
+def test_the_causal_mask_shows_each_query_its_own_place_and_those_before_it() -> None:
+    mask = causal_mask(7)
+    assert mask.shape == (1, 1, 7, 7)
+    assert mask.dtype == torch.bool
+    for query in range(7):
+        for key in range(7):
+            assert bool(mask[0, 0, query, key]) == (key <= query)
+
+
+def test_real_tokens_are_numbered_from_zero_wherever_padding_stands() -> None:
+    places = position_ids(padding_mask(IDS, PAD))
+    assert places.dtype == torch.int64
+    for ids, row in zip(IDS.tolist(), places.tolist(), strict=True):
+        real = [place for token, place in zip(ids, row, strict=True) if token != PAD]
+        assert real == list(range(len(real)))
+
+
+def test_padding_has_a_position_that_exists() -> None:
+    places = position_ids(padding_mask(IDS, PAD))
+    assert int(places.min()) >= 0
+    assert int(places.max()) < IDS.size(1)

@@ -1,0 +1,237 @@
+"""Our weights in torch.nn.Transformer and in Hugging Face's MarianMT give the same logits, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from tests.model.samples import BOS, EOS, PAD, paper_signal, random_ids, scramble, scrambled_model
+from torch import Tensor, nn
+
+from manyheads.model.attention import MultiHeadAttention
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.layers import DecoderLayer, EncoderLayer
+
+D = 30
+Pairs = Iterator[tuple[Tensor, Tensor]]
+
+
+def padded_ids(model: EncoderDecoder) -> tuple[Tensor, Tensor]:
+    """Sources and targets, padded at their ends: (5, 11), (5, 7)."""
+    source = random_ids(5, 11, model.source_embedding.tokens.num_embeddings)
+    target = random_ids(5, 7, model.output.out_features, seed=3)
+    target[:, 0] = BOS
+    for row in range(5):
+        source[row, 11 - row :] = PAD
+        target[row, 7 - row :] = PAD
+        source[row, 10 - row] = EOS
+    return source, target
+
+
+def same(one: nn.Linear | nn.LayerNorm, other: nn.Linear | nn.LayerNorm) -> Pairs:
+    """Weight and bias of modules of one kind."""
+    yield one.weight, other.weight
+    yield one.bias, other.bias
+
+
+# torch.nn.Transformer: everything between the embeddings and the output layer
+
+
+def torch_transformer(model: EncoderDecoder) -> nn.Transformer:
+    """A torch Transformer of the same shape; it has final norms only where ours does."""
+    config = model.config
+    shape: dict[str, Any] = {
+        "d_model": config.d_model,
+        "nhead": config.num_heads,
+        "dim_feedforward": config.d_ff,
+        "dropout": 0.0,
+        "activation": config.activation,
+        "layer_norm_eps": config.norm_epsilon,
+        "batch_first": True,
+        "norm_first": config.norm == "pre",
+    }
+    final = [nn.LayerNorm(D, config.norm_epsilon) if config.norm == "pre" else None for _ in range(2)]
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(**shape), config.num_encoder_layers, final[0], enable_nested_tensor=False
+    )
+    decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**shape), config.num_decoder_layers, final[1])
+    peer = nn.Transformer(config.d_model, config.num_heads, custom_encoder=encoder, custom_decoder=decoder)
+    peer.batch_first = True
+    return peer.double().eval()
+
+
+def torch_pairs(model: EncoderDecoder, peer: nn.Transformer) -> Pairs:
+    """Each of our weights beside torch's."""
+    for ours, theirs in zip(model.encoder_layers, peer.encoder.layers, strict=True):
+        yield from torch_layer_pairs(ours, theirs)
+        yield from same(ours.around_attention.norm, theirs.norm1)
+        yield from same(ours.around_feed_forward.norm, theirs.norm2)
+    for ours, theirs in zip(model.decoder_layers, peer.decoder.layers, strict=True):
+        yield from torch_layer_pairs(ours, theirs)
+        yield from torch_attention_pairs(ours.cross_attention, theirs.multihead_attn)
+        yield from same(ours.around_self_attention.norm, theirs.norm1)
+        yield from same(ours.around_cross_attention.norm, theirs.norm2)
+        yield from same(ours.around_feed_forward.norm, theirs.norm3)
+    if model.config.norm == "pre":
+        yield from same(model.encoder_norm, peer.encoder.norm)
+        yield from same(model.decoder_norm, peer.decoder.norm)
+
+
+def torch_layer_pairs(ours: EncoderLayer | DecoderLayer, theirs: nn.Module) -> Pairs:
+    """Self-attention and feed-forward of a layer."""
+    yield from torch_attention_pairs(ours.self_attention, theirs.self_attn)
+    yield from same(ours.feed_forward.expand, theirs.linear1)
+    yield from same(ours.feed_forward.contract, theirs.linear2)
+
+
+def torch_attention_pairs(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> Pairs:
+    """Both keep query, key and value in one matrix, in this order."""
+    yield ours.project_in.weight, theirs.in_proj_weight
+    yield ours.project_in.bias, theirs.in_proj_bias
+    yield from same(ours.project_out, theirs.out_proj)
+
+
+def torch_logits(model: EncoderDecoder, peer: nn.Transformer, source: Tensor, target: Tensor) -> Tensor:
+    """The peer between our embedding matrices, which are read as the paper says, and our output matrix."""
+    embedded = []
+    for ids, embedding in ((source, model.source_embedding), (target, model.target_embedding)):
+        signal = [[paper_signal(place, column, D) for column in range(D)] for place in range(ids.size(1))]
+        embedded.append(embedding.tokens.weight[ids] * math.sqrt(D) + torch.tensor(signal, dtype=torch.float64))
+    hidden = peer(
+        *embedded,
+        tgt_mask=torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1),
+        src_key_padding_mask=source == PAD,
+        memory_key_padding_mask=source == PAD,
+    )
+    return hidden @ model.output.weight.t() + model.output.bias
+
+
+@pytest.mark.parametrize("direction", ["there", "back"])
+@pytest.mark.parametrize("gradients", [True, False])
+@pytest.mark.parametrize(("norm", "activation"), [("post", "relu"), ("pre", "relu"), ("pre", "gelu")])
+def test_the_transformer_of_torch_gives_the_same_logits(norm, activation, gradients, direction) -> None:
+    model = scrambled_model(norm=norm, activation=activation, norm_epsilon=0.03)
+    peer = torch_transformer(model)
+    scramble(peer)
+    with torch.no_grad():
+        for ours, theirs in torch_pairs(model, peer):
+            theirs.copy_(ours) if direction == "there" else ours.copy_(theirs)
+    source, target = padded_ids(model)
+    real = target != PAD
+    with torch.set_grad_enabled(gradients):
+        right = torch_logits(model, peer, source, target)[real]
+        torch.testing.assert_close(model(source, target)[real], right, rtol=0, atol=1e-5)
+
+
+def test_every_weight_of_the_transformer_of_torch_has_one_of_ours() -> None:
+    model = scrambled_model(norm="pre")
+    peer = torch_transformer(model)
+    assert {id(theirs) for _, theirs in torch_pairs(model, peer)} == {id(weight) for weight in peer.parameters()}
+
+
+# MarianMT: the same model, but its positional signal holds all sines, then all cosines
+
+# Column i of Marian's width is column ORDER[i] of ours.
+ORDER = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)])
+
+# Our weight, Marian's, and which of their axes run along the width.
+Placed = Iterator[tuple[Tensor, Tensor, tuple[int, ...]]]
+
+
+def marian(model: EncoderDecoder, source_size: int) -> nn.Module:
+    """A MarianMT of the same shape."""
+    transformers = pytest.importorskip("transformers")
+    config = model.config
+    peer = transformers.MarianMTModel(
+        transformers.MarianConfig(
+            vocab_size=source_size,
+            decoder_vocab_size=model.output.out_features,
+            share_encoder_decoder_embeddings=config.tied_embeddings == "all",
+            d_model=config.d_model,
+            encoder_layers=config.num_encoder_layers,
+            decoder_layers=config.num_decoder_layers,
+            encoder_attention_heads=config.num_heads,
+            decoder_attention_heads=config.num_heads,
+            encoder_ffn_dim=config.d_ff,
+            decoder_ffn_dim=config.d_ff,
+            activation_function=config.activation,
+            max_position_embeddings=64,
+            scale_embedding=True,
+            pad_token_id=PAD,
+            bos_token_id=BOS,
+            eos_token_id=EOS,
+            decoder_start_token_id=BOS,
+            forced_eos_token_id=None,
+        )
+    )
+    return peer.double().eval()
+
+
+def marian_pairs(model: EncoderDecoder, peer: nn.Module) -> Placed:
+    """Each of our weights beside Marian's."""
+    yield model.source_embedding.tokens.weight, peer.model.encoder.embed_tokens.weight, (1,)
+    yield model.target_embedding.tokens.weight, peer.model.decoder.embed_tokens.weight, (1,)
+    yield model.output.weight, peer.lm_head.weight, (1,)
+    yield model.output.bias, peer.final_logits_bias[0], ()
+    for ours, theirs in zip(model.encoder_layers, peer.model.encoder.layers, strict=True):
+        yield from marian_layer_pairs(ours, theirs)
+        yield from marian_norm_pairs(ours.around_attention.norm, theirs.self_attn_layer_norm)
+    for ours, theirs in zip(model.decoder_layers, peer.model.decoder.layers, strict=True):
+        yield from marian_layer_pairs(ours, theirs)
+        yield from marian_attention_pairs(ours.cross_attention, theirs.encoder_attn)
+        yield from marian_norm_pairs(ours.around_self_attention.norm, theirs.self_attn_layer_norm)
+        yield from marian_norm_pairs(ours.around_cross_attention.norm, theirs.encoder_attn_layer_norm)
+
+
+def marian_layer_pairs(ours: EncoderLayer | DecoderLayer, theirs: nn.Module) -> Placed:
+    """Self-attention and feed-forward of a layer, and its last norm."""
+    yield from marian_attention_pairs(ours.self_attention, theirs.self_attn)
+    yield ours.feed_forward.expand.weight, theirs.fc1.weight, (1,)
+    yield ours.feed_forward.expand.bias, theirs.fc1.bias, ()
+    yield ours.feed_forward.contract.weight, theirs.fc2.weight, (0,)
+    yield ours.feed_forward.contract.bias, theirs.fc2.bias, (0,)
+    yield from marian_norm_pairs(ours.around_feed_forward.norm, theirs.final_layer_norm)
+
+
+def marian_attention_pairs(ours: MultiHeadAttention, theirs: nn.Module) -> Placed:
+    """Marian keeps query, key and value apart; inside the heads the order of the width stays."""
+    weights, biases = ours.project_in.weight.split(D), ours.project_in.bias.split(D)
+    for weight, bias, part in zip(weights, biases, (theirs.q_proj, theirs.k_proj, theirs.v_proj), strict=True):
+        yield weight, part.weight, (1,)
+        yield bias, part.bias, ()
+    yield ours.project_out.weight, theirs.out_proj.weight, (0,)
+    yield ours.project_out.bias, theirs.out_proj.bias, (0,)
+
+
+def marian_norm_pairs(ours: nn.LayerNorm, theirs: nn.LayerNorm) -> Placed:
+    """Gain and bias."""
+    yield ours.weight, theirs.weight, (0,)
+    yield ours.bias, theirs.bias, (0,)
+
+
+def rearranged(weight: Tensor, axes: tuple[int, ...], order: Tensor) -> Tensor:
+    """A weight with another order of the width."""
+    for axis in axes:
+        weight = weight.index_select(axis, order)
+    return weight.clone()
+
+
+@pytest.mark.parametrize("direction", ["there", "back"])
+@pytest.mark.parametrize(("tied", "activation"), [("all", "relu"), ("decoder", "gelu")])
+def test_marian_gives_the_same_logits(tied, activation, direction) -> None:
+    model = scrambled_model(norm="post", activation=activation, tied_embeddings=tied)
+    source, target = padded_ids(model)
+    peer = marian(model, model.source_embedding.tokens.num_embeddings)
+    scramble(peer)
+    with torch.no_grad():
+        for ours, theirs, axes in marian_pairs(model, peer):
+            if direction == "there":
+                theirs.copy_(rearranged(ours, axes, ORDER))
+            else:
+                ours.copy_(rearranged(theirs, axes, ORDER.argsort()))
+        right = peer(input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target).logits
+        real = target != PAD
+        torch.testing.assert_close(model(source, target)[real], right[real], rtol=0, atol=1e-5)

@@ -1,0 +1,114 @@
+"""Positions against the formulas of the papers, written in Python floats."""
+
+from __future__ import annotations
+
+import cmath
+
+import pytest
+import torch
+from tests.model.samples import paper_signal, random_ids
+from torch import nn
+
+from manyheads.errors import UsageError
+from manyheads.model.positions import (
+    FIRST_ROWS,
+    LearnedPositions,
+    RotaryPositions,
+    SinusoidalPositions,
+    sinusoids,
+)
+
+
+@pytest.mark.parametrize(("length", "width"), [(7, 2), (31, 10), (1_000, 6)])
+def test_the_sinusoids_are_those_of_the_paper(length, width) -> None:
+    table = sinusoids(length, width)
+    right = [[paper_signal(place, column, width) for column in range(width)] for place in range(length)]
+    assert table.dtype == torch.float32
+    torch.testing.assert_close(table, torch.tensor(right), rtol=0, atol=1e-6)
+
+
+def test_the_table_grows_when_a_longer_text_comes() -> None:
+    signal = SinusoidalPositions(6)
+    places = torch.tensor([[0, 3, FIRST_ROWS - 1], [FIRST_ROWS, 2 * FIRST_ROWS + 1, 5 * FIRST_ROWS]])
+    before = signal(places[:1], FIRST_ROWS)
+    found = signal(places, 5 * FIRST_ROWS + 1)
+    right = [[[paper_signal(place, column, 6) for column in range(6)] for place in row] for row in places.tolist()]
+    torch.testing.assert_close(found, torch.tensor(right), rtol=0, atol=1e-6)
+    assert torch.equal(found[:1], before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_a_grown_table_keeps_the_number_format_of_the_model(dtype) -> None:
+    signal = SinusoidalPositions(6).to(dtype)
+    assert signal(torch.tensor([[FIRST_ROWS]]), FIRST_ROWS + 1).dtype == dtype
+
+
+def test_a_table_that_grew_while_translating_can_be_trained_with() -> None:
+    signal, matrix = SinusoidalPositions(6), nn.Linear(6, 6)
+    places = torch.arange(FIRST_ROWS + 7)[None]
+    with torch.inference_mode():
+        signal(places, places.numel())
+    matrix(signal(places, places.numel())).sum().backward()
+    assert matrix.weight.grad is not None
+
+
+def test_the_sinusoids_are_no_part_of_a_saved_model() -> None:
+    assert not SinusoidalPositions(6).state_dict()
+    assert not RotaryPositions(6).state_dict()
+
+
+def test_learned_positions_are_rows_of_their_table() -> None:
+    positions = LearnedPositions(13, 5, scale=1.0)
+    places = torch.tensor([[0, 12, 3], [1, 1, 0]])
+    assert torch.equal(positions(places, 13), positions.table.weight[places])
+
+
+def test_a_text_past_the_limit_of_learned_positions_is_a_mistake_that_names_the_limit() -> None:
+    positions = LearnedPositions(13, 5, scale=1.0)
+    with pytest.raises(UsageError, match=r"14 tokens .* model\.max_positions = 13"):
+        positions(torch.arange(14)[None], 14)
+
+
+def turned(vector: list[float], place: int) -> list[float]:
+    """The rotation of Su et al. (2021), section 3.2.2, on complex numbers."""
+    width, result = len(vector), []
+    for pair in range(width // 2):
+        number = complex(vector[2 * pair], vector[2 * pair + 1])
+        number *= cmath.exp(1j * place * 10_000 ** (-2 * pair / width))
+        result += [number.real, number.imag]
+    return result
+
+
+def test_rotary_positions_turn_each_pair_by_an_angle_that_grows_with_the_place() -> None:
+    rotary, places = RotaryPositions(10), torch.tensor([[0, 1, 2, 29], [7, 7, 0, 300]])
+    x = torch.randn(2, 3, 4, 10)
+    right = torch.tensor(
+        [[[turned(x[b, h, s].tolist(), int(places[b, s])) for s in range(4)] for h in range(3)] for b in range(2)]
+    )
+    torch.testing.assert_close(rotary(x, places), right, rtol=0, atol=2e-5)
+
+
+def test_one_row_of_places_serves_the_whole_batch() -> None:
+    rotary, x, places = RotaryPositions(10), torch.randn(5, 3, 7, 10), torch.arange(7)[None]
+    assert torch.equal(rotary(x, places), rotary(x, places.expand(5, 7)))
+
+
+def test_rotary_scores_depend_on_the_distance_alone() -> None:
+    rotary = RotaryPositions(10)
+    query, key = torch.randn(2, 5, 3, 1, 10)
+
+    def score(here: int, there: int) -> torch.Tensor:
+        return (rotary(query, torch.tensor([[here]])) * rotary(key, torch.tensor([[there]]))).sum(-1)
+
+    for distance in (-3, 0, 2, 17):
+        for here in (3, 11, 101):
+            torch.testing.assert_close(score(here, here + distance), score(3, 3 + distance), rtol=0, atol=1e-4)
+    assert not torch.allclose(score(3, 3), score(3, 5), atol=1e-2)
+    assert not torch.allclose(score(3, 1), score(3, 5), atol=1e-2)
+
+
+def test_rotary_positions_keep_lengths_and_number_format() -> None:
+    rotary, places = RotaryPositions(10), random_ids(2, 7, 300)
+    x = torch.randn(2, 3, 7, 10)
+    torch.testing.assert_close(rotary(x, places).norm(dim=-1), x.norm(dim=-1))
+    assert rotary(x.bfloat16(), places).dtype == torch.bfloat16

@@ -1,0 +1,88 @@
+"""A parallel corpus of 48 tiny sentences, and a configuration that trains on it in a moment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.training.parts import Ear
+
+from manyheads.config.schema import Config
+
+SUBJECTS = {"der Hund": "the dog", "die Katze": "the cat", "ein Kind": "a child", "der Mann": "the man",
+            "eine Frau": "a woman", "das Pferd": "the horse"}  # fmt: skip
+VERBS = {"läuft": "runs", "schläft": "sleeps", "singt": "sings", "liest": "reads", "spielt": "plays",
+         "lacht": "laughs", "springt gern": "likes to jump", "isst heute Brot": "eats bread today"}  # fmt: skip
+SENTENCES = [
+    (f"{german} {verb}", f"{english} {done}")
+    for german, english in SUBJECTS.items()
+    for verb, done in VERBS.items()
+]
+
+
+def write_split(folder: Path, name: str, pairs: list[tuple[str, str]]) -> None:
+    folder.mkdir(exist_ok=True)
+    for place, language in enumerate(("de", "en")):
+        text = "".join(f"{pair[place]}\n" for pair in pairs)
+        (folder / f"{name}.{language}").write_text(text, encoding="utf-8")
+
+
+def write_corpus(folder: Path) -> Path:
+    """train: 36 pairs, valid: 6, test: 6; no pair twice."""
+    mixed = SENTENCES[::5] + SENTENCES[1::5] + SENTENCES[2::5] + SENTENCES[3::5] + SENTENCES[4::5]
+    write_split(folder, "train", mixed[:36])
+    write_split(folder, "valid", mixed[36:42])
+    write_split(folder, "test", mixed[42:])
+    return folder
+
+
+def make_config(root: Path, **sections: dict[str, Any]) -> Config:
+    """D = 16, 1 + 1 layers, 12 steps, a checkpoint every 4."""
+    values: dict[str, dict[str, Any]] = {
+        "data": {"root": str(root), "source": "de", "target": "en", "test": "test"},
+        "tokenizer": {"kind": "bpe", "vocab_size": 70, "byte_fallback": False},
+        "model": {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
+        "training": {
+            "steps": 12, "batch_tokens": 60, "learning_rate": 0.01, "warmup_steps": 3, "precision": "fp32",
+            "device": "cpu", "save_every": 4, "log_every": 3, "valid_sentences": 3, "keep_checkpoints": 2,
+        },
+        "search": {"beam_size": 2},
+    }  # fmt: skip
+    for name, section in sections.items():
+        values[name] = values[name] | section
+    return Config.model_validate(values)
+
+
+class Interrupting(Ear):
+    """A listener that breaks off at the first log point or validation from a step on."""
+
+    def __init__(self, *, step: int = 10**9, validation: int = 10**9) -> None:
+        super().__init__()
+        self.last_step = step
+        self.last_validation = validation
+
+    def step(self, report: Any) -> None:
+        super().step(report)
+        if report.step >= self.last_step:
+            raise KeyboardInterrupt
+
+    def validation(self, report: Any) -> None:
+        super().validation(report)
+        if report.step >= self.last_validation:
+            raise KeyboardInterrupt
+
+
+def refuse_constant(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
+
+
+CLOCKED = {"seconds", "seconds_left", "source_tokens_per_second", "target_tokens_per_second"}
+
+
+def metrics(run: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl, but for what depends on the clock."""
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").split("\n")
+    assert lines.pop() == ""
+    records = [json.loads(line, parse_constant=refuse_constant) for line in lines]
+    return [{key: value for key, value in record.items() if key not in CLOCKED} for record in records]

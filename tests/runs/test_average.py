@@ -1,0 +1,110 @@
+"""The mean of the last checkpoints as a run of its own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.runs.parts import make_config, write_corpus
+from tests.training.parts import Ear
+
+from manyheads.checkpoint import Checkpoint, RunDirectory
+from manyheads.errors import RunError
+from manyheads.runs.average import average
+from manyheads.runs.train import train
+from manyheads.tasks.translation import Translator
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with the checkpoints 4, 8 and 12; look, do not touch."""
+    folder = tmp_path_factory.mktemp("average")
+    config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
+    train(config, folder / "run", listener=Ear())
+    return folder / "run"
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "run"))
+
+
+@pytest.mark.parametrize(("last", "steps"), [(None, [4, 8, 12]), (2, [8, 12]), (3, [4, 8, 12]), (1, [12])])
+def test_the_weights_are_the_mean_of_the_last_checkpoints(run: Path, last: int | None, steps: list[int]) -> None:
+    out = average(run, last=last)
+    found = load_file(out / "model.safetensors")
+    models = [RunDirectory(run).weights_of(step) for step in steps]
+    assert found.keys() == models[0].keys()
+    for name, tensor in found.items():
+        expected = sum(model[name].double() for model in models) / len(models)
+        torch.testing.assert_close(tensor, expected.float(), rtol=1e-6, atol=1e-9)
+
+
+def test_the_mean_of_identical_checkpoints_is_the_same_weights(run: Path) -> None:
+    directory = RunDirectory(run)
+    newest = directory.checkpoint(12)
+    for step in (16, 20):
+        directory.save(Checkpoint(step, newest.model, newest.optimizer, newest.state), keep=9)
+    found = load_file(average(run, last=3) / "model.safetensors")
+    assert all(torch.equal(tensor, newest.model[name]) for name, tensor in found.items())
+
+
+def test_the_new_directory_is_a_run_that_translates(run: Path) -> None:
+    out = average(run)
+    assert out == run.with_name("run-averaged")
+    assert RunDirectory.existing(out).config() == RunDirectory(run).config()
+    assert RunDirectory(out).steps() == []
+    assert RunDirectory(out).environment() == RunDirectory(run).environment()
+    (found,) = Translator.load(out).translate(["der Hund läuft"])
+    assert len(found.hypotheses) == 1
+
+
+def test_the_run_itself_is_left_as_it_was(run: Path) -> None:
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    average(run)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_an_existing_place_is_not_written_into(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    for out in (tmp_path / "taken", run):
+        with pytest.raises(RunError, match=r"exists\. Choose another --out") as caught:
+            average(run, out=out)
+        assert str(out) in str(caught.value)
+    assert list((tmp_path / "taken").iterdir()) == []
+
+
+def test_more_checkpoints_than_there_are_is_refused_with_both_numbers(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"keeps 3 checkpoints, 4 are wanted"):
+        average(run, last=4, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_without_checkpoints_is_refused(run: Path) -> None:
+    out = average(run)
+    with pytest.raises(RunError, match="keeps 0 checkpoints"):
+        average(out)
+
+
+def test_a_damaged_checkpoint_is_named_and_nothing_is_written(run: Path, tmp_path: Path) -> None:
+    path = run / "checkpoints" / "step-8" / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(RunError, match="missing or damaged") as caught:
+        average(run, out=tmp_path / "out")
+    assert str(path) in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is not a directory"):
+        average(tmp_path / "missing")
+
+
+def test_a_run_whose_environment_is_lost_can_be_averaged(run: Path) -> None:
+    (run / "environment.json").unlink()
+    assert Translator.load(average(run)).translate(["der Hund"])

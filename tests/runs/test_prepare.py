@@ -1,0 +1,169 @@
+"""From a corpus to the updates of a run: functions of seed, epoch and position alone."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.runs.parts import make_config, write_corpus
+from tests.training.parts import Ear
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.batch import Batch
+from manyheads.runs.prepare import CorpusUpdates, open_corpus, prepare
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def updates(config: Config, folder: Path) -> CorpusUpdates:
+    tokenizers, store = prepare(config, RunDirectory(folder), open_corpus(config), Ear())
+    return CorpusUpdates(config, store, tokenizers)
+
+
+def all_of(found: CorpusUpdates, epoch: int) -> list[list[Batch]]:
+    return [found.batches(epoch, place, pairs) for place, pairs in enumerate(found.epoch(epoch))]
+
+
+def equal(one: list[list[Batch]], other: list[list[Batch]]) -> bool:
+    flat, also = list(chain.from_iterable(one)), list(chain.from_iterable(other))
+    return len(flat) == len(also) and all(
+        torch.equal(a.source, b.source) and torch.equal(a.target_in, b.target_in)
+        for a, b in zip(flat, also, strict=True)
+    )
+
+
+def texts(found: CorpusUpdates, batches: list[list[Batch]]) -> list[tuple[str, str]]:
+    source, target = found.tokenizers.source, found.tokenizers.target
+    return sorted(
+        (source.decode(one), target.decode(other))
+        for parts in batches
+        for batch in parts
+        for one, other in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_an_epoch_holds_every_pair_of_the_corpus_once(corpus: Path, tmp_path: Path, sampling: float) -> None:
+    config = make_config(corpus, tokenizer={"sampling": sampling})
+    found = updates(config, tmp_path)
+    expected = sorted((pair.source, pair.target) for pair in open_corpus(config).train)
+    for epoch in (0, 3):
+        assert texts(found, all_of(found, epoch)) == expected
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_an_update_is_a_function_of_seed_epoch_and_position(corpus: Path, tmp_path: Path, sampling: float) -> None:
+    config = make_config(corpus, tokenizer={"sampling": sampling})
+    first, second = updates(config, tmp_path / "a"), updates(config, tmp_path / "b")
+    all_of(second, 7)
+    torch.randn(3)
+    assert equal(all_of(first, 2), all_of(second, 2))
+    assert equal(all_of(first, 2), all_of(first, 2))
+
+
+def test_words_are_split_anew_in_each_epoch_by_a_chance_that_the_seed_decides(corpus: Path, tmp_path: Path) -> None:
+    def tokens(seed: int, epoch: int) -> dict[str, list[int]]:
+        config = make_config(corpus, tokenizer={"sampling": 0.3}, training={"seed": seed})
+        found = updates(config, tmp_path / str(seed))
+        rows = [row for parts in all_of(found, epoch) for batch in parts for row in batch.source.tolist()]
+        return {found.tokenizers.source.decode(row): [token for token in row if token != PAD] for row in rows}
+
+    first = tokens(1, 0)
+    for other in (tokens(1, 1), tokens(2, 0)):
+        assert first.keys() == other.keys()
+        assert sum(first[text] != other[text] for text in first) > len(first) / 3
+
+
+def test_the_same_pairs_are_split_anew_in_another_epoch_or_at_another_place(corpus: Path, tmp_path: Path) -> None:
+    found = updates(make_config(corpus, tokenizer={"sampling": 0.3}), tmp_path)
+    pairs = np.arange(20)
+    rows = [found.batches(epoch, place, pairs)[0].source for epoch, place in ((0, 0), (0, 1), (1, 0))]
+    assert not any(torch.equal(rows[one], rows[other]) for one, other in ((0, 1), (0, 2), (1, 2)))
+
+
+def test_the_two_sides_are_split_by_chances_of_their_own(corpus: Path, tmp_path: Path) -> None:
+    """A text that is its own translation must not be split alike on both sides."""
+    same = write_corpus(tmp_path / "same")
+    for language in ("de", "en"):
+        (same / f"train.{language}").write_bytes((corpus / "train.de").read_bytes())
+    found = updates(make_config(same, tokenizer={"sampling": 0.3}), tmp_path / "run")
+    rows = [pair for parts in all_of(found, 0) for batch in parts
+            for pair in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True)]  # fmt: skip
+    clean = [([t for t in one if t != PAD], [t for t in other if t != PAD]) for one, other in rows]
+    assert sum(one != other for one, other in clean) > len(clean) / 3
+
+
+@pytest.mark.parametrize("accumulation", [1, 2, 100])
+def test_parts_are_the_update_cut_up(corpus: Path, tmp_path: Path, accumulation: int) -> None:
+    config = make_config(corpus, training={"accumulation": accumulation})
+    found = updates(config, tmp_path)
+    for place, pairs in enumerate(found.epoch(0)):
+        parts = found.batches(0, place, pairs)
+        assert len(parts) == min(accumulation, len(pairs))
+        assert sum(len(part.source) for part in parts) == len(pairs)
+        assert max(len(part.source) for part in parts) - min(len(part.source) for part in parts) <= 1
+
+
+def test_the_marks_stand_where_they_belong(corpus: Path, tmp_path: Path) -> None:
+    found = updates(make_config(corpus), tmp_path)
+    for parts in all_of(found, 0):
+        for batch in parts:
+            assert (batch.target_in[:, 0] == BOS).all()
+            assert ((batch.target_out == EOS).sum(1) == 1).all()
+            assert ((batch.source == EOS).sum(1) == 1).all()
+            assert not (batch.target_out == BOS).any()
+
+
+@pytest.mark.parametrize(("budget", "expected"), [({"batch_tokens": 60}, None), ({"batch_sentences": 9}, {9})])
+def test_the_budget_is_held(
+    corpus: Path, tmp_path: Path, budget: dict[str, Any], expected: set[int] | None
+) -> None:
+    found = updates(make_config(corpus, training=budget), tmp_path)
+    sizes = {len(pairs) for pairs in found.epoch(0)}
+    tokens = [batch.target_tokens for parts in all_of(found, 0) for batch in parts]
+    if expected is not None:
+        assert sizes == expected
+    else:
+        assert all(count < 60 + max(found.store.target.lengths) + 1 for count in tokens)
+
+
+def test_lines_are_named_as_the_files_count_them(corpus: Path, tmp_path: Path) -> None:
+    """Line 3 of the training files is a duplicate and is not there; what follows keeps its number."""
+    doubled = write_corpus(tmp_path / "doubled")
+    for language in ("de", "en"):
+        lines = (doubled / f"train.{language}").read_text(encoding="utf-8").split("\n")
+        (doubled / f"train.{language}").write_text("\n".join([*lines[:2], lines[0], *lines[2:]]), encoding="utf-8")
+    found = updates(make_config(doubled), tmp_path / "run")
+    assert found.describe(np.array([0, 1, 2])) == "3 pairs, lines 1, 2, 4"
+    assert found.describe(np.arange(9)).startswith("9 pairs, lines 1, 2, 4, 5, 6, ...")
+
+
+def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, run = make_config(corpus), RunDirectory(tmp_path)
+    opened = open_corpus(config)
+    tokenizers, store = prepare(config, run, opened, Ear())
+    run.begin(config, tokenizers, {})
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
+    again, second = prepare(config, run, opened, Ear())
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")} == made
+    assert again.source.sha256 == tokenizers.source.sha256
+    assert [row.tolist() for row in second.source] == [row.tolist() for row in store.source]
+
+
+def test_token_ids_of_another_corpus_are_not_taken(corpus: Path, tmp_path: Path) -> None:
+    config, run = make_config(corpus), RunDirectory(tmp_path / "run")
+    opened = open_corpus(config)
+    tokenizers, _ = prepare(config, run, opened, Ear())
+    run.begin(config, tokenizers, {})
+    fewer = make_config(corpus, data={"limit": 10})
+    _, store = prepare(fewer, run, open_corpus(fewer), Ear())
+    assert len(store) == 10

@@ -1,0 +1,504 @@
+"""Training into a run directory, and going on with it as if nothing had happened."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.runs.parts import (
+    SENTENCES,
+    Interrupting,
+    make_config,
+    metrics,
+    refuse_constant,
+    write_corpus,
+    write_split,
+)
+from tests.training.parts import Ear, scored
+
+from manyheads.checkpoint import RunDirectory, average_tensors
+from manyheads.config.schema import Config
+from manyheads.errors import ConfigError, DataError, RunError, SaveError
+from manyheads.runs.listeners import RecordingListener
+from manyheads.runs.train import TrainingSummary, train
+from manyheads.tasks.translation import Translator
+from manyheads.training.log import StepReport, ValidationReport
+
+module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def finished(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was never disturbed; look, do not touch."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    train(hard_config(corpus), out, listener=Ear())
+    return out
+
+
+def hard_config(corpus: Path, **training: Any) -> Config:
+    """With all that uses chance: dropout, subword sampling; and with parts, patience and a mean at the end."""
+    return make_config(
+        corpus,
+        tokenizer={"sampling": 0.2},
+        model={"dropout": 0.3},
+        training={"accumulation": 2, "patience": 50, "average_checkpoints": 2} | training,
+    )
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run."""
+    return Path(shutil.copytree(finished, tmp_path / "copied"))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def assert_same_run(found: Path, expected: Path) -> None:
+    """Weights, moments, state and losses, bit for bit; no time of day."""
+    assert metrics(found) == metrics(expected)
+    for name in ("model.safetensors", "README.md"):
+        assert (found / name).read_bytes() == (expected / name).read_bytes()
+    one, other = RunDirectory(found), RunDirectory(expected)
+    assert one.steps() == other.steps()
+    for step in one.steps():
+        left, right = one.checkpoint(step), other.checkpoint(step)
+        for first, second in ((left.model, right.model), (left.optimizer, right.optimizer)):
+            assert first.keys() == second.keys()
+            assert all(torch.equal(tensor, second[name]) for name, tensor in first.items())
+        for state in (left.state, right.state):
+            assert state["progress"].pop("seconds") > 0
+            assert state["window"].pop("seconds") >= 0
+        assert left.state == right.state
+
+
+# --- a run ---
+
+
+def test_a_run_directory_holds_all_of_the_model(finished: Path) -> None:
+    names = {path.name for path in finished.iterdir()}
+    assert names >= {
+        "config.json", "environment.json", "metrics.jsonl", "model.safetensors",
+        "tokenizer.source.model", "tokenizer.target.model", "checkpoints", "README.md",
+    }  # fmt: skip
+    assert sorted(path.name for path in (finished / "checkpoints").iterdir()) == ["step-12", "step-8"]
+    assert not [path for path in finished.rglob("*") if "draft" in path.name]
+    environment = json.loads((finished / "environment.json").read_text(encoding="utf-8"))
+    assert environment.keys() >= {"manyheads", "python", "torch", "platform", "threads", "corpus_sha256", "corpus"}
+    assert environment["corpus"]["read"] == 36
+
+
+def test_the_log_holds_the_steps_and_validations(finished: Path) -> None:
+    found = [(record["kind"], record["step"]) for record in metrics(finished)]
+    assert [step for kind, step in found if kind == "step"] == [3, 6, 9, 12]
+    assert [step for kind, step in found if kind == "validation"] == [4, 8, 12]
+    for record in metrics(finished):
+        if record["kind"] == "validation":
+            assert record["perplexity"] == pytest.approx(math.exp(record["loss"]))
+            assert 0 <= record["bleu"] <= 100
+            assert (record["sample"][0], record["sample"][1]) in SENTENCES
+
+
+def test_training_again_from_the_same_seed_gives_the_same_run(corpus: Path, finished: Path, tmp_path: Path) -> None:
+    torch.randn(5)
+    train(hard_config(corpus), tmp_path / "again", listener=Ear())
+    assert_same_run(tmp_path / "again", finished)
+
+
+def test_another_seed_gives_another_run(corpus: Path, finished: Path, tmp_path: Path) -> None:
+    train(hard_config(corpus, seed=2), tmp_path / "other", listener=Ear())
+    assert metrics(tmp_path / "other") != metrics(finished)
+
+
+def test_training_lowers_the_loss(corpus: Path, tmp_path: Path) -> None:
+    ear = Ear()
+    train(make_config(corpus, training={"steps": 60, "save_every": 30}), tmp_path / "run", listener=ear)
+    assert ear.validations[-1].loss < 0.9 * ear.validations[0].loss
+    assert ear.steps[-1].nll < 0.6 * ear.steps[0].nll
+
+
+@pytest.mark.parametrize("kind", ["words", "characters", "bytes", "unigram"])
+@pytest.mark.parametrize("joint", [True, False])
+def test_every_kind_of_tokenizer_trains_and_translates(
+    corpus: Path, tmp_path: Path, kind: str, joint: bool
+) -> None:
+    if kind == "words":
+        pytest.importorskip("spacy")
+    config = make_config(
+        corpus,
+        tokenizer={"kind": kind, "joint": joint, "vocab_size": 45 if joint else 34},
+        model={"tied_embeddings": "decoder"},
+        training={"steps": 1, "valid_sentences": 0},
+    )
+    train(config, tmp_path / "run", listener=Ear())
+    (found,) = Translator.load(tmp_path / "run").translate(["der Hund läuft"])
+    assert len(found.hypotheses) == 1
+
+
+def script(monkeypatch: pytest.MonkeyPatch, losses: dict[int, float]) -> None:
+    """Let validation say what it is told to."""
+
+    class Scripted:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def __call__(self, step: int) -> ValidationReport:
+            return scored(step, losses[step], 1.0, 1.0)
+
+    monkeypatch.setattr(module, "Validation", Scripted)
+
+
+def test_the_weights_that_translate_are_the_best_and_not_the_last(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(monkeypatch, {4: 2.0, 8: 1.0, 12: 1.5})
+    found = train(make_config(corpus), tmp_path / "run", listener=Ear())
+    run = RunDirectory(tmp_path / "run")
+    published = load_file(run.path / "model.safetensors")
+    assert all(torch.equal(tensor, published[name]) for name, tensor in run.weights_of(8).items())
+    assert not all(torch.equal(tensor, published[name]) for name, tensor in run.weights_of(12).items())
+    expected = TrainingSummary(tmp_path / "run", 12, found.seconds, "loss", 1.0, 8, False)
+    assert found == expected
+    assert found.seconds > 0
+
+
+@pytest.mark.parametrize(("mean", "kept"), [(0.5, True), (1.9, False)])
+def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mean: float, kept: bool
+) -> None:
+    losses = iter([2.0, 1.0, 1.5, mean])
+    script(monkeypatch, {})
+    monkeypatch.setattr(module.Validation, "__call__", lambda self, step: scored(step, next(losses)))
+    ear = Ear()
+    config = make_config(corpus, training={"average_checkpoints": 3, "keep_checkpoints": 1})
+    found = train(config, tmp_path / "run", listener=ear)
+    run = RunDirectory(tmp_path / "run")
+    assert run.steps() == [4, 8, 12]
+    expected = average_tensors([run.weights_of(step) for step in run.steps()]) if kept else run.weights_of(8)
+    published = load_file(run.path / "model.safetensors")
+    assert all(torch.equal(tensor, published[name]) for name, tensor in expected.items())
+    assert found.best == (mean if kept else 1.0)
+    verdict = "(better, kept)" if kept else "(not better, left)"
+    assert ear.messages[-1].startswith("mean of the last 3 checkpoints")
+    assert ear.messages[-1].endswith(verdict)
+
+
+def test_pairs_that_are_too_long_are_left_out_and_counted(corpus: Path, tmp_path: Path) -> None:
+    ear = Ear()
+    config = make_config(corpus, data={"max_length": 12}, tokenizer={"vocab_size": 45}, training={"steps": 1})
+    train(config, tmp_path / "run", listener=ear)
+    (message,) = [text for text in ear.messages if "too long" in text]
+    assert "36 pairs read" in message
+
+
+def test_a_bad_device_is_named(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"training\.device"):
+        train(make_config(corpus, training={"device": "tpu9"}), tmp_path / "run", listener=Ear())
+
+
+# --- going on ---
+
+
+def test_the_same_call_again_trains_nothing_more(corpus: Path, copied: Path) -> None:
+    before, ear = files(copied), Ear()
+    found = train(hard_config(corpus), copied, listener=ear)
+    assert (found.step, ear.steps, ear.validations) == (12, [], [])
+    assert files(copied) == before
+    assert "going on after step 12" in ear.messages
+
+
+INTERRUPTIONS = {
+    "before the first checkpoint": [{"step": 3}],
+    "at the validation of a checkpoint": [{"validation": 4}],
+    "after a log point": [{"step": 6}],
+    "twice": [{"step": 6}, {"step": 9}],
+    "again and again before the first checkpoint": [{"step": 3}, {"step": 3}, {"step": 4}],
+    "at the end": [{"step": 12}],
+}
+
+
+@pytest.mark.parametrize("moments", INTERRUPTIONS.values(), ids=INTERRUPTIONS.keys())
+def test_a_run_that_was_interrupted_ends_as_one_that_was_not(
+    corpus: Path, finished: Path, tmp_path: Path, moments: list[dict[str, int]]
+) -> None:
+    """Invariant J, with dropout, subword sampling and accumulation: the same files, bit for bit."""
+    out = tmp_path / "run"
+    for moment in moments:
+        with pytest.raises(KeyboardInterrupt):
+            train(hard_config(corpus), out, listener=Interrupting(**moment))
+        torch.manual_seed(123)
+    train(hard_config(corpus), out, listener=Ear())
+    assert_same_run(out, finished)
+
+
+class Kill(BaseException):
+    """What no code of ours can catch."""
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *, after: bool) -> None:
+    """Break off at the n-th call of a method, before or after it did its work."""
+    original, calls = getattr(owner, name), 0
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call and not after:
+            raise Kill
+        result = original(*arguments, **options)
+        if calls == call:
+            raise Kill
+        return result
+
+    monkeypatch.setattr(owner, name, counted)
+
+
+@pytest.mark.parametrize("name", ["publish", "save"])
+@pytest.mark.parametrize("call", [1, 2, 3])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_kill_around_a_save_changes_nothing_in_the_end(
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, call: int, after: bool
+) -> None:
+    """The best weights and the checkpoint that knows of them are two files: neither may be missed."""
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        kill_at(patch, RunDirectory, name, call, after=after)
+        with pytest.raises(Kill):
+            train(hard_config(corpus), out, listener=Ear())
+    train(hard_config(corpus), out, listener=Ear())
+    assert_same_run(out, finished)
+
+
+@pytest.mark.parametrize("name", ["tokenise", "EncoderDecoder"])
+def test_a_run_that_was_interrupted_while_it_began_begins_again(
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    out = tmp_path / "run"
+    owner = module if name == "EncoderDecoder" else importlib.import_module("manyheads.runs.prepare")
+    with monkeypatch.context() as patch:
+        kill_at(patch, owner, name, 1, after=True)
+        with pytest.raises(Kill):
+            train(hard_config(corpus), out, listener=Ear())
+    assert (out / "cache").is_dir()
+    train(hard_config(corpus), out, listener=Ear())
+    assert_same_run(out, finished)
+
+
+def test_a_log_line_cut_by_a_kill_is_forgotten(corpus: Path, finished: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train(hard_config(corpus), out, listener=Interrupting(step=3))
+    with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"kind": "step", "st')
+    train(hard_config(corpus), out, listener=Ear())
+    assert_same_run(out, finished)
+
+
+def test_a_full_disk_ends_training_and_the_same_call_goes_on(
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        original = module.RunDirectory.save
+
+        def fill_the_disk(run: RunDirectory, *arguments: Any) -> None:
+            original(run, *arguments)
+            patch.setattr(os, "fsync", no_space)
+
+        patch.setattr(module.RunDirectory, "save", fill_the_disk)
+        with pytest.raises(SaveError, match="No space left on device"):
+            train(hard_config(corpus), out, listener=Ear())
+    assert RunDirectory(out).steps() == [4]
+    train(hard_config(corpus), out, listener=Ear())
+    assert_same_run(out, finished)
+
+
+def no_space(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_disk_full_of_token_ids_is_said(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = importlib.import_module("manyheads.data.store")
+    monkeypatch.setattr(store, "write_pairs", no_space)
+    with pytest.raises(SaveError, match=r"the token ids could not be written .*No space left"):
+        train(make_config(corpus), tmp_path / "run", listener=Ear())
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
+@pytest.mark.parametrize("damage", ["truncated", "missing"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_goes_on(
+    corpus: Path, finished: Path, copied: Path, name: str, damage: str
+) -> None:
+    path = copied / "checkpoints" / "step-12" / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "truncated":
+        path.write_bytes(content[:-20])
+    ear = Ear()
+    train(hard_config(corpus), copied, listener=ear)
+    (warning,) = [text for text in ear.messages if text.startswith("warning")]
+    assert str(path) in warning
+    assert "going on after step 8" in ear.messages
+    assert_same_run(copied, finished)
+
+
+def test_when_no_checkpoint_can_be_used_training_does_not_begin_anew(corpus: Path, copied: Path) -> None:
+    for step in (8, 12):
+        (copied / "checkpoints" / f"step-{step}" / "model.safetensors").write_bytes(b"")
+    before = files(copied)
+    with pytest.raises(RunError, match=r"no checkpoint in .* can be used"):
+        train(hard_config(corpus), copied, listener=Ear())
+    assert files(copied) == before
+
+
+# --- another configuration, another corpus ---
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("data", "max_length", 99),
+        ("tokenizer", "sampling", 0.1),
+        ("model", "dropout", 0.2),
+        ("training", "seed", 3),
+        ("training", "learning_rate", 0.5),
+        ("training", "betas", (0.9, 0.99)),
+    ],
+)
+def test_another_configuration_is_refused_by_the_name_of_what_differs(
+    corpus: Path, copied: Path, section: str, key: str, value: Any
+) -> None:
+    before = files(copied)
+    config = hard_config(corpus)
+    other = config.model_copy(update={section: getattr(config, section).model_copy(update={key: value})})
+    with pytest.raises(RunError, match="another configuration") as caught:
+        train(other, copied, listener=Ear())
+    assert f"{section}.{key}: {getattr(getattr(config, section), key)!r} then, {value!r} now" in str(caught.value)
+    assert str(caught.value).count(" then, ") == 1
+    assert "--force" in str(caught.value)
+    assert files(copied) == before
+
+
+def test_what_does_not_change_the_training_may_differ(corpus: Path, copied: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(corpus, tmp_path / "moved"))
+    config = hard_config(moved, log_every=1, save_every=2, keep_checkpoints=1)
+    config = config.model_copy(update={"search": config.search.model_copy(update={"beam_size": 7})})
+    assert train(config, copied, listener=Ear()).step == 12
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_another_corpus_is_refused_unless_forced(finished: Path, copied: Path, tmp_path: Path, split: str) -> None:
+    other = write_corpus(tmp_path / "other")
+    pairs = [("der Hund lacht sehr", "the dog laughs a lot"), *SENTENCES[:7]]
+    write_split(other, split, pairs)
+    with pytest.raises(RunError, match="the corpus has changed"):
+        train(hard_config(other), copied, listener=Ear())
+    assert (copied / "environment.json").read_bytes() == (finished / "environment.json").read_bytes()
+    assert train(hard_config(other, steps=14), copied, listener=Ear(), force=True).step == 14
+    assert train(hard_config(other, steps=14), copied, listener=Ear()).step == 14, "it is its corpus now"
+
+
+def test_by_force_a_run_goes_on_with_another_plan_and_keeps_it(corpus: Path, copied: Path) -> None:
+    ear = Ear()
+    found = train(hard_config(corpus, steps=15), copied, listener=ear, force=True)
+    assert found.step == 15
+    assert [report.step for report in ear.steps] == [15]
+    assert RunDirectory(copied).config() == hard_config(corpus, steps=15)
+    assert train(hard_config(corpus, steps=15), copied, listener=Ear()).step == 15
+
+
+def test_a_model_changed_by_force_translates_as_it_was_trained(corpus: Path, copied: Path) -> None:
+    """Weights that fit another activation must not be run with the old one."""
+    config = hard_config(corpus, steps=15)
+    other = config.model_copy(update={"model": config.model.model_copy(update={"activation": "gelu"})})
+    train(other, copied, listener=Ear(), force=True)
+    assert Translator.load(copied).config.model.activation == "gelu"
+
+
+def test_not_even_force_goes_on_with_weights_that_do_not_fit(corpus: Path, copied: Path) -> None:
+    before = files(copied)
+    config = hard_config(corpus)
+    other = config.model_copy(update={"model": config.model.model_copy(update={"d_ff": 24})})
+    with pytest.raises(RunError, match="does not fit"):
+        train(other, copied, listener=Ear(), force=True)
+    assert files(copied) == before
+
+
+# --- what cannot be trained ---
+
+
+@pytest.mark.parametrize(
+    "make", [lambda out: out.write_text("x"), lambda out: (out / "thesis").mkdir(parents=True)]
+)
+def test_a_place_with_other_things_is_refused(corpus: Path, tmp_path: Path, make: Callable[[Path], object]) -> None:
+    out = tmp_path / "place"
+    make(out)
+    with pytest.raises(RunError, match="exists and is no run of manyheads") as caught:
+        train(make_config(corpus), out, listener=Ear())
+    assert str(out) in str(caught.value)
+
+
+def test_an_empty_place_is_taken(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert train(make_config(corpus, training={"steps": 1}), tmp_path / "empty", listener=Ear()).step == 1
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+@pytest.mark.parametrize("pairs", [[], [("", "x"), ("y", " ")]], ids=["no lines", "no pair with two sides"])
+def test_a_split_without_text_is_named(tmp_path: Path, split: str, pairs: list[tuple[str, str]]) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    write_split(corpus, split, pairs)
+    with pytest.raises(DataError, match=split):
+        train(make_config(corpus), tmp_path / "run", listener=Ear())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_corpus_of_too_long_pairs_is_refused_and_a_larger_limit_cures_it(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with pytest.raises(DataError, match=r"longer than data\.max_length = 1 tokens"):
+        train(make_config(corpus, data={"max_length": 1}), out, listener=Ear())
+    assert train(make_config(corpus, training={"steps": 1}), out, listener=Ear()).step == 1
+
+
+def test_line_counts_that_differ_stop_before_anything_is_written(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    (corpus / "train.en").write_text("one line\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line counts differ"):
+        train(make_config(corpus), tmp_path / "run", listener=Ear())
+    assert not (tmp_path / "run").exists()
+
+
+# --- the log ---
+
+
+def test_figures_that_are_not_finite_are_null_in_the_log(tmp_path: Path) -> None:
+    ear = Ear()
+    listener = RecordingListener(ear, tmp_path / "metrics.jsonl")
+    report = StepReport(1, 2, 0.5, math.nan, math.inf, 0.1, -math.inf, 1.0, 1.0, 0.0, 1.0, 1.0, 1)
+    listener.step(report)
+    listener.message("hello")
+    line = json.loads((tmp_path / "metrics.jsonl").read_text(encoding="utf-8"), parse_constant=refuse_constant)
+    assert (line["loss"], line["nll"], line["gradient_norm"], line["learning_rate"]) == (None, None, None, 0.1)
+    assert ear.steps == [report]
+    assert ear.messages == ["hello"]
+
+
+def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    listener = RecordingListener(Ear(), tmp_path / "missing" / "metrics.jsonl")
+    with pytest.raises(SaveError, match=r"metrics\.jsonl could not be written"):
+        listener.validation(scored(1, 1.0))

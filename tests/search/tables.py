@@ -1,0 +1,175 @@
+"""Models without a network: the log-probabilities of what follows a prefix are drawn from the prefix.
+
+And two slower searches of them: a plain beam, a sentence at a time, and the enumeration of every output.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from manyheads.search.interface import Hypothesis
+
+UNK, PAD, BOS, EOS = 0, 1, 2, 3
+Prefix = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A random tree: every prefix has a distribution of its own.
+
+    Attributes:
+        seed: which tree.
+        size: V.
+        end_bias: what is added to the logit of EOS; +4 ends most outputs at once, -4 hardly any, -inf none.
+        sharpness: scale of the logits.
+        impossible: share of tokens of probability 0.
+        steps: logits are rounded to 1 / steps, so that equals occur; 0 is not at all.
+    """
+
+    seed: int
+    size: int = 7
+    end_bias: float = 0.0
+    sharpness: float = 1.5
+    impossible: float = 0.0
+    steps: int = 0
+    known: dict[Prefix, Tensor] = field(default_factory=dict, compare=False, repr=False)
+
+    def log_probs(self, prefix: Prefix) -> Tensor:
+        """What may follow: (V,), float32."""
+        if prefix not in self.known:
+            dice = random.Random(f"{self.seed} {prefix}")
+            logits = [dice.gauss(0, self.sharpness) for _ in range(self.size)]
+            if self.steps:
+                logits = [round(logit * self.steps) / self.steps for logit in logits]
+            logits[EOS] += self.end_bias
+            for token in range(self.size):
+                if dice.random() < self.impossible:
+                    logits[token] = -torch.inf
+            row = torch.tensor(logits)
+            alive = bool((row > -torch.inf).any())
+            self.known[prefix] = row.log_softmax(0) if alive else row
+        return self.known[prefix]
+
+    def score_tokens(self, hypothesis: Hypothesis) -> tuple[float, ...]:
+        """The log-probability of each token of an output, read along the tree."""
+        tokens = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
+        return tuple(self.log_probs(tokens[:place])[token].item() for place, token in enumerate(tokens))
+
+
+class TableStepper:
+    """A row a table; notes how many rows each step had, and insists on what `Stepper` promises."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self.rows: list[tuple[int, Table, Prefix]] = [(place, table, ()) for place, table in enumerate(tables)]
+        self.row_counts: list[int] = []
+
+    def step(self, tokens: Tensor) -> Tensor:
+        assert tokens.shape == (len(self.rows),)
+        if self.row_counts:
+            self.rows = [
+                (place, table, (*prefix, token))
+                for (place, table, prefix), token in zip(self.rows, tokens.tolist(), strict=True)
+            ]
+        else:
+            assert tokens.tolist() == [BOS] * len(self.rows)
+        self.row_counts.append(len(self.rows))
+        places = [place for place, _, _ in self.rows]
+        assert places == sorted(places), "the rows of a sentence stand together"
+        return torch.stack([table.log_probs(prefix) for _, table, prefix in self.rows])
+
+    def select(self, rows: Tensor) -> None:
+        assert rows.ndim == 1
+        assert rows.numel() > 0
+        assert rows.min() >= 0
+        self.rows = [self.rows[row] for row in rows.tolist()]
+
+
+@dataclass(frozen=True)
+class Found:
+    """An output of a slow search; tokens without EOS."""
+
+    score: float
+    tokens: Prefix
+    ended: bool
+
+
+def score(total: float, length: int, length_penalty: float) -> float:
+    return total / max(1, length) ** length_penalty
+
+
+def permitted(table: Table, prefix: Prefix, forbidden: Sequence[int]) -> list[tuple[float, int]]:
+    """(log-probability, token) of what can follow, best first, the lower id first among equals."""
+    row = table.log_probs(prefix).tolist()
+    options = [(value, token) for token, value in enumerate(row) if token not in forbidden and value > -torch.inf]
+    return sorted(options, key=lambda option: (-option[0], option[1]))
+
+
+def close(table: Table, prefix: Prefix, total: float, length_penalty: float, forbidden: Sequence[int]) -> Found:
+    """What becomes of a prefix that may not grow."""
+    options = permitted(table, prefix, forbidden)
+    if options and options[0][1] == EOS:
+        return Found(score(total + options[0][0], len(prefix) + 1, length_penalty), prefix, True)
+    return Found(score(total, len(prefix), length_penalty), prefix, False)
+
+
+def enumerate_outputs(
+    table: Table, limit: int, length_penalty: float, forbidden: Sequence[int] = ()
+) -> Iterator[Found]:
+    """Every output there is."""
+    stack: list[tuple[Prefix, float]] = [((), 0.0)]
+    while stack:
+        prefix, total = stack.pop()
+        if len(prefix) == limit:
+            yield close(table, prefix, total, length_penalty, forbidden)
+            continue
+        for value, token in permitted(table, prefix, forbidden):
+            if token == EOS:
+                yield Found(score(total + value, len(prefix) + 1, length_penalty), prefix, True)
+            else:
+                stack.append(((*prefix, token), total + value))
+
+
+def slow_beam(
+    table: Table,
+    *,
+    beam_size: int,
+    n_best: int,
+    length_penalty: float,
+    limit: int,
+    forbidden: Sequence[int] = (),
+) -> tuple[list[Found], int]:
+    """Search one sentence with lists; also says how many steps it took."""
+    beam: list[tuple[float, Prefix]] = [(0.0, ())]
+    outputs: list[Found] = []
+    for length in range(limit + 1):
+        choices = [
+            (-(total + value), parent, rank, value, token)
+            for parent, (total, prefix) in enumerate(beam)
+            for rank, (value, token) in enumerate(permitted(table, prefix, forbidden))
+        ]
+        if length == limit or not (choices or outputs):
+            outputs += [close(table, prefix, total, length_penalty, forbidden) for total, prefix in beam]
+            break
+        grown: list[tuple[float, Prefix]] = []
+        for place, (negative, parent, _, _, token) in enumerate(sorted(choices)):
+            prefix = beam[parent][1]
+            if token == EOS:
+                if place < beam_size:
+                    outputs.append(Found(score(-negative, length + 1, length_penalty), prefix, True))
+            elif len(grown) < beam_size:
+                grown.append((-negative, (*prefix, token)))
+        beam = grown
+        if not beam:
+            break
+        scores = sorted((output.score for output in outputs), reverse=True)
+        best = beam[0][0]
+        if len(scores) >= beam_size and scores[beam_size - 1] >= score(best, length + 1, length_penalty):
+            break
+        if len(scores) >= n_best and scores[n_best - 1] >= score(best, limit + 1, length_penalty):
+            break
+    return sorted(outputs, key=lambda output: -output.score)[:n_best], length + 1

@@ -1,0 +1,338 @@
+"""Beam search against enumeration, a slow rewrite, and itself in another batch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.search.tables import BOS, EOS, PAD, UNK, Found, Table, TableStepper, enumerate_outputs, slow_beam
+from torch import Tensor
+
+from manyheads.search.beam import beam_search
+from manyheads.search.greedy import greedy_search
+from manyheads.search.interface import Hypothesis
+
+# Ends that are improbable, as likely as any other token, probable, and nearly certain.
+END_BIASES = [-4.0, 0.0, 2.0, 5.0]
+LENGTH_PENALTIES = [0.0, 0.6, 1.0, 2.0]
+
+
+def search(
+    tables: Sequence[Table],
+    limits: Sequence[int],
+    *,
+    beam_size: int,
+    n_best: int = 1,
+    length_penalty: float = 1.0,
+    forbidden: Sequence[int] = (),
+) -> list[list[Hypothesis]]:
+    return beam_search(
+        TableStepper(tables),
+        beam_size=beam_size,
+        n_best=n_best,
+        length_penalty=length_penalty,
+        max_lengths=torch.tensor(limits),
+        bos=BOS,
+        eos=EOS,
+        forbidden=forbidden,
+    )
+
+
+def found(outputs: Sequence[Hypothesis]) -> list[Found]:
+    return [Found(output.score, output.tokens, output.ended) for output in outputs]
+
+
+@pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
+@pytest.mark.parametrize("end_bias", END_BIASES)
+def test_a_beam_that_holds_everything_finds_the_best_of_all_outputs(end_bias, length_penalty) -> None:
+    limit, forbidden = 3, (PAD, BOS)
+    tables = [Table(seed, size=6, end_bias=end_bias) for seed in range(5)]
+    results = search(
+        tables, [limit] * 5, beam_size=120, n_best=4, length_penalty=length_penalty, forbidden=forbidden
+    )
+    for table, result in zip(tables, results, strict=True):
+        every = sorted(enumerate_outputs(table, limit, length_penalty, forbidden), key=lambda output: -output.score)
+        assert [output.tokens for output in result] == [output.tokens for output in every[:4]]
+        assert [output.score for output in result] == pytest.approx([output.score for output in every[:4]])
+
+
+@pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
+@pytest.mark.parametrize("end_bias", END_BIASES)
+@pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (2, 1), (3, 3), (5, 2)])
+def test_a_beam_finds_what_a_slow_search_of_one_sentence_finds(beam_size, n_best, end_bias, length_penalty) -> None:
+    limits = [11, 1, 4, 7, 0, 11]
+    tables = [Table(seed, size=13, end_bias=end_bias) for seed in range(len(limits))]
+    results = search(
+        tables, limits, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, forbidden=(PAD, BOS)
+    )
+    for table, limit, result in zip(tables, limits, results, strict=True):
+        expected, _ = slow_beam(
+            table,
+            beam_size=beam_size,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            limit=limit,
+            forbidden=(PAD, BOS),
+        )
+        assert found(result) == expected
+
+
+def test_the_regimes_of_these_tests_have_winners_of_every_length() -> None:
+    """When every winner is one token long, faults of parents, lengths and select stay unseen."""
+    lengths = set()
+    for end_bias in END_BIASES:
+        tables = [Table(seed, size=13, end_bias=end_bias) for seed in range(9)]
+        results = search(tables, [6] * 9, beam_size=3, n_best=3)
+        lengths |= {len(output.tokens) for result in results for output in result}
+    assert lengths == set(range(7))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    sentences=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 7)), min_size=1, max_size=6),
+    beam_size=st.integers(1, 5),
+    length_penalty=st.sampled_from(LENGTH_PENALTIES),
+    end_bias=st.sampled_from(END_BIASES),
+    steps=st.sampled_from([0, 1, 4]),
+    impossible=st.sampled_from([0.0, 0.4, 0.9]),
+)
+def test_an_output_does_not_depend_on_the_other_sentences_or_their_order(
+    sentences, beam_size, length_penalty, end_bias, steps, impossible
+) -> None:
+    """To the bit, also with equals among the continuations and with tokens that cannot follow."""
+    tables = [
+        Table(seed, size=9, end_bias=end_bias, steps=steps, impossible=impossible, sharpness=1.0)
+        for seed, _ in sentences
+    ]
+    limits = [limit for _, limit in sentences]
+    together = search(tables, limits, beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty)
+    for table, limit, result in zip(tables, limits, together, strict=True):
+        alone = search([table], [limit], beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty)
+        slow, _ = slow_beam(
+            table, beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty, limit=limit
+        )
+        assert alone == [result]
+        assert found(result) == slow
+    backwards = search(
+        tables[::-1], limits[::-1], beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty
+    )
+    assert backwards[::-1] == together
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    sentences=st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9)), min_size=1, max_size=5),
+    length_penalty=st.sampled_from(LENGTH_PENALTIES),
+    end_bias=st.sampled_from([*END_BIASES, -torch.inf]),
+    steps=st.sampled_from([0, 1, 4]),
+    impossible=st.sampled_from([0.0, 0.4, 0.9]),
+)
+def test_a_beam_of_one_is_greedy(sentences, length_penalty, end_bias, steps, impossible) -> None:
+    tables = [
+        Table(seed, size=9, end_bias=end_bias, steps=steps, impossible=impossible, sharpness=1.0)
+        for seed, _ in sentences
+    ]
+    limits = [limit for _, limit in sentences]
+    beam = search(tables, limits, beam_size=1, length_penalty=length_penalty, forbidden=(PAD, BOS))
+    greedy = greedy_search(
+        TableStepper(tables),
+        max_lengths=torch.tensor(limits),
+        bos=BOS,
+        eos=EOS,
+        forbidden=(PAD, BOS),
+        length_penalty=length_penalty,
+    )
+    assert [output for (output,) in beam] == greedy
+
+
+@pytest.mark.parametrize("end_bias", END_BIASES)
+def test_a_score_is_the_sum_along_the_tree_over_the_length(end_bias) -> None:
+    tables = [Table(seed, size=13, end_bias=end_bias) for seed in range(7)]
+    results = search(tables, [5] * 7, beam_size=4, n_best=4, length_penalty=0.7)
+    for table, result in zip(tables, results, strict=True):
+        for output in result:
+            assert output.token_scores == table.score_tokens(output)
+            assert len(output.token_scores) == len(output.tokens) + output.ended
+            assert output.log_probability == sum(output.token_scores)
+            assert output.score == pytest.approx(output.log_probability / len(output.token_scores) ** 0.7)
+
+
+def test_a_model_that_mixes_up_its_rows_is_noticed() -> None:
+    """The scores of such a model do not belong to its tokens: here they are asked for, not only the order."""
+
+    class Shuffled(TableStepper):
+        def select(self, rows: Tensor) -> None:
+            super().select(rows.sort().values)
+
+    table = Table(3, size=13, end_bias=-2.0)
+    arguments = {"beam_size": 3, "length_penalty": 1.0, "max_lengths": torch.tensor([6]), "bos": BOS, "eos": EOS}
+    ((good,),) = beam_search(TableStepper([table]), **arguments)
+    ((bad,),) = beam_search(Shuffled([table]), **arguments)
+    assert good.token_scores == table.score_tokens(good)
+    assert bad.token_scores != table.score_tokens(bad)
+
+
+@pytest.mark.parametrize("end_bias", END_BIASES)
+def test_the_n_best_are_different_and_stand_in_order(end_bias) -> None:
+    tables = [Table(seed, size=9, end_bias=end_bias, steps=2) for seed in range(9)]
+    for result in search(tables, [5] * 9, beam_size=6, n_best=6):
+        scores = [output.score for output in result]
+        assert len(result) == 6
+        assert scores == sorted(scores, reverse=True)
+        assert len({(output.tokens, output.ended) for output in result}) == 6
+
+
+def test_the_n_best_begin_with_the_best() -> None:
+    """Asking for more can only make the search longer."""
+    for seed in range(20):
+        ((one,),) = search([Table(seed, size=9)], [6], beam_size=4, length_penalty=0.0)
+        (four,) = search([Table(seed, size=9)], [6], beam_size=4, n_best=4, length_penalty=0.0)
+        assert four[0] == one
+
+
+def test_an_output_at_its_limit_ends_only_if_that_is_most_likely() -> None:
+    table = Table(1, size=9, end_bias=0.5)
+    ends = {True: 0, False: 0}
+    for output in search([table], [2], beam_size=30, n_best=30)[0]:
+        assert len(output.tokens) <= 2
+        assert EOS not in output.tokens
+        if len(output.tokens) == 2:
+            assert output.ended == (int(table.log_probs(output.tokens).argmax()) == EOS)
+            ends[output.ended] += 1
+        else:
+            assert output.ended
+    assert min(ends.values()) > 0
+
+
+def test_a_model_that_never_ends_is_cut_at_the_limit_of_each_sentence() -> None:
+    limits = [5, 2, 3, 1]
+    tables = [Table(seed, end_bias=-torch.inf) for seed in range(4)]
+    results = search(tables, limits, beam_size=3, n_best=3)
+    assert [{len(output.tokens) for output in result} for result in results] == [{limit} for limit in limits]
+    assert not any(output.ended for result in results for output in result)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_forbidden_tokens_never_come_out(beam_size) -> None:
+    tables = [Table(seed, size=8, end_bias=-1.0) for seed in range(9)]
+    free = search(tables, [6] * 9, beam_size=beam_size, n_best=beam_size)
+    bound = search(tables, [6] * 9, beam_size=beam_size, n_best=beam_size, forbidden=(UNK, PAD, BOS))
+    assert {UNK, PAD, BOS} <= {token for result in free for output in result for token in output.tokens}
+    assert {token for result in bound for output in result for token in output.tokens} == {4, 5, 6, 7}
+    for result in search(tables, [6] * 9, beam_size=beam_size, forbidden=(EOS,)):
+        assert (len(result[0].tokens), result[0].ended) == (6, False)
+
+
+def test_a_row_that_only_fills_the_beam_is_not_given_a_forbidden_token() -> None:
+    """A model may not be able to take it: padding masks itself, and other ids may have no embedding."""
+
+    class Listening(TableStepper):
+        def step(self, tokens: Tensor) -> Tensor:
+            heard.update(tokens.tolist())
+            return super().step(tokens)
+
+    heard: set[int] = set()
+    beam_search(
+        Listening([Table(seed, size=5, end_bias=-1.0) for seed in range(3)]),
+        beam_size=7,
+        length_penalty=1.0,
+        max_lengths=torch.tensor([4, 3, 4]),
+        bos=BOS,
+        eos=EOS,
+        forbidden=(UNK, PAD),
+    )
+    assert heard == {BOS, EOS, 4}
+
+
+@pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
+def test_a_beam_wider_than_the_vocabulary_returns_only_what_is_possible(length_penalty) -> None:
+    """Of four tokens two are forbidden: with at most 2 of the rest there are 3 outputs that end, or a cut."""
+    tables = [Table(seed, size=4) for seed in range(6)]
+    forbidden = (PAD, BOS)
+    results = search(tables, [2] * 6, beam_size=11, n_best=11, length_penalty=length_penalty, forbidden=forbidden)
+    for table, result in zip(tables, results, strict=True):
+        every = sorted(enumerate_outputs(table, 2, length_penalty, forbidden), key=lambda output: -output.score)
+        assert found(result) == every
+        assert all(output.log_probability > -torch.inf for output in result)
+
+
+def test_a_dead_end_is_left_while_there_is_another_way() -> None:
+    class DeadEnd(Table):
+        def log_probs(self, prefix: tuple[int, ...]) -> Tensor:
+            row = torch.full((6,), -torch.inf)
+            row[{(): [4, 5], (5,): [EOS]}.get(prefix, [])] = torch.tensor({(): [0.9, 0.1]}.get(prefix, 1.0)).log()
+            return row
+
+    ((wide,),) = search([DeadEnd(0)], [4], beam_size=2)
+    ((narrow,),) = search([DeadEnd(0)], [4], beam_size=1)
+    assert (wide.tokens, wide.ended) == ((5,), True)
+    assert (narrow.tokens, narrow.ended) == ((4,), False)
+
+
+def test_where_nothing_is_possible_the_prefix_so_far_is_returned() -> None:
+    ((output,),) = search([Table(0, size=4)], [3], beam_size=3, forbidden=(0, 1, 2, 3))
+    assert output == Hypothesis((), 0.0, 0.0, (), ended=False)
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+def test_a_search_stops_as_early_as_it_says(length_penalty) -> None:
+    taken = set()
+    for end_bias, n_best, seed in itertools.product(END_BIASES, (1, 3), range(8)):
+        table = Table(seed, size=9, end_bias=end_bias)
+        stepper = TableStepper([table])
+        beam_search(
+            stepper,
+            beam_size=3,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            max_lengths=torch.tensor([9]),
+            bos=BOS,
+            eos=EOS,
+        )
+        _, steps = slow_beam(table, beam_size=3, n_best=n_best, length_penalty=length_penalty, limit=9)
+        assert len(stepper.row_counts) == steps
+        taken.add(steps)
+    assert len(taken) > 6  # they stop at many different steps
+
+
+def test_sentences_that_have_stopped_leave_the_batch() -> None:
+    tables = [Table(seed, end_bias=-torch.inf) for seed in range(3)]
+    stepper = TableStepper(tables)
+    limits = torch.tensor([1, 5, 3])
+    beam_search(stepper, beam_size=4, length_penalty=1.0, max_lengths=limits, bos=BOS, eos=EOS)
+    # a step a token, and one to see whether the output ends there
+    assert stepper.row_counts == [3, 12, 8, 8, 4, 4]
+
+
+def test_equals_are_taken_in_the_order_of_their_ids() -> None:
+    class Even(Table):
+        def log_probs(self, prefix: tuple[int, ...]) -> Tensor:
+            return torch.zeros(self.size).log_softmax(0)
+
+    for size in (9, 3000):  # the wide one is searched in pieces
+        (result,) = search([Even(0, size)], [1], beam_size=4, n_best=4, forbidden=(EOS,))
+        assert [output.tokens for output in result] == [(0,), (1,), (2,), (4,)]
+
+
+def test_no_sentences_are_no_outputs() -> None:
+    assert search([], [], beam_size=3) == []
+
+
+@pytest.mark.parametrize(
+    ("beam_size", "n_best", "length_penalty", "named"),
+    [(0, 1, 1.0, "beam_size"), (2, 3, 1.0, "n_best"), (2, 0, 1.0, "n_best"), (2, 1, -0.5, "length_penalty")],
+)
+def test_an_argument_out_of_range_is_named(beam_size, n_best, length_penalty, named) -> None:
+    with pytest.raises(ValueError, match=named):
+        search([Table(0)], [3], beam_size=beam_size, n_best=n_best, length_penalty=length_penalty)
+
+
+@pytest.mark.parametrize("search_one", [partial(beam_search, beam_size=2, length_penalty=1.0), greedy_search])
+def test_a_negative_limit_is_named(search_one) -> None:
+    with pytest.raises(ValueError, match="-4"):
+        search_one(TableStepper([Table(0)] * 2), max_lengths=torch.tensor([3, -4]), bos=BOS, eos=EOS)

@@ -1,0 +1,67 @@
+"""The first three minutes: what `manyheads demo` promises."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the demo prints."""
+    out = tmp_path_factory.mktemp("demo") / "run"
+    command = [sys.executable, "-m", "manyheads", "demo", "--out", str(out)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+
+
+def without_times(printed: str) -> str:
+    """What does not depend on how fast the machine is."""
+    return re.sub(r"[\d.]+ sentences/s|took \d+ seconds", "", printed)
+
+
+def test_scores_at_least_90_bleu_on_sentences_it_has_not_seen(output: str) -> None:
+    found = re.search(r"^ +BLEU ([\d.]+) +nrefs:1\|case:mixed\|eff:no\|tok:13a", output, re.MULTILINE)
+    assert found is not None, output
+    assert float(found[1]) >= 90
+
+
+def test_gets_three_quarters_of_them_exactly(output: str) -> None:
+    found = re.search(r"([\d.]+) % of 500 sentences exact", output)
+    assert found is not None, output
+    assert float(found[1]) >= 75
+
+
+def test_shows_three_translations_and_a_heat_map_and_what_to_type_next(output: str) -> None:
+    assert len(re.findall(r"^  de  ", output, re.MULTILINE)) == 3
+    assert len(re.findall(r"^  en  ", output, re.MULTILINE)) == 3
+    assert "█" in output
+    assert "</s> │" in output
+    commands = re.findall(
+        r"^  (?:echo .*\| )?(?:\S*/)?(?:\S+ -m )?(manyheads \w+)", output.partition("Next:")[2], re.MULTILINE
+    )
+    assert commands == ["manyheads translate", "manyheads evaluate", "manyheads init"]
+
+
+def test_the_same_line_again_shows_the_finished_model(
+    output: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run"))
+    before = (out / "model.safetensors").stat().st_mtime_ns
+    command = [sys.executable, "-m", "manyheads", "demo", "--out", str(out)]
+    again = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    assert (out / "model.safetensors").stat().st_mtime_ns == before
+    assert without_times(again) == without_times(output)
+
+
+def test_a_line_goes_in_and_its_translation_comes_out(
+    output: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run"))
+    found = re.findall(r"^  de  (.*)\n  en  (.*)$", output, re.MULTILINE)
+    text = "\n\n".join(source for source, _ in found)
+    command = [sys.executable, "-m", "manyheads", "translate", str(out)]
+    result = subprocess.run(command, check=True, capture_output=True, input=text.encode()).stdout.decode()
+    assert result == "\n\n".join(target for _, target in found) + "\n"

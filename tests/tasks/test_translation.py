@@ -1,0 +1,343 @@
+"""A translator: what comes out for a line depends on that line alone, and is scored as the model scores it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.errors import RunError, UsageError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tasks import translation as module
+from manyheads.tasks.translation import Translation, Translator
+from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
+
+LETTERS = "abcdefghijklm"
+MAX_POSITIONS = 41
+
+
+def make_translator(
+    *, seed: int = 3, end_bias: float = 2.5, search: dict[str, Any] | None = None, **model: Any
+) -> Translator:
+    """D = 16, 1 + 1 layers over letters, with weights that have opinions; `end_bias` makes outputs short."""
+    sizes = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    config = Config.model_validate(
+        {
+            "data": {"source": "de", "target": "en"},
+            "tokenizer": {"kind": "characters"},
+            "model": sizes | {"dropout": 0.4, "max_positions": MAX_POSITIONS, "tied_embeddings": "none"} | model,
+            "search": {"beam_size": 4} | (search or {}),
+        }
+    )
+    tokenizers = train_tokenizers(config.tokenizer, [LETTERS], [LETTERS], "de", "en")
+    torch.manual_seed(seed)
+    network = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).eval()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.ndim == 1:
+                parameter += 0.3 * torch.randn_like(parameter)
+            else:
+                parameter *= 1.6
+        network.output.bias[EOS] += end_bias
+    return Translator(config, tokenizers, network)
+
+
+def lines(count: int = 13, seed: int = 1) -> list[str]:
+    """Words of 1 to 14 letters."""
+    dice = np.random.default_rng(seed)
+    return ["".join(dice.choice(list(LETTERS), dice.integers(1, 15))) for _ in range(count)]
+
+
+def assert_same(found: Translation, expected: Translation) -> None:
+    assert found.source == expected.source
+    assert found.truncated == expected.truncated
+    assert [one.tokens for one in found.hypotheses] == [one.tokens for one in expected.hypotheses]
+    assert [one.text for one in found.hypotheses] == [one.text for one in expected.hypotheses]
+    for one, other in zip(found.hypotheses, expected.hypotheses, strict=True):
+        assert one.score == pytest.approx(other.score, abs=1e-4)
+        assert one.token_scores == pytest.approx(other.token_scores, abs=1e-4)
+
+
+def alone(translator: Translator, texts: list[str], **options: Any) -> list[Translation]:
+    return [translator.translate([text], **options)[0] for text in texts]
+
+
+# --- the line alone decides (invariant D) ---
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("batch_tokens", [1, 60, 4_096])
+def test_neighbours_order_and_batch_size_change_nothing(beam_size: int, batch_tokens: int) -> None:
+    texts = lines()
+    expected = alone(make_translator(), texts, beam_size=beam_size, n_best=beam_size)
+    assert len({len(one.hypotheses[0].tokens) for one in expected}) > 3, "outputs of several lengths"
+    together = make_translator(search={"batch_tokens": batch_tokens})
+    for order in (np.arange(13), np.arange(13)[::-1], np.random.default_rng(2).permutation(13)):
+        found = together.translate([texts[place] for place in order], beam_size=beam_size, n_best=beam_size)
+        for place, one in zip(order, found, strict=True):
+            assert_same(one, expected[place])
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_any_kind_of_model_translates_a_line_as_it_does_alone(positions: str, norm: str) -> None:
+    translator = make_translator(positions=positions, norm=norm)
+    texts = [*lines(5), "a" * 30]
+    for found, expected in zip(translator.translate(texts), alone(translator, texts), strict=True):
+        assert_same(found, expected)
+
+
+def test_the_same_line_twice_has_the_same_translation_twice() -> None:
+    first, other, second = make_translator().translate(["abc", "kkkkkkkk", "abc"])
+    assert_same(first, second)
+    assert other.translation != first.translation
+
+
+def test_dropout_is_off_and_the_model_goes_on_training_afterwards() -> None:
+    translator = make_translator()
+    expected = translator.translate(lines(4))
+    translator.model.train()
+    found = translator.translate(lines(4))
+    assert translator.model.training
+    assert translator.model.encoder_layers[0].training
+    for one, other in zip(found, expected, strict=True):
+        assert_same(one, other)
+    translator.model.eval()
+    translator.translate(["a"])
+    assert not translator.model.training
+
+
+def test_a_model_that_fails_is_left_in_its_mode() -> None:
+    translator = make_translator()
+    with torch.no_grad():
+        translator.model.output.bias.fill_(math.nan)
+    translator.model.train()
+    with pytest.raises(FloatingPointError):
+        translator.translate(["abc"])
+    assert translator.model.training
+
+
+# --- lines in, lines out ---
+
+
+def test_empty_and_blank_lines_stay_in_their_place() -> None:
+    translator = make_translator()
+    texts = ["", "abc", "   ", "\t", "def", ""]
+    found = translator.translate(texts)
+    assert [one.source for one in found] == texts
+    for place in (0, 2, 3, 5):
+        assert (found[place].translation, found[place].score, found[place].truncated) == ("", 0.0, False)
+        assert found[place].hypotheses == []
+    for place in (1, 4):
+        assert_same(found[place], translator.translate([texts[place]])[0])
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", " "]])
+def test_nothing_to_translate_is_no_mistake(texts: list[str]) -> None:
+    assert [one.translation for one in make_translator().translate(texts)] == [""] * len(texts)
+
+
+def test_unknown_symbols_are_translated_somehow() -> None:
+    (found,) = make_translator().translate(["한글 ☃ \U0001f642"])
+    assert len(found.hypotheses) == 1
+
+
+def test_one_text_in_the_place_of_a_list_is_refused() -> None:
+    with pytest.raises(UsageError, match="a list of texts"):
+        make_translator().translate("abc")
+
+
+# --- candidates and scores (invariant M) ---
+
+
+def test_candidates_are_distinct_and_best_first() -> None:
+    for found in make_translator().translate(lines(), n_best=4):
+        assert len(found.hypotheses) == 4
+        scores = [one.score for one in found.hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(one.tokens) for one in found.hypotheses}) == 4
+        assert (found.translation, found.score) == (found.hypotheses[0].text, scores[0])
+
+
+def test_the_best_does_not_depend_on_how_many_are_shown() -> None:
+    translator = make_translator(search={"length_penalty": 0.0})
+    for one, four in zip(translator.translate(lines()), translator.translate(lines(), n_best=4), strict=True):
+        assert one.hypotheses[0].tokens == four.hypotheses[0].tokens
+
+
+def test_more_candidates_than_the_beam_has_widen_it() -> None:
+    (found,) = make_translator().translate(["abc"], beam_size=2, n_best=3)
+    assert len(found.hypotheses) == 3
+
+
+def teacher_forced(translator: Translator, text: str, ids: list[int], *, ended: bool) -> Tensor:
+    """Log-probability of each token of an output, and of its end mark, when all are given at once."""
+    source = torch.tensor([[*translator.tokenizers.source.encode([text])[0], EOS]])
+    with torch.no_grad():
+        log_probs = translator.model(source, torch.tensor([[BOS, *ids]]))[0].log_softmax(-1)
+    right = [*ids, EOS] if ended else ids
+    return log_probs[range(len(right)), right]
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_score_is_that_of_the_output_given_to_the_model(length_penalty: float, beam_size: int) -> None:
+    translator = make_translator(search={"length_penalty": length_penalty})
+    for found in translator.translate(lines(), beam_size=beam_size, n_best=beam_size):
+        for one in found.hypotheses:
+            ended = one.tokens[-1] == "</s>"
+            ids = [translator.tokenizers.target.encode([piece])[0][0] for piece in letters_of(one.tokens)]
+            expected = teacher_forced(translator, found.source, ids, ended=ended)
+            assert one.token_scores == pytest.approx(expected.tolist(), abs=1e-4)
+            assert one.score == pytest.approx(expected.sum().item() / len(expected) ** length_penalty, abs=1e-4)
+
+
+def letters_of(tokens: list[str]) -> list[str]:
+    """The pieces without the end mark, the unknown symbol as a symbol that is unknown."""
+    return [{"<unk>": "☃"}.get(token, token) for token in tokens if token != "</s>"]
+
+
+def test_a_beam_of_one_is_greedy() -> None:
+    translator = make_translator()
+    for text, found in zip(lines(), translator.translate(lines(), beam_size=1), strict=True):
+        source = torch.tensor([[*translator.tokenizers.source.encode([text])[0], EOS]])
+        ids = [BOS]
+        limit = min(2 * (source.size(1) - 1) + 20, MAX_POSITIONS - 1)
+        while len(ids) <= limit:
+            with torch.no_grad():
+                logits = translator.model(source, torch.tensor([ids]))[0, -1]
+            logits[[PAD, BOS]] = -torch.inf
+            ids.append(int(logits.argmax()))
+            if ids[-1] == EOS:
+                break
+        whole = ids[1:] if ids[-1] == EOS else ids[1 : limit + 1]
+        assert found.hypotheses[0].tokens == translator.tokenizers.target.pieces(whole)
+
+
+def test_a_wider_beam_finds_outputs_at_least_as_likely() -> None:
+    """Without length penalty and with room enough; not a law for every line, but for their sum here."""
+    translator = make_translator(search={"length_penalty": 0.0})
+    totals = [sum(one.score for one in translator.translate(lines(), beam_size=size)) for size in (1, 4, 8)]
+    assert totals[0] < totals[1] <= totals[2]
+
+
+def test_padding_and_begin_marks_never_come_out() -> None:
+    translator = make_translator()
+    with torch.no_grad():
+        translator.model.output.bias[[PAD, BOS]] += 50.0
+    for beam_size in (1, 4):
+        for found in translator.translate(lines(), beam_size=beam_size):
+            assert not {"<pad>", "<s>"} & set(found.hypotheses[0].tokens)
+
+
+def test_the_text_is_the_tokens_put_together() -> None:
+    for found in make_translator().translate(lines()):
+        for one in found.hypotheses:
+            assert one.text == "".join(token.replace("▁", " ") for token in one.tokens if token != "</s>")
+            assert len(one.tokens) == len(one.token_scores)
+
+
+# --- limits ---
+
+
+def test_a_source_longer_than_the_model_is_cut_and_said_to_be() -> None:
+    translator = make_translator(end_bias=9.0)
+    limit = MAX_POSITIONS - 1
+    exact, longer, much_longer = "abcd" * (limit // 4), "abcd" * (limit // 4) + "k", "abcd" * 300
+    found = translator.translate([exact, longer, much_longer])
+    assert [one.truncated for one in found] == [False, True, True]
+    assert [one.source for one in found] == [exact, longer, much_longer]
+    found = make_translator().translate([longer, much_longer])
+    first, second = (one.hypotheses[0] for one in found)
+    assert first.tokens == second.tokens
+    assert first.token_scores == pytest.approx(second.token_scores, abs=1e-4)
+
+
+def test_an_output_that_does_not_end_is_cut_and_said_to_be() -> None:
+    translator = make_translator(end_bias=-1e9, search={"max_length_ratio": 1.5, "max_length_offset": 3})
+    for beam_size in (1, 4):
+        found = translator.translate(["a", "abcdef", "ab" * 30], beam_size=beam_size)
+        assert [one.truncated for one in found] == [True] * 3
+        assert [len(one.hypotheses[0].tokens) for one in found] == [4, 12, MAX_POSITIONS - 1]
+        assert "</s>" not in found[0].hypotheses[0].tokens
+
+
+def test_outputs_that_end_are_not_said_to_be_cut() -> None:
+    assert not any(one.truncated for one in make_translator(end_bias=9.0).translate(lines()))
+
+
+def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The shapes of all sources that are encoded."""
+    shapes: list[tuple[int, int]] = []
+    stepper = module.EncoderDecoderStepper
+
+    def watched(model: EncoderDecoder, source: Tensor) -> object:
+        shapes.append((source.size(0), source.size(1)))
+        return stepper(model, source)
+
+    monkeypatch.setattr(module, "EncoderDecoderStepper", watched)
+    return shapes
+
+
+def test_a_line_of_100_000_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = watch_sources(monkeypatch)
+    found = make_translator().translate(["a" * 100_000, "abc"])
+    assert max(length for _, length in shapes) == MAX_POSITIONS
+    assert found[0].truncated
+    assert len(found[0].hypotheses[0].tokens) <= MAX_POSITIONS
+    assert_same(found[1], make_translator().translate(["abc"])[0])
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_what_is_decoded_together_keeps_to_the_budget(monkeypatch: pytest.MonkeyPatch, beam_size: int) -> None:
+    shapes = watch_sources(monkeypatch)
+    make_translator(search={"batch_tokens": 120}).translate(lines(40), beam_size=beam_size)
+    assert all(rows * length * beam_size <= 120 or rows == 1 for rows, length in shapes)
+    assert sum(rows for rows, _ in shapes) == 40
+    assert len(shapes) < 40
+
+
+# --- from a run directory, to JSON ---
+
+
+def test_a_translator_from_a_run_translates_as_the_one_it_was_saved_from(tmp_path: Path) -> None:
+    translator = make_translator()
+    run = RunDirectory(tmp_path / "run")
+    run.begin(translator.config, translator.tokenizers, {})
+    run.publish(dict(translator.model.named_parameters()))
+    loaded = Translator.load(str(tmp_path / "run"), device="cpu")
+    assert not loaded.model.training
+    for found, expected in zip(loaded.translate(lines()), translator.translate(lines()), strict=True):
+        assert found == expected
+
+
+def test_a_run_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is not a directory"):
+        Translator.load(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("line", ["abc", ""])
+def test_json_holds_the_documented_keys(line: str) -> None:
+    (found,) = make_translator().translate([line], n_best=2)
+    value = found.to_json()
+    assert {"source", "translation", "score", "hypotheses", "truncated"} <= value.keys()
+    assert value["source"] == line
+    assert value["translation"] == found.translation
+    for one in value["hypotheses"]:
+        assert one.keys() == {"text", "score", "tokens", "token_scores"}
+
+
+def test_a_fresh_model_can_translate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even one whose outputs are all alike: no search may run for ever."""
+    translator = make_translator()
+    with torch.no_grad():
+        for parameter in translator.model.parameters():
+            parameter.zero_()
+    assert all(len(one.hypotheses) == 1 for one in translator.translate(lines(3)))

@@ -1,0 +1,114 @@
+"""The walls of the house: imports point down, and only some rooms open files."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "manyheads"
+
+# From the roof to the ground. A room imports only from floors below its own, never from a neighbour.
+FLOORS = [
+    {"cli", "serving"},
+    {"runs"},
+    {"doctor", "tasks"},
+    {"interop", "training", "checkpoint", "evaluation", "inspection"},
+    {"model", "text", "data", "search", "config.load"},
+    {"config.schema"},
+    {"errors"},
+]
+FLOOR = {room: len(FLOORS) - height for height, rooms in enumerate(FLOORS) for room in rooms}
+MAY_OPEN_FILES = {"runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
+OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
+
+
+def room_of(module: str) -> str:
+    """The room of a module below manyheads: 'model.attention' -> 'model', 'config.load' -> 'config.load'."""
+    head, _, tail = module.partition(".")
+    return f"config.{tail.partition('.')[0]}" if head == "config" and tail else head
+
+
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package by its dotted name below manyheads, parsed."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return found
+
+
+def imports(tree: ast.Module) -> list[tuple[int, str]]:
+    """(line, module below manyheads) of every import of our own package."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        found += [(node.lineno, name.removeprefix("manyheads.")) for name in names if name.startswith("manyheads")]
+    return found
+
+
+MODULES = modules()
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) in FLOOR])
+def test_imports_point_down(name: str) -> None:
+    room = room_of(name)
+    for line, imported in imports(MODULES[name]):
+        other = room_of(imported)
+        if other == room or other not in FLOOR:
+            continue
+        assert FLOOR[other] < FLOOR[room], f"manyheads.{name}, line {line}: {room} may not import {other}"
+
+
+def test_every_module_stands_in_a_known_room() -> None:
+    rooms = {room_of(name) for name in MODULES if name not in ("", "__main__", "config")}
+    assert rooms <= set(FLOOR), f"no floor for {sorted(rooms - set(FLOOR))}"
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) in FLOOR])
+def test_only_some_rooms_open_files(name: str) -> None:
+    if room_of(name) in MAY_OPEN_FILES:
+        return
+    for node in ast.walk(MODULES[name]):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            assert called not in OPENERS, f"manyheads.{name}, line {node.lineno}: {called}() opens a file"
+
+
+def test_the_search_knows_two_methods_of_a_model() -> None:
+    """A third method of `Stepper` needs a number that pays for it."""
+    tree = MODULES["search.interface"]
+    stepper = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Stepper")
+    assert [node.name for node in stepper.body if isinstance(node, ast.FunctionDef)] == ["step", "select"]
+    for name, module in MODULES.items():
+        if room_of(name) == "search":
+            assert all(room_of(other) == "search" for _, other in imports(module)), name
+
+
+def test_no_pickle_anywhere() -> None:
+    """Models and state are safetensors and JSON; nothing that can run code is read or written."""
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = {alias.name for alias in node.names} | {getattr(node, "module", "")}
+                assert not names & {"pickle", "dill", "joblib", "shelve", "marshal"}, f"manyheads.{name}"
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch":
+                assert node.attr not in ("load", "save"), f"manyheads.{name}, line {node.lineno}: torch.{node.attr}"
+
+
+def test_only_the_configuration_holds_defaults() -> None:
+    """A setting's default stands in schema.py alone: no field name of it has a default elsewhere in the schema."""
+    tree = MODULES["config.schema"]
+    assert not [line for line, name in imports(tree) if room_of(name) != "errors"]
+    roots = {
+        alias.name.partition(".")[0] for node in tree.body if isinstance(node, ast.Import) for alias in node.names
+    }
+    assert "torch" not in roots

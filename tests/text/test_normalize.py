@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from manyheads.text.normalize import clean, normalize
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # surrogates included
+EVERY_CHARACTER = [chr(code) for code in range(sys.maxunicode + 1)]
+WHITE_SPACE = [c for c in EVERY_CHARACTER if c.isspace()]
+CONTROLS = [c for c in EVERY_CHARACTER if unicodedata.category(c) == "Cc" and not c.isspace()]
+
+
+@settings(deadline=None)
+@given(ANY_TEXT)
+def test_normalising_twice_changes_nothing_more(text: str) -> None:
+    assert normalize(normalize(text)) == normalize(text)
+
+
+@settings(deadline=None)
+@given(ANY_TEXT)
+def test_a_normal_text_is_composed_encodable_and_its_only_white_space_single_blanks_inside(text: str) -> None:
+    normal = normalize(text)
+    normal.encode()
+    assert unicodedata.is_normalized("NFC", normal)
+    assert normal == " ".join(normal.split(" ")).strip()
+    assert "  " not in normal
+    assert not {c for c in normal if c != " " and (c.isspace() or unicodedata.category(c) in ("Cc", "Cs"))}
+
+
+def test_every_kind_of_white_space_becomes_one_blank_inside_and_nothing_outside() -> None:
+    assert {"\r", "\t", "\x0b", "\x0c", "\x1c", "\x85", "\xa0", "\u2028", "\u2029", "\u3000"} <= set(WHITE_SPACE)
+    for blank in WHITE_SPACE:
+        assert normalize(f"{blank}a{blank}{blank} b{blank}") == "a b", repr(blank)
+
+
+def test_control_characters_and_byte_order_marks_disappear_anywhere() -> None:
+    assert "\0" in CONTROLS
+    for control in [*CONTROLS, "\ufeff"]:
+        assert normalize(f"{control}a{control}b {control} c{control}") == "ab c", repr(control)
+
+
+def test_an_accent_joins_its_letter_when_the_control_character_between_them_goes() -> None:
+    assert normalize("e\0\u0301") == "é"
+
+
+@pytest.mark.parametrize("text", ["👩\u200d👩\u200d👧", "می\u200cخواهم", "क्\u200dष", "❤\ufe0f", "a\u00adb"])
+def test_joiners_and_other_format_characters_stay(text: str) -> None:
+    assert normalize(text) == text
+
+
+def test_decomposed_hangul_is_composed() -> None:
+    assert normalize(unicodedata.normalize("NFD", "한국어")) == "한국어"
+
+
+def test_compatibility_characters_stay_what_they_are() -> None:
+    assert normalize("ﬁ ① Ａ") == "ﬁ ① Ａ"
+
+
+def test_surrogates_are_paired_or_replaced_and_their_neighbours_stay() -> None:
+    assert normalize("a\ud83d\ude00b") == "a😀b"
+    assert normalize("a\ud83db\ude00c") == "a\ufffdb\ufffdc"
+    assert normalize("\ud83d") == "\ufffd"
+
+
+def test_cleaning_leaves_white_space_inside_as_it_is() -> None:
+    assert clean("\ufeff a \u2028\t b\xa0c\0\r\n") == "a \u2028\t b\xa0c"

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from manyheads.config.schema import TokenizerConfig
+from manyheads.errors import ConfigError, RunError
+from manyheads.text import subwords
+from manyheads.text.normalize import normalize
+from manyheads.text.subwords import SubwordTokenizer
+from manyheads.text.tokenizer import UNK, load_tokenizer
+
+SUBWORD_KINDS = ("bpe", "unigram")
+
+
+@pytest.fixture(scope="module", params=SUBWORD_KINDS)
+def sampled(request: pytest.FixtureRequest, german: list[str], korean: list[str]) -> SubwordTokenizer:
+    config = TokenizerConfig(kind=request.param, vocab_size=380, sampling=0.2)
+    return SubwordTokenizer.train(config, german + korean, "de+ko")
+
+
+def test_the_stored_model_is_a_plain_sentencepiece_model(sampled: SubwordTokenizer, german: list[str]) -> None:
+    """Other tools that open the file get the same ids."""
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=sampled.to_bytes())
+    assert theirs.encode(german) == sampled.encode(german)
+    assert sampled.suffix == ".model"
+
+
+def test_pieces_are_shown_as_sentencepiece_writes_them(sampled: SubwordTokenizer) -> None:
+    pieces = sampled.pieces(sampled.encode(["Hund 漢"])[0])
+    assert pieces[0].startswith("▁")
+    assert pieces[-3:] == ["<0xE6>", "<0xBC>", "<0xA2>"]
+
+
+def test_sampling_depends_on_texts_and_seed_alone(sampled: SubwordTokenizer, german: list[str]) -> None:
+    """Not on calls before it, the library's own seed, or the thread."""
+    first = sampled.sample(german, 5)
+    sampled.sample(german[3:], 6)
+    sentencepiece.set_random_generator_seed(99)
+    sampled.processor.encode(german, enable_sampling=True, alpha=0.2, nbest_size=-1)
+    assert sampled.sample(german, 5) == first
+    elsewhere: list[list[list[int]]] = []
+    thread = threading.Thread(target=lambda: elsewhere.extend(sampled.sample(german, 5) for _ in range(2)))
+    thread.start()
+    thread.join()
+    assert elsewhere == [first, first]
+
+
+def test_one_text_alone_is_sampled_as_reproducibly(sampled: SubwordTokenizer, german: list[str]) -> None:
+    long_text = [" ".join(german)]
+    first = sampled.sample(long_text, 5)
+    sampled.sample(german, 5)
+    assert sampled.sample(long_text, 5) == first
+
+
+def test_threads_that_sample_at_once_do_not_disturb_each_other(
+    sampled: SubwordTokenizer, german: list[str]
+) -> None:
+    texts = german * 5
+    expected = {seed: sampled.sample(texts, seed) for seed in range(8)}
+    found: dict[int, bool] = {}
+
+    def work(seed: int) -> None:
+        found[seed] = all(sampled.sample(texts, seed) == expected[seed] for _ in range(10))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in expected]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == dict.fromkeys(expected, True)
+
+
+@pytest.mark.parametrize("seed", [0, -1, 2**31, 2**32 - 1, 2**32, 2**64, 10**40])
+def test_every_integer_is_a_seed(sampled: SubwordTokenizer, german: list[str], seed: int) -> None:
+    assert 0 <= subwords.fold(seed) < 2**31
+    assert sampled.sample(german, seed) == sampled.sample(german, seed)
+    assert sampled.sample(german, seed) != sampled.sample(german, seed + 1)
+
+
+@settings(deadline=None, max_examples=50)
+@given(text=st.text(st.characters(exclude_categories=())), seed=st.integers())
+def test_sampled_pieces_spell_the_same_text(sampled: SubwordTokenizer, text: str, seed: int) -> None:
+    (ids,) = sampled.sample([f"Hund ▁{text}"], seed)
+    assert sampled.decode(ids) == normalize(f"Hund ▁{text}")
+
+
+def test_sampling_splits_further_than_encoding(sampled: SubwordTokenizer, german: list[str]) -> None:
+    drawn = sum(map(len, sampled.sample(german, 1)))
+    plain = sum(map(len, sampled.encode(german)))
+    assert plain * 1.02 < drawn < plain * 3
+
+
+def test_bpe_dropout_grows_with_its_probability(german: list[str]) -> None:
+    model = SubwordTokenizer.train(TokenizerConfig(vocab_size=380), german, "de").to_bytes()
+    configs = [TokenizerConfig(vocab_size=380, sampling=p) for p in (0.01, 0.1, 0.3, 0.9)]
+    lengths = [sum(map(len, SubwordTokenizer(config, model).sample(german * 5, 1))) for config in configs]
+    assert all(shorter < longer for shorter, longer in pairwise(lengths))
+
+
+@pytest.mark.parametrize("kind", SUBWORD_KINDS)
+def test_sampling_0_is_plain_encoding(kind: str, german: list[str]) -> None:
+    tokenizer = SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=340), german, "de")
+    assert tokenizer.sample(german, 3) == tokenizer.encode(german)
+
+
+@pytest.mark.parametrize("kind", SUBWORD_KINDS)
+def test_a_vocabulary_too_large_for_the_text_is_refused_with_the_largest_possible(
+    kind: str, german: list[str]
+) -> None:
+    with pytest.raises(ConfigError, match="vocab_size = 9000 is more than the text of de allows") as caught:
+        SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=9_000), german, "de")
+    largest = int(str(caught.value).rpartition("at most ")[2].rstrip("."))
+    assert SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=largest), german, "de").size == largest
+    with pytest.raises(ConfigError, match=f"at most {largest}"):
+        SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=largest + 1), german, "de")
+
+
+@pytest.mark.parametrize("kind", SUBWORD_KINDS)
+@pytest.mark.parametrize("byte_fallback", [True, False])
+def test_a_vocabulary_too_small_for_the_characters_is_refused_with_the_smallest_possible(
+    kind: str, byte_fallback: bool, german: list[str]
+) -> None:
+    def config(size: int) -> TokenizerConfig:
+        return TokenizerConfig(kind=kind, vocab_size=size, byte_fallback=byte_fallback)
+
+    with pytest.raises(ConfigError, match="vocab_size = 9 is too small for the text of de") as caught:
+        SubwordTokenizer.train(config(9), german, "de")
+    smallest = int(str(caught.value).rpartition("at least ")[2].partition(",")[0])
+    assert SubwordTokenizer.train(config(smallest), german, "de").size == smallest
+    with pytest.raises(ConfigError, match=f"at least {smallest}"):
+        SubwordTokenizer.train(config(smallest - 1), german, "de")
+
+
+@pytest.mark.parametrize("kind", SUBWORD_KINDS)
+def test_without_byte_fallback_unseen_characters_are_unknown(kind: str, german: list[str]) -> None:
+    config = TokenizerConfig(kind=kind, vocab_size=80, byte_fallback=False)
+    tokenizer = SubwordTokenizer.train(config, german, "de")
+    assert tokenizer.decode(tokenizer.encode(["Hund 漢 Hund▁"])[0]) == "Hund <unk> Hund<unk>"
+    assert [tokenizer.decode(ids) for ids in tokenizer.encode(german)] == german
+
+
+@pytest.mark.parametrize("kind", SUBWORD_KINDS)
+def test_text_that_looks_like_a_symbol_is_text(kind: str, german: list[str]) -> None:
+    texts = german + ["<s> <pad> </s> <unk> <0x41> ▁ ▅ <s>"] * 20
+    tokenizer = SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=340), texts, "de")
+    assert not any(UNK in ids for ids in tokenizer.encode(texts))
+    assert [tokenizer.decode(ids) for ids in tokenizer.encode(texts)] == texts
+
+
+def test_lines_with_the_characters_the_library_keeps_for_itself_are_learned_from(german: list[str]) -> None:
+    config = TokenizerConfig(vocab_size=340)
+    marked = [f"▅ {text.replace(' ', '▁')}" for text in german]
+    assert (
+        SubwordTokenizer.train(config, marked, "de").sha256 == SubwordTokenizer.train(config, german, "de").sha256
+    )
+
+
+@pytest.mark.parametrize("length", [1, 999, 1000, 1001, 5000])
+def test_training_lines_are_short_and_nothing_is_lost(length: int) -> None:
+    for text in ("x" * length, ("Hunde und " * length)[:length].strip(), "길" * length):
+        lines = list(subwords.training_lines([text, "Ende"], lowercase=False))
+        assert "".join(lines) == text + "Ende"
+        assert max(len(line.encode()) for line in lines) <= 4_192
+        if " " in text:
+            assert all(line.startswith(" ") for line in lines[1:-1])  # cut at blanks
+
+
+def test_characters_of_a_long_line_get_pieces(german: list[str]) -> None:
+    long_line = "Ελληνικά " * 2_000
+    tokenizer = SubwordTokenizer.train(TokenizerConfig(vocab_size=340), [*german, long_line], "de")
+    assert not any(piece.startswith("<0x") for piece in tokenizer.pieces(tokenizer.encode(["Ελληνικά"])[0]))
+
+
+def test_of_too_many_texts_evenly_spread_ones_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subwords, "MAX_TRAINING_TEXTS", 4)
+    texts = [f"Text{i}" for i in range(10)]
+    assert list(subwords.training_lines(texts, lowercase=True)) == ["text0", "text3", "text6", "text9"]
+    assert len(list(subwords.training_lines(texts[:4], lowercase=True))) == 4
+
+
+def test_a_model_with_other_special_ids_is_refused(german: list[str]) -> None:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(german), model_writer=model, vocab_size=80, minloglevel=2
+    )
+    with pytest.raises(RunError, match=r"are \(0, -1, 1, 2\), not \(0, 1, 2, 3\)"):
+        load_tokenizer(TokenizerConfig(), "de", model.getvalue())
+
+
+def test_the_library_writes_nothing_while_it_trains(german: list[str]) -> None:
+    """In a process of its own: how much it says is set once for all of a process."""
+    program = (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        "from manyheads.config.schema import TokenizerConfig\n"
+        "from manyheads.text.subwords import SubwordTokenizer\n"
+        f"print(SubwordTokenizer.train(TokenizerConfig(vocab_size=340), {german!r}, 'de').size)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("340\n", "")

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from manyheads.config.schema import TokenizerConfig
+from manyheads.errors import ConfigError, DataError, RunError, UsageError
+from manyheads.text.interface import lower
+from manyheads.text.normalize import normalize
+from manyheads.text.tokenizer import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIALS,
+    UNK,
+    Tokenizer,
+    TokenizerPair,
+    load_tokenizer,
+    train_tokenizers,
+)
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # surrogates included
+# Text that a tokenizer may take for something of its own.
+TRAPS = ["▁", "a▁ ▁b▁", "▅ a", "\U000f0000▁\U000f0001", "<s> </s> <pad> <unk>", "<0xEA>", "⁇", "\ufffe", "\ud800"]
+quiet = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def test_the_special_symbols_have_the_ids_0_to_3(tokenizer: Tokenizer) -> None:
+    assert (UNK, PAD, BOS, EOS) == (0, 1, 2, 3)
+    assert tuple(tokenizer.pieces(range(4))) == SPECIALS == ("<unk>", "<pad>", "<s>", "</s>")
+    assert len(tokenizer.pieces(range(tokenizer.size))) == tokenizer.size
+
+
+def test_training_text_survives_the_round_trip(tokenizer: Tokenizer, german: list[str], korean: list[str]) -> None:
+    texts = german + korean
+    assert [tokenizer.decode(ids) for ids in tokenizer.encode(texts)] == texts
+
+
+@quiet
+@given(text=ANY_TEXT)
+@example(text=" ".join(TRAPS))
+def test_any_text_survives_the_round_trip_where_bytes_can_spell_it(tokenizer: Tokenizer, text: str) -> None:
+    if tokenizer.kind != "characters":
+        assert tokenizer.decode(tokenizer.encode([text])[0]) == normalize(text)
+
+
+@quiet
+@given(text=ANY_TEXT)
+@example(text=" ".join(TRAPS))
+@example(text=" 👩\u200d👧 \0\x1f😀")
+@example(text="नमस्ते العربية Ελληνικά 漢字")
+def test_every_string_has_ids_none_of_them_special(tokenizer: Tokenizer, text: str) -> None:
+    (ids,) = tokenizer.encode([text])
+    assert not {PAD, BOS, EOS} & set(ids)
+    assert all(0 <= i < tokenizer.size for i in ids)
+    assert (UNK in ids) <= (tokenizer.kind == "characters")
+    assert bool(ids) == bool(normalize(text))
+
+
+@quiet
+@given(texts=st.lists(st.one_of(ANY_TEXT, st.sampled_from(TRAPS)), max_size=4))
+def test_a_text_has_the_same_ids_whatever_its_neighbours(tokenizer: Tokenizer, texts: list[str]) -> None:
+    assert tokenizer.encode(texts) == [tokenizer.encode([text])[0] for text in texts]
+
+
+@pytest.mark.parametrize("variant", ["{}\r\n", "\ufeff{}", "\t{} ", "\0{}\x08", "{}\u2028"])
+def test_line_ends_marks_and_control_characters_leave_no_trace(
+    tokenizer: Tokenizer, german: list[str], variant: str
+) -> None:
+    clean = german[0]
+    broken = variant.format(clean.replace(" ", "\u3000 "))
+    assert tokenizer.encode([broken]) == tokenizer.encode([clean])
+
+
+def test_decomposed_hangul_has_the_ids_of_composed_hangul(tokenizer: Tokenizer, korean: list[str]) -> None:
+    decomposed = [unicodedata.normalize("NFD", text) for text in korean]
+    assert decomposed != korean
+    assert tokenizer.encode(decomposed) == tokenizer.encode(korean)
+
+
+def test_decoding_leaves_out_padding_and_ends_and_shows_unknown_symbols(tokenizer: Tokenizer) -> None:
+    (ids,) = tokenizer.encode(["Hund"])
+    assert tokenizer.decode([BOS, *ids, EOS, PAD, PAD]) == "Hund"
+    assert tokenizer.decode([*ids, UNK]) == "Hund<unk>"
+    assert tokenizer.decode([PAD, EOS]) == tokenizer.decode([]) == ""
+
+
+@quiet
+@given(data=st.data())
+def test_all_ids_can_be_decoded_in_any_order(tokenizer: Tokenizer, data: st.DataObject) -> None:
+    """A model may write half a character; its bytes become U+FFFD."""
+    ids = data.draw(st.lists(st.integers(0, tokenizer.size - 1)))
+    tokenizer.decode(ids).encode()
+    assert len(tokenizer.pieces(ids)) == len(ids)
+    if tokenizer.kind != "characters":
+        half = tokenizer.encode(["漢"])[0][-3:-1]
+        assert set(tokenizer.decode([*half, *tokenizer.encode(["▁"])[0][-3:]])) == {"\ufffd", "▁"}
+
+
+@pytest.mark.parametrize("offset", [0, 1_000_000])
+def test_an_id_outside_the_vocabulary_is_named(tokenizer: Tokenizer, offset: int) -> None:
+    for wrong in (tokenizer.size + offset, -1 - offset):
+        with pytest.raises(UsageError, match=f"token id {wrong} is outside this vocabulary of {tokenizer.size}"):
+            tokenizer.decode([4, wrong])
+        with pytest.raises(UsageError, match=str(wrong)):
+            tokenizer.pieces([wrong])
+
+
+def test_one_text_in_the_place_of_a_list_is_refused(tokenizer: Tokenizer) -> None:
+    with pytest.raises(UsageError, match="list of texts"):
+        tokenizer.encode("Hund")
+
+
+def test_a_word_of_a_megabyte_and_a_character_repeated_are_encoded(tokenizer: Tokenizer) -> None:
+    for text in ("Hundewald" * 111_111, "▁" * 100_000):
+        (ids,) = tokenizer.encode([text])
+        assert tokenizer.decode(ids) == text or tokenizer.kind == "characters"
+        assert len(ids) <= len(text.encode()) + 1
+
+
+def test_a_stored_tokenizer_is_the_tokenizer(
+    tokenizer: Tokenizer, config: TokenizerConfig, german: list[str], korean: list[str]
+) -> None:
+    loaded = load_tokenizer(config, "ko", tokenizer.to_bytes())
+    assert loaded.to_bytes() == tokenizer.to_bytes()
+    assert loaded.sha256 == tokenizer.sha256
+    assert len(loaded.sha256) == 64
+    assert (loaded.kind, loaded.size, loaded.suffix) == (config.kind, tokenizer.size, tokenizer.suffix)
+    texts = [*german, *korean, *TRAPS]
+    assert loaded.encode(texts) == tokenizer.encode(texts)
+
+
+def test_the_same_text_gives_the_same_tokenizer_and_another_text_another(
+    tokenizer: Tokenizer, config: TokenizerConfig, german: list[str], korean: list[str]
+) -> None:
+    assert train_tokenizers(config, german, korean, "de", "ko").target.sha256 == tokenizer.sha256
+    if config.kind != "bytes":
+        other = train_tokenizers(config, [*german, "Ähre Öse"], korean, "de", "ko")
+        assert other.source.sha256 != tokenizer.sha256
+
+
+def test_damaged_bytes_are_refused(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
+    data = tokenizer.to_bytes()
+    for wrong in (b"", b"\0", data[:-7], data[: len(data) // 2], data[1:], b"[" * 100_000, b"\xff" + data):
+        with pytest.raises(RunError, match=f'kind = "{config.kind}"'):
+            load_tokenizer(config, "de", wrong)
+
+
+def test_a_tokenizer_of_another_kind_is_refused(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
+    other = {"characters": "bytes", "bytes": "characters", "bpe": "bytes", "unigram": "characters"}[config.kind]
+    with pytest.raises(RunError, match=f'kind = "{other}"'):
+        load_tokenizer(TokenizerConfig(kind=other), "de", tokenizer.to_bytes())
+
+
+@pytest.mark.parametrize("kind", ["characters", "bytes"])
+def test_a_tokenizer_that_contradicts_the_configuration_is_refused(kind: str) -> None:
+    data = train_tokenizers(TokenizerConfig(kind=kind), ["Hund"], ["dog"], "de", "en").source.to_bytes()
+    with pytest.raises(RunError, match="lowercase is False in it, True in the configuration"):
+        load_tokenizer(TokenizerConfig(kind=kind, lowercase=True), "de", data)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "words", "characters"])
+def test_nothing_can_be_learned_from_blank_text(kind: str) -> None:
+    if kind == "words":
+        pytest.importorskip("spacy")
+    for texts in ([], ["", " ", "\0\r\n"]):
+        with pytest.raises(DataError, match="no text"):
+            train_tokenizers(TokenizerConfig(kind=kind), texts, texts, "de", "en")
+
+
+def test_a_joint_vocabulary_is_one_object_that_knows_both_languages(
+    config: TokenizerConfig, german: list[str], korean: list[str]
+) -> None:
+    pair = train_tokenizers(config, german, korean, "de", "ko")
+    assert pair.joint
+    assert pair.source is pair.target
+    assert UNK not in pair.source.encode(["Straße 길을"])[0]
+
+
+def test_each_side_learns_from_and_encodes_its_own_language_only(german: list[str], korean: list[str]) -> None:
+    config = TokenizerConfig(kind="characters", joint=False)
+    pair = train_tokenizers(config, german, korean, "de", "ko")
+    assert not pair.joint
+    assert UNK not in pair.source.encode(["Hund"])[0] + pair.target.encode(["여자가"])[0]
+    assert {*pair.source.encode(["여자가"])[0], *pair.target.encode(["Hund"])[0]} == {UNK}
+
+
+def test_bytes_are_the_same_for_every_language() -> None:
+    pair = train_tokenizers(TokenizerConfig(kind="bytes", joint=False), [], [], "de", "ko")
+    assert pair.source is pair.target
+    assert pair.source.size == 260
+    assert pair.source.pieces(pair.source.encode(["é"])[0]) == ["<0xC3>", "<0xA9>"]
+
+
+def test_a_joint_pair_of_two_tokenizers_is_refused(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
+    with pytest.raises(ValueError, match="joint"):
+        TokenizerPair(tokenizer, load_tokenizer(config, "de", tokenizer.to_bytes()), joint=True)
+
+
+def test_lower_case_is_part_of_the_tokenizer_when_configured(
+    config: TokenizerConfig, german: list[str], korean: list[str]
+) -> None:
+    configured = TokenizerConfig(kind=config.kind, vocab_size=360, lowercase=True)
+    tokenizer = train_tokenizers(configured, german, korean, "de", "ko").source
+    for either in (tokenizer, load_tokenizer(configured, "de", tokenizer.to_bytes())):
+        assert either.encode(["DER HUND"]) == either.encode(["der hund"])
+        assert either.decode(either.encode(["DER HUND"])[0]) == "der hund"
+    assert not any(
+        piece != piece.lower() for piece in tokenizer.pieces(range(4, tokenizer.size)) if "<" not in piece
+    )
+
+
+@settings(deadline=None)
+@given(ANY_TEXT)
+@example("T\u0308")  # no such capital exists composed, but such a small letter does
+def test_lower_case_of_a_normal_text_is_normal(text: str) -> None:
+    assert normalize(lower(normalize(text))) == lower(normalize(text))
+
+
+def test_only_subword_kinds_are_sampled() -> None:
+    for kind in ("characters", "bytes"):
+        tokenizer = train_tokenizers(TokenizerConfig(kind=kind), ["Hund"], ["dog"], "de", "en").source
+        with pytest.raises(UsageError, match=f'"{kind}" has no subword sampling'):
+            tokenizer.sample(["Hund"], 1)
+
+
+def test_rare_characters_are_unknown() -> None:
+    config = TokenizerConfig(kind="characters", min_count=2)
+    tokenizer = train_tokenizers(config, ["ab b", "c a"], ["ab"], "de", "en").source
+    assert tokenizer.pieces(range(4, tokenizer.size)) == ["a", "b", "▁"]  # 3, 3, 2 times
+    assert tokenizer.decode(tokenizer.encode(["a cb"])[0]) == "a <unk>b"
+    with pytest.raises(ConfigError, match=r"min_count = 4 leaves no symbol of de.en\. Use at most 3"):
+        train_tokenizers(TokenizerConfig(kind="characters", min_count=4), ["ab b", "c a"], ["ab"], "de", "en")

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from manyheads.errors import RunError
+from manyheads.text.vocabulary import Stored, Vocabulary
+
+GOOD = Stored(kind="characters", lowercase=False, languages="de", symbols=("a", "é", " "))
+
+
+def test_the_file_is_readable_json_with_one_symbol_a_line() -> None:
+    data = GOOD.to_bytes()
+    assert json.loads(data)["symbols"] == ["a", "é", " "]
+    assert '"é",\n'.encode() in data
+    assert Stored.from_bytes(data, kind="characters", language="de") == GOOD
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"version": 2}, "version: Input should be 1"),
+        ({"format": "other"}, "format: "),
+        ({"kind": "bpe"}, "kind: "),
+        ({"kind": "bytes"}, 'it holds the kind "bytes"'),
+        ({"lowercase": "yes"}, "lowercase: "),
+        ({"symbols": "abc"}, "symbols: "),
+        ({"symbols": ["a", 1]}, r"symbols\.1: "),
+        ({"symbols": ["a", "b", "a"]}, "there twice"),
+        ({"symbols": ["a", "<pad>"]}, "special"),
+        ({"symbols": ["a", ""]}, "empty"),
+        ({"symbols": ["\ud800"]}, "Invalid JSON"),
+        ({"languages": "en+fr"}, 'made for "en.fr", not for "de"'),
+        ({"more": 1}, "more: "),
+    ],
+)
+def test_a_file_that_was_tampered_with_is_refused(change: dict[str, object], reason: str) -> None:
+    data = json.dumps({**json.loads(GOOD.to_bytes()), **change}).encode()
+    with pytest.raises(RunError, match=reason) as caught:
+        Stored.from_bytes(data, kind="characters", language="de")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"[" * 1_000_000, b"[]", b"null", b'{"version": 1e999}'])
+def test_bytes_that_are_no_such_file_are_refused(data: bytes) -> None:
+    with pytest.raises(RunError, match="cannot be used"):
+        Stored.from_bytes(data, kind="characters", language="de")
+
+
+def test_special_symbols_come_first_and_are_not_found_in_text() -> None:
+    vocabulary = Vocabulary(["a", "b"])
+    assert len(vocabulary) == 6
+    counted = Vocabulary.count(["<pad>", "b", "<s>", "<s>", "b", "a"], min_count=1, languages="de")
+    assert counted.symbols == ("<unk>", "<pad>", "<s>", "</s>", "b", "a")
+    assert [vocabulary.id(symbol) for symbol in ("a", "b", "c", "<pad>", "<s>")] == [4, 5, 0, 0, 0]

@@ -1,0 +1,134 @@
+"""A tiny model, pairs of ids in memory, and everything a trainer needs around them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from manyheads.config.schema import ModelConfig, TrainingConfig
+from manyheads.data.batch import Batch, make_batch
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.training.log import StepReport, ValidationReport
+from manyheads.training.progress import Snapshot
+from manyheads.training.trainer import Trainer
+
+PAD, BOS, EOS = 1, 2, 3
+VOCABULARY = 23
+CPU = torch.device("cpu")
+
+Row = list[int]
+
+
+def tiny_model(seed: int = 1, **settings: Any) -> EncoderDecoder:
+    """D = 16, 1 + 1 layers, float64, no dropout unless asked for."""
+    small = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    torch.manual_seed(seed)
+    config = ModelConfig(**(small | {"dropout": 0.0} | settings))
+    return EncoderDecoder(config, VOCABULARY, VOCABULARY).double()
+
+
+def random_pairs(count: int, seed: int = 3) -> tuple[list[Row], list[Row]]:
+    """Sources and targets of 1 to 9 ids."""
+    dice = np.random.default_rng(seed)
+    both = [[dice.integers(4, VOCABULARY, dice.integers(1, 10)).tolist() for _ in range(count)] for _ in range(2)]
+    return both[0], both[1]
+
+
+class PairUpdates:
+    """Batches of pairs in memory; a function of epoch and position."""
+
+    def __init__(self, sources: list[Row], targets: list[Row], *, size: int = 5, parts: int = 1) -> None:
+        self.sources = sources
+        self.targets = targets
+        self.size = size
+        self.parts = parts
+
+    def epoch(self, number: int) -> list[NDArray[np.int64]]:
+        order = np.random.default_rng(number).permutation(len(self.sources))
+        return [order[start : start + self.size] for start in range(0, len(order), self.size)]
+
+    def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[Batch]:
+        assert np.array_equal(pairs, self.epoch(epoch)[position]), "the trainer says rightly where it is"
+        return [self.batch(part) for part in np.array_split(pairs, min(self.parts, len(pairs)))]
+
+    def batch(self, pairs: Sequence[int] | NDArray[np.int64]) -> Batch:
+        sources, targets = [self.sources[pair] for pair in pairs], [self.targets[pair] for pair in pairs]
+        return make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS)
+
+    def describe(self, pairs: NDArray[np.int64]) -> str:
+        return f"lines {pairs.tolist()}"
+
+
+class Ear:
+    """A listener that remembers."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.steps: list[StepReport] = []
+        self.validations: list[ValidationReport] = []
+
+    def message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def step(self, report: StepReport) -> None:
+        self.steps.append(report)
+
+    def validation(self, report: ValidationReport) -> None:
+        self.validations.append(report)
+
+
+def scored(step: int, loss: float, bleu: float | None = None, chrf: float | None = None) -> ValidationReport:
+    """A validation report with these figures."""
+    return ValidationReport(step, loss, float(np.exp(loss)), bleu, chrf, False, None)
+
+
+class Bench:
+    """A trainer with a listener, and what it saved: (snapshot copied, whether best)."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder | None = None,
+        updates: PairUpdates | None = None,
+        *,
+        validate: Callable[[int], ValidationReport] | None = None,
+        **settings: Any,
+    ) -> None:
+        plan = {"steps": 7, "warmup_steps": 2, "precision": "fp32", "log_every": 1, "save_every": 1_000}
+        self.config = TrainingConfig(**(plan | settings))
+        self.model = model or tiny_model()
+        self.updates = updates or PairUpdates(*random_pairs(23))
+        self.ear = Ear()
+        self.saved: list[tuple[Snapshot, bool]] = []
+        self.trainer = Trainer(
+            self.model,
+            self.config,
+            self.updates,
+            device=CPU,
+            precision="fp32",
+            listener=self.ear,
+            validate=validate or (lambda step: scored(step, 1 / step)),
+            save=lambda snapshot, best: self.saved.append((copy.deepcopy(snapshot), best)),
+        )
+
+    @property
+    def saved_steps(self) -> list[int]:
+        return [snapshot.state["progress"]["step"] for snapshot, _ in self.saved]
+
+
+def weights(model: EncoderDecoder) -> dict[str, Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def pair_losses(model: EncoderDecoder, updates: PairUpdates, smoothing: float) -> Iterator[tuple[Tensor, int]]:
+    """Loss of each pair alone, without padding, by torch's own function; and its target tokens."""
+    for source, target in zip(updates.sources, updates.targets, strict=True):
+        logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))[0]
+        right = torch.tensor([*target, EOS])
+        yield functional.cross_entropy(logits, right, label_smoothing=smoothing, reduction="sum"), len(right)

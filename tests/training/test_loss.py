@@ -1,0 +1,206 @@
+"""The loss: torch's cross-entropy in value and gradient, without the logits of all tokens."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from manyheads.training import loss as module
+from manyheads.training.loss import cross_entropy_sums
+
+TOKENS, WIDTH, VOCABULARY = 29, 13, 37
+
+Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor]
+
+
+def make_inputs(*, bias: bool = True, dtype: torch.dtype = torch.float64, sharpness: float = 1.0) -> Inputs:
+    """Hidden states, output matrix, bias and right tokens, the first three with gradients."""
+    dice = torch.Generator().manual_seed(5)
+    hidden = sharpness * torch.randn(TOKENS, WIDTH, generator=dice, dtype=torch.float64)
+    weight = torch.randn(VOCABULARY, WIDTH, generator=dice, dtype=torch.float64)
+    offset = torch.randn(VOCABULARY, generator=dice, dtype=torch.float64)
+    targets = torch.randint(VOCABULARY, (TOKENS,), generator=dice)
+    leaves = [part.to(dtype).requires_grad_() for part in (hidden, weight, offset)]
+    return leaves[0], leaves[1], leaves[2] if bias else None, targets
+
+
+def torchs(inputs: Inputs, smoothing: float) -> Tensor:
+    """Torch's own loss, summed."""
+    hidden, weight, bias, targets = inputs
+    logits = functional.linear(hidden, weight, bias)
+    return functional.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+
+
+def gradients(loss: Tensor, inputs: Inputs) -> list[Tensor]:
+    """With respect to the hidden states, the matrix, and the bias when there is one."""
+    return list(torch.autograd.grad(loss, [part for part in inputs[:3] if part is not None]))
+
+
+def relative(found: Tensor, expected: Tensor) -> float:
+    """Largest difference, as a share of the largest value."""
+    return ((found.double() - expected).abs().max() / expected.abs().max()).detach().item()
+
+
+@pytest.mark.parametrize("rows", [1, 7, TOKENS, 10 * TOKENS])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.6])
+@pytest.mark.parametrize("bias", [True, False])
+def test_value_and_gradients_are_those_of_torch(
+    monkeypatch: pytest.MonkeyPatch, rows: int, smoothing: float, bias: bool
+) -> None:
+    monkeypatch.setattr(module, "CHUNK_LOGITS", rows * VOCABULARY + 3)
+    inputs = make_inputs(bias=bias)
+    loss, nll = cross_entropy_sums(*inputs, smoothing)
+    expected = torchs(inputs, smoothing)
+    assert relative(loss, expected) < 2e-7
+    assert relative(nll, torchs(inputs, 0.0)) < 2e-7
+    for found, wanted in zip(gradients(loss, inputs), gradients(expected, inputs), strict=True):
+        assert relative(found, wanted) < 1e-6
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_float32_is_as_near_to_the_truth_as_torchs_float32(smoothing: float) -> None:
+    inputs, exact = make_inputs(dtype=torch.float32), make_inputs()
+    loss, _ = cross_entropy_sums(*inputs, smoothing)
+    truth = torchs(exact, smoothing)
+    assert relative(loss, truth) < 1e-6
+    for found, wanted in zip(gradients(loss, inputs), gradients(truth, exact), strict=True):
+        assert found.dtype == torch.float32
+        assert relative(found, wanted) < 1e-6
+
+
+def test_tokens_that_are_nearly_certain_keep_their_loss_and_their_gradient() -> None:
+    """Where p is about 1 - 1e-7, one minus p in float32 would have no digit left."""
+    hidden = torch.tensor([[1.0]], dtype=torch.float32).requires_grad_()
+    weight = torch.tensor([[16.0], [0.0], [-1.0]], dtype=torch.float32).requires_grad_()
+    targets = torch.tensor([0])
+    loss, _ = cross_entropy_sums(hidden, weight, None, targets)
+    truth = functional.cross_entropy(hidden.double() @ weight.double().T, targets, reduction="sum")
+    assert 1e-8 < truth.item() < 1e-6
+    assert abs(loss.item() - truth.item()) < 2e-7
+    found, wanted = torch.autograd.grad(loss, weight)[0], torch.autograd.grad(truth, weight)[0]
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=2e-7)
+
+
+@pytest.mark.parametrize("shift", [-1e4, 1e4])
+def test_logits_of_any_size_give_finite_figures(shift: float) -> None:
+    hidden, weight, _, targets = make_inputs(dtype=torch.float32, sharpness=100.0)
+    bias = torch.full((VOCABULARY,), shift, requires_grad=True)
+    inputs = hidden, weight, bias, targets
+    loss, nll = cross_entropy_sums(*inputs, 0.1)
+    torch.testing.assert_close(loss, torchs(inputs, 0.1), rtol=1e-4, atol=0.0)
+    torch.testing.assert_close(nll, torchs(inputs, 0.0), rtol=1e-4, atol=0.0)
+    assert all(part.isfinite().all() for part in gradients(loss, inputs))
+
+
+def test_a_uniform_guess_costs_the_logarithm_of_the_vocabulary() -> None:
+    hidden, weight = torch.zeros(5, WIDTH), torch.zeros(VOCABULARY, WIDTH)
+    loss, nll = cross_entropy_sums(hidden, weight, None, torch.arange(5), 0.1)
+    assert loss.item() == pytest.approx(5 * math.log(VOCABULARY), rel=1e-6)
+    assert nll.item() == pytest.approx(5 * math.log(VOCABULARY), rel=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_bfloat16_products_come_within_its_rounding(monkeypatch: pytest.MonkeyPatch, smoothing: float) -> None:
+    monkeypatch.setattr(module, "CHUNK_LOGITS", 10 * VOCABULARY)
+    inputs, exact = make_inputs(dtype=torch.float32), make_inputs()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss, nll = cross_entropy_sums(*inputs, smoothing)
+    assert loss.dtype == nll.dtype == torch.float32
+    truth = torchs(exact, smoothing)
+    assert relative(loss, truth) < 5e-3
+    for found, wanted in zip(gradients(loss, inputs), gradients(truth, exact), strict=True):
+        assert found.dtype == torch.float32
+        assert relative(found, wanted) < 2e-2
+
+
+def test_under_autocast_the_products_are_those_of_bfloat16() -> None:
+    inputs = make_inputs(dtype=torch.float32)
+    plain, _ = cross_entropy_sums(*inputs)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed, _ = cross_entropy_sums(*inputs)
+    assert plain.item() != mixed.item()
+
+
+def test_a_scaled_loss_has_scaled_gradients() -> None:
+    inputs = make_inputs()
+    plain = gradients(cross_entropy_sums(*inputs, 0.1)[0], inputs)
+    scaled = gradients(cross_entropy_sums(*inputs, 0.1)[0] * -3.5, inputs)
+    for found, once in zip(scaled, plain, strict=True):
+        torch.testing.assert_close(found, -3.5 * once)
+
+
+def test_the_plain_likelihood_has_no_gradient() -> None:
+    loss, nll = cross_entropy_sums(*make_inputs(), 0.1)
+    assert loss.requires_grad
+    assert not nll.requires_grad
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_without_gradients_none_are_computed(monkeypatch: pytest.MonkeyPatch, mode: Any) -> None:
+    inputs = make_inputs()
+    expected, _ = cross_entropy_sums(*inputs, 0.1)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("gradients were computed")
+
+    monkeypatch.setattr(module, "Gradients", refuse)
+    with mode():
+        loss, _ = cross_entropy_sums(*inputs, 0.1)
+    assert not loss.requires_grad
+    assert loss.item() == expected.item()
+
+
+def test_the_logits_of_all_tokens_are_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    linear = functional.linear
+
+    def watched(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        logits = linear(x, weight, bias)
+        sizes.append(logits.numel())
+        return logits
+
+    monkeypatch.setattr(module, "CHUNK_LOGITS", 5 * VOCABULARY)
+    monkeypatch.setattr(module.functional, "linear", watched)
+    inputs = make_inputs()
+    loss, _ = cross_entropy_sums(*inputs, 0.1)
+    gradients(loss, inputs)
+    assert max(sizes) == 5 * VOCABULARY
+    assert sum(sizes) == TOKENS * VOCABULARY, "each logit is computed once, forward and backward together"
+
+
+def test_a_vocabulary_larger_than_a_chunk_is_taken_token_by_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK_LOGITS", VOCABULARY // 2)
+    inputs = make_inputs()
+    assert relative(cross_entropy_sums(*inputs, 0.1)[0], torchs(inputs, 0.1)) < 1e-6
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_matrix_that_is_also_the_embedding_gets_both_gradients(smoothing: float) -> None:
+    _, weight, bias, targets = make_inputs()
+    ids = torch.randint(VOCABULARY, (TOKENS,), generator=torch.Generator().manual_seed(8))
+    tied = weight[ids].tanh(), weight, bias, targets
+    (found,) = torch.autograd.grad(cross_entropy_sums(*tied, smoothing)[0], [weight])
+    again = weight[ids].tanh(), weight, bias, targets
+    (wanted,) = torch.autograd.grad(torchs(again, smoothing), [weight])
+    assert relative(found, wanted) < 1e-6
+
+
+def test_a_frozen_matrix_leaves_the_gradient_of_the_hidden_states() -> None:
+    hidden, weight, _, targets = make_inputs()
+    frozen = weight.detach()
+    (found,) = torch.autograd.grad(cross_entropy_sums(hidden, frozen, None, targets, 0.1)[0], [hidden])
+    (wanted,) = torch.autograd.grad(torchs((hidden, frozen, None, targets), 0.1), [hidden])
+    assert relative(found, wanted) < 1e-6
+
+
+def test_no_tokens_cost_nothing() -> None:
+    hidden, weight, bias, targets = make_inputs()
+    loss, nll = cross_entropy_sums(hidden[:0], weight, bias, targets[:0], 0.1)
+    loss.backward()
+    assert loss.item() == nll.item() == 0.0
+    assert not weight.grad.any()

@@ -1,0 +1,144 @@
+"""Adam and AdamW, and their state as named tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from manyheads.config.schema import TrainingConfig
+from manyheads.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
+
+CPU = torch.device("cpu")
+
+
+def make_model(seed: int = 1) -> nn.Module:
+    """Two matrices and three vectors, one matrix shared."""
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(5, 7), nn.LayerNorm(7), nn.Linear(7, 5), nn.Linear(5, 7))
+    model[3].weight = model[0].weight
+    return model
+
+
+def make_config(**settings: Any) -> TrainingConfig:
+    return TrainingConfig(**({"learning_rate": 0.05, "betas": (0.7, 0.9), "epsilon": 1e-3} | settings))
+
+
+def step(model: nn.Module, optimizer: torch.optim.Optimizer, seed: int) -> None:
+    """One update on random numbers."""
+    dice = torch.Generator().manual_seed(seed)
+    optimizer.zero_grad()
+    model(torch.randn(11, 5, generator=dice)).square().mean().backward()
+    optimizer.step()
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def paper_adam(parameters: list[Tensor], gradients: list[list[Tensor]], config: TrainingConfig) -> list[Tensor]:
+    """Kingma & Ba (2015), algorithm 1, in float64; the decay is added to the gradient."""
+    beta1, beta2 = config.betas
+    found = []
+    for place, start in enumerate(parameters):
+        x, m, v = start.double(), 0.0, 0.0
+        for t, row in enumerate(gradients, start=1):
+            g = row[place].double() + config.weight_decay * x
+            m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g.square()
+            x = x - config.learning_rate * (m / (1 - beta1**t)) / ((v / (1 - beta2**t)).sqrt() + config.epsilon)
+        found.append(x)
+    return found
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_adam_is_the_algorithm_with_the_decay_in_every_gradient(decay: float) -> None:
+    config = make_config(optimizer="adam", weight_decay=decay)
+    model = make_model()
+    dice = torch.Generator().manual_seed(4)
+    parameters = list(model.parameters())
+    start = [parameter.detach().clone() for parameter in parameters]
+    gradients = [[torch.randn(p.shape, generator=dice) for p in parameters] for _ in range(4)]
+    optimizer = build_optimizer(model, config, CPU)
+    for row in gradients:
+        for parameter, gradient in zip(parameters, row, strict=True):
+            parameter.grad = gradient.clone()
+        optimizer.step()
+    for parameter, expected in zip(parameters, paper_adam(start, gradients, config), strict=True):
+        torch.testing.assert_close(parameter.detach().double(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_adamw_shrinks_matrices_and_leaves_vectors() -> None:
+    model = make_model()
+    optimizer = build_optimizer(model, make_config(optimizer="adamw", weight_decay=0.2), CPU)
+    before = weights(model)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for name, after in weights(model).items():
+        factor = 1 - 0.05 * 0.2 if after.ndim > 1 else 1.0
+        torch.testing.assert_close(after, before[name] * factor)
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamw"])
+def test_every_parameter_is_trained_once(kind: str) -> None:
+    model = make_model()
+    optimizer = build_optimizer(model, make_config(optimizer=kind), CPU)
+    trained = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
+    assert sorted(trained) == sorted({id(parameter) for parameter in model.parameters()})
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamw"])
+def test_a_restored_optimizer_goes_on_bit_for_bit(kind: str) -> None:
+    config = make_config(optimizer=kind, weight_decay=0.01)
+    whole, first, second = make_model(), make_model(), make_model(seed=9)
+    optimizer = build_optimizer(whole, config, CPU)
+    for seed in range(6):
+        step(whole, optimizer, seed)
+    before = build_optimizer(first, config, CPU)
+    for seed in range(3):
+        step(first, before, seed)
+    saved = {name: tensor.clone() for name, tensor in optimizer_tensors(first, before).items()}
+    after = build_optimizer(second, config, CPU)
+    with torch.no_grad():
+        for name, parameter in second.named_parameters():
+            parameter.copy_(dict(first.named_parameters())[name])
+    restore_optimizer(second, after, saved)
+    for seed in range(3, 6):
+        step(second, after, seed)
+    for name, expected in weights(whole).items():
+        assert torch.equal(weights(second)[name], expected)
+    for name, expected in optimizer_tensors(whole, optimizer).items():
+        assert torch.equal(optimizer_tensors(second, after)[name], expected)
+
+
+def test_the_state_is_named_by_parameter_and_moment() -> None:
+    model = make_model()
+    optimizer = build_optimizer(model, make_config(), CPU)
+    assert optimizer_tensors(model, optimizer) == {}
+    step(model, optimizer, 0)
+    names = {name for name, _ in model.named_parameters()}
+    assert set(optimizer_tensors(model, optimizer)) == {
+        f"{name}.{moment}" for name in names for moment in ("exp_avg", "exp_avg_sq", "step")
+    }
+
+
+def test_a_restored_state_is_a_copy() -> None:
+    model = make_model()
+    optimizer = build_optimizer(model, make_config(), CPU)
+    step(model, optimizer, 0)
+    saved = {name: tensor.clone() for name, tensor in optimizer_tensors(model, optimizer).items()}
+    untouched = {name: tensor.clone() for name, tensor in saved.items()}
+    other = make_model()
+    restored = build_optimizer(other, make_config(), CPU)
+    restore_optimizer(other, restored, saved)
+    step(other, restored, 1)
+    assert all(torch.equal(saved[name], untouched[name]) for name in saved)
+
+
+def test_nothing_to_restore_leaves_a_fresh_optimizer() -> None:
+    model = make_model()
+    optimizer = build_optimizer(model, make_config(), CPU)
+    restore_optimizer(model, optimizer, {})
+    assert not optimizer.state

@@ -1,0 +1,100 @@
+"""Which device, which number format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from manyheads.errors import ConfigError
+from manyheads.training import precision as module
+from manyheads.training.precision import autocast, keep_freed_memory, pick_device, pick_precision
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize(("available", "expected"), [(True, "cuda"), (False, "cpu")])
+def test_auto_takes_a_gpu_when_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, available: bool, expected: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    assert pick_device("auto").type == expected
+
+
+def test_a_named_device_is_taken() -> None:
+    assert pick_device("cpu") == CPU
+
+
+@pytest.mark.parametrize("name", ["cuda:99", "tpu9", "cpu:x", ""])
+def test_a_device_that_is_not_there_is_named(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"training\.device = .* cannot be used") as caught:
+        pick_device(name)
+    assert f'"{name}"' in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wanted", ["fp32", "bf16"])
+@pytest.mark.parametrize("device", [CPU, CUDA])
+def test_a_named_format_is_taken_without_a_measurement(
+    monkeypatch: pytest.MonkeyPatch, wanted: str, device: torch.device
+) -> None:
+    monkeypatch.setattr(module, "product_seconds", refuse)
+    assert pick_precision(wanted, device) == wanted  # type: ignore[arg-type]
+
+
+def refuse(dtype: torch.dtype) -> float:
+    raise AssertionError("nothing was to be measured")
+
+
+def seconds(bfloat16: float) -> Callable[[torch.dtype], float]:
+    return lambda dtype: bfloat16 if dtype == torch.bfloat16 else 1.0
+
+
+@pytest.mark.parametrize(("bfloat16", "expected"), [(0.5, "bf16"), (0.9, "fp32"), (2.0, "fp32")])
+def test_auto_is_bf16_on_a_cpu_where_it_is_clearly_faster(
+    monkeypatch: pytest.MonkeyPatch, bfloat16: float, expected: str
+) -> None:
+    monkeypatch.setattr(module, "product_seconds", seconds(bfloat16))
+    assert pick_precision("auto", CPU) == expected
+
+
+@pytest.mark.parametrize(("supported", "expected"), [(True, "bf16"), (False, "fp32")])
+def test_auto_is_bf16_on_a_gpu_that_has_it(monkeypatch: pytest.MonkeyPatch, supported: bool, expected: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: supported)
+    assert pick_precision("auto", CUDA) == expected
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_the_measurement_gives_a_time(dtype: torch.dtype) -> None:
+    assert 0 < module.product_seconds(dtype) < 10
+
+
+@pytest.mark.parametrize(("precision", "expected"), [("bf16", torch.bfloat16), ("fp32", torch.float32)])
+def test_products_are_computed_in_the_chosen_format(precision: str, expected: torch.dtype) -> None:
+    a = torch.ones(3, 3)
+    with autocast(CPU, precision):  # type: ignore[arg-type]
+        assert (a @ a).dtype == expected
+    assert (a @ a).dtype == torch.float32
+
+
+def test_keeping_freed_memory_can_be_asked_for_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Library:
+        """A C library without glibc's mallopt."""
+
+    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Library())
+    keep_freed_memory()
+
+
+def test_large_blocks_are_kept_by_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[int, int] = {}
+
+    class Library:
+        @staticmethod
+        def mallopt(option: int, value: int) -> int:
+            asked[option] = value
+            return 1
+
+    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Library())
+    keep_freed_memory()
+    assert asked == {-3: 1 << 30, -1: (1 << 31) - 1}
