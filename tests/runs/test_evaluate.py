@@ -94,6 +94,20 @@ def test_files_are_scored_as_the_split_they_are(trained: Path) -> None:
     assert (files.outputs, files.loss, files.scores) == (split.outputs, split.loss, split.scores)
 
 
+def test_words_are_scored_with_the_white_space_they_were_trained_with(tmp_path: Path) -> None:
+    """What `evaluate` says of the validation set is what training said of the same weights."""
+    corpus = write_corpus(tmp_path / "corpus")
+    for name in ("train", "valid"):
+        path = corpus / f"{name}.en"
+        path.write_text(path.read_text(encoding="utf-8").replace(" ", "  "), encoding="utf-8")
+    tokenizer = {"kind": "words", "joint": False}
+    config = make_config(corpus, tokenizer=tokenizer, model={"tied_embeddings": "none"})
+    heard = Ear()
+    train(config, tmp_path / "run", listener=heard)
+    found = evaluate(tmp_path / "run", split="valid", listener=Ear())
+    assert found.loss == pytest.approx(min(report.loss for report in heard.validations), rel=1e-5)
+
+
 def test_files_may_hold_empty_lines_and_miss_the_last_newline(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "s").write_text("der Hund läuft\n\ndie Katze singt", encoding="utf-8")
     (tmp_path / "r").write_text("the dog runs\nnothing\n\n", encoding="utf-8")

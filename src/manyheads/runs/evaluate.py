@@ -16,9 +16,8 @@ from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation import BootstrapResult, Scores, exact_match, paired_bootstrap, score
-from manyheads.runs.prepare import read_split
+from manyheads.runs.prepare import cleaning, read_split
 from manyheads.tasks.translation import Translator
-from manyheads.text.normalize import normalize
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener, SilentListener
 from manyheads.training.validation import corpus_nll
@@ -222,15 +221,15 @@ def texts(config: Config, split: Split, source: Path | None, reference: Path | N
                     f"{path} has {lines.index(None):,} lines, but the other file {len(pairs):,}. "
                     "The two files must belong together line by line."
                 )
-        return checked(sources, references, f"{source}")
+        return checked(config, sources, references, f"{source}")
     if split == "test" and config.data.test is None:
         raise UsageError("this run names no test set. Give --split valid, --set data.test=..., or two files.")
     found = list(read_split(config.data, split))
-    return checked([pair.source for pair in found], [pair.target for pair in found], f"data.{split}")
+    return checked(config, [pair.source for pair in found], [pair.target for pair in found], f"data.{split}")
 
 
-def checked(sources: list[str], references: list[str], origin: str) -> tuple[list[str], list[str]]:
-    """Refuse to score nothing; references are scored as they stand, but for the marks that no text has."""
+def checked(config: Config, sources: list[str], references: list[str], origin: str) -> tuple[list[str], list[str]]:
+    """Refuse to score nothing; references are cleaned as the text of training and validation is."""
     if not sources:
         raise DataError(f"{origin} holds no lines. There is nothing to score.")
-    return sources, [normalize(reference) for reference in references]
+    return sources, [cleaning(config)(reference) for reference in references]

@@ -24,7 +24,7 @@ from manyheads.text.normalize import clean, normalize
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
 from manyheads.training.log import Listener
 
-__all__ = ["Corpus", "CorpusUpdates", "fingerprint", "open_corpus", "prepare", "read_split"]
+__all__ = ["Corpus", "CorpusUpdates", "cleaning", "fingerprint", "open_corpus", "prepare", "read_split"]
 
 
 @dataclass(frozen=True)
