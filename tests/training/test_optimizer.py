@@ -1,4 +1,4 @@
-"""Adam and AdamW, and their state as named tensors."""
+"""Adam, AdamW and Muon, and their state as named tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from manyheads.config.schema import TrainingConfig
+from manyheads.config.schema import ModelConfig, TrainingConfig
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
 
 CPU = torch.device("cpu")
@@ -81,7 +82,7 @@ def test_adamw_shrinks_matrices_and_leaves_vectors() -> None:
         torch.testing.assert_close(after, before[name] * factor)
 
 
-@pytest.mark.parametrize("kind", ["adam", "adamw"])
+@pytest.mark.parametrize("kind", ["adam", "adamw", "muon"])
 def test_every_parameter_is_trained_once(kind: str) -> None:
     model = make_model()
     optimizer = build_optimizer(model, make_config(optimizer=kind), CPU)
@@ -89,7 +90,7 @@ def test_every_parameter_is_trained_once(kind: str) -> None:
     assert sorted(trained) == sorted({id(parameter) for parameter in model.parameters()})
 
 
-@pytest.mark.parametrize("kind", ["adam", "adamw"])
+@pytest.mark.parametrize("kind", ["adam", "adamw", "muon"])
 def test_a_restored_optimizer_goes_on_bit_for_bit(kind: str) -> None:
     config = make_config(optimizer=kind, weight_decay=0.01)
     whole, first, second = make_model(), make_model(), make_model(seed=9)
@@ -142,3 +143,50 @@ def test_nothing_to_restore_leaves_a_fresh_optimizer() -> None:
     optimizer = build_optimizer(model, make_config(), CPU)
     restore_optimizer(model, optimizer, {})
     assert not optimizer.state
+
+
+def test_muon_turns_the_gradient_of_a_hidden_matrix_into_a_nearly_orthogonal_step() -> None:
+    """Jordan et al. (2024): the singular values of an update lie near 1, whatever those of the gradient."""
+    model = make_model()
+    optimizer = build_optimizer(model, make_config(optimizer="muon"), CPU)
+    before = weights(model)
+    gradient = torch.outer(torch.arange(1.0, 8.0), torch.ones(5)) + 0.3 * torch.eye(7, 5)
+    assert torch.linalg.cond(gradient) > 50
+    for parameter in model.parameters():
+        parameter.grad = gradient.clone() if parameter.shape == gradient.shape else torch.zeros_like(parameter)
+    optimizer.step()
+    moved = (before["0.weight"] - weights(model)["0.weight"]) / (0.05 * 0.2 * 7**0.5)
+    singular = torch.linalg.svdvals(moved)
+    assert singular.min() > 0.6
+    assert singular.max() < 1.3
+    assert (moved * gradient).sum() > 0, "a step against the gradient"
+
+
+def test_muon_leaves_words_and_vectors_to_adam() -> None:
+    """Every parameter of the model gets the moments of exactly one of the two."""
+    config = ModelConfig(d_model=16, d_ff=20, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
+    torch.manual_seed(3)
+    model = EncoderDecoder(config, 11, 11)
+    optimizer = build_optimizer(model, make_config(optimizer="muon"), CPU)
+    ids = torch.randint(4, 11, (3, 5))
+    model(ids, ids).square().mean().backward()
+    optimizer.step()
+    moments: dict[str, set[str]] = {}
+    for key in optimizer_tensors(model, optimizer):
+        name, _, moment = key.rpartition(".")
+        moments.setdefault(name, set()).add(moment)
+    for name, parameter in model.named_parameters():
+        hidden = "layers" in name and parameter.ndim == 2
+        assert moments[name] == ({"momentum_buffer"} if hidden else {"exp_avg", "exp_avg_sq", "step"}), name
+
+
+def test_muon_decays_hidden_matrices_alone() -> None:
+    model = make_model()
+    optimizer = build_optimizer(model, make_config(optimizer="muon", weight_decay=0.2), CPU)
+    before = weights(model)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for name, after in weights(model).items():
+        factor = 1 - 0.05 * 0.2 if after.ndim > 1 else 1.0
+        torch.testing.assert_close(after, before[name] * factor)

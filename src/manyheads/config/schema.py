@@ -155,11 +155,18 @@ class TrainingConfig(Section):
     accumulation: Positive = Field(
         1, description="parts an update is computed in, one after the other, to save memory"
     )
-    optimizer: Literal["adam", "adamw"] = Field("adam", description="section 5.3: adam")
+    optimizer: Literal["adam", "adamw", "muon"] = Field(
+        "adam", description="section 5.3: adam; muon (Jordan et al. 2024) needs fewer updates, each a little longer"
+    )
+    muon_factor: float = Field(
+        3.0, gt=0, description="muon: learning rate of the matrices inside the layers over that of the rest"
+    )
     learning_rate: float = Field(2e-3, gt=0, description="peak; for noam the factor in front of the formula")
     betas: tuple[Probability, Probability] = Field((0.9, 0.98), description="section 5.3")
     epsilon: float = Field(1e-9, gt=0, description="section 5.3")
-    weight_decay: float = Field(0.0, ge=0, description="added to gradients (adam), or taken off matrices (adamw)")
+    weight_decay: float = Field(
+        0.0, ge=0, description="added to gradients (adam), or taken off matrices (adamw, muon)"
+    )
     schedule: Literal["inverse-sqrt", "noam", "cosine", "linear", "plateau", "constant"] = Field(
         "inverse-sqrt",
         description="noam is the formula of section 5.3; the others rise to learning_rate, then fall",

@@ -172,7 +172,7 @@ class Trainer:
         norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit))
         if math.isfinite(norm):
             for group in self.optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group.get("factor", 1.0)
             self.optimizer.step()
             self.progress.skipped_in_row = 0
         else:
