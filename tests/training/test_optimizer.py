@@ -177,7 +177,7 @@ def test_muon_leaves_words_and_vectors_to_adam() -> None:
         moments.setdefault(name, set()).add(moment)
     for name, parameter in model.named_parameters():
         hidden = "layers" in name and parameter.ndim == 2
-        assert moments[name] == ({"momentum_buffer"} if hidden else {"exp_avg", "exp_avg_sq", "step"}), name
+        assert moments[name] == ({"momentum"} if hidden else {"exp_avg", "exp_avg_sq", "step"}), name
 
 
 def test_muon_decays_hidden_matrices_alone() -> None:

@@ -9,6 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.config.schema import TrainingConfig
+from manyheads.model.attention import MultiHeadAttention
+from manyheads.model.layers import FeedForward
+from manyheads.training.muon import Muon
 
 __all__ = ["build_optimizer", "hidden_matrices", "optimizer_tensors", "restore_optimizer"]
 
@@ -16,8 +19,8 @@ __all__ = ["build_optimizer", "hidden_matrices", "optimizer_tensors", "restore_o
 def build_optimizer(model: nn.Module, config: TrainingConfig, device: torch.device) -> torch.optim.Optimizer:
     """The optimiser of `training.optimizer`; `factor` of a group multiplies its learning rate.
 
-    Adam adds the decay to every gradient; AdamW and Muon take it off the matrices, as is usual. Muon (Jordan et al.
-    2024) moves each hidden matrix along its momentum with all singular values brought near 1, and the rest by Adam.
+    Adam adds the decay to every gradient; AdamW and Muon take it off the matrices, as is usual. Muon leaves words
+    and vectors to Adam.
     """
     fused = device.type in ("cpu", "cuda")
     adam = {"lr": config.learning_rate, "betas": config.betas, "eps": config.epsilon, "fused": fused}
@@ -25,13 +28,9 @@ def build_optimizer(model: nn.Module, config: TrainingConfig, device: torch.devi
         return torch.optim.Adam(model.parameters(), weight_decay=config.weight_decay, **adam)  # type: ignore[arg-type]
     if config.optimizer == "muon":
         matrices = hidden_matrices(model)
-        taken = {id(matrix) for matrix in matrices}
-        muon = torch.optim.Muon(
-            [{"params": matrices, "factor": config.muon_factor}],
-            lr=config.learning_rate,
-            weight_decay=config.weight_decay,
-            adjust_lr_fn="match_rms_adamw",  # Liu et al. (2025): steps as long as Adam's usually are
-        )
+        groups = [{"params": found, "parts": n, "factor": config.muon_factor} for n, found in matrices.items()]
+        muon = Muon(groups, lr=config.learning_rate, weight_decay=config.weight_decay)
+        taken = {id(matrix) for found in matrices.values() for matrix in found}
         rest = [parameter for parameter in model.parameters() if id(parameter) not in taken]
         return Together(muon, torch.optim.Adam(rest, **adam))  # type: ignore[arg-type]
     groups = [
@@ -41,11 +40,28 @@ def build_optimizer(model: nn.Module, config: TrainingConfig, device: torch.devi
     return torch.optim.AdamW(groups, **adam)  # type: ignore[arg-type]
 
 
-def hidden_matrices(model: nn.Module) -> list[nn.Parameter]:
-    """The matrices inside the layers: neither embeddings nor the output, whose rows are words."""
+def hidden_matrices(model: nn.Module) -> dict[int, list[nn.Parameter]]:
+    """The matrices inside the layers, by the number of parts they consist of.
+
+    Neither embeddings nor the output are among them: their rows are words.
+    """
     words = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     words |= {id(module.weight) for name, module in model.named_modules() if name == "output"}
-    return [parameter for parameter in model.parameters() if parameter.ndim == 2 and id(parameter) not in words]
+    parts = {id(matrix): count for module in model.modules() for matrix, count in stacked(module)}
+    found: dict[int, list[nn.Parameter]] = {}
+    for parameter in model.parameters():
+        if parameter.ndim == 2 and id(parameter) not in words:
+            found.setdefault(parts.get(id(parameter), 1), []).append(parameter)
+    return found
+
+
+def stacked(module: nn.Module) -> list[tuple[Tensor, int]]:
+    """The matrix of a module that holds several independent ones above each other, and how many."""
+    if isinstance(module, MultiHeadAttention):
+        return [(module.project_in.weight, 3)]
+    if isinstance(module, FeedForward) and module.activation == "swiglu":
+        return [(module.expand.weight, 2)]
+    return []
 
 
 class Together(torch.optim.Optimizer):

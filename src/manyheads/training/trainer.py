@@ -173,7 +173,8 @@ class Trainer:
         if math.isfinite(norm):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group.get("factor", 1.0)
-            self.optimizer.step()
+            with autocast(self.device, self.precision):
+                self.optimizer.step()
             self.progress.skipped_in_row = 0
         else:
             self.skip(pairs)
