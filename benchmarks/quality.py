@@ -30,7 +30,7 @@ def train_and_score(recipe: str, root: str, out: Path, overrides: list[str], see
     """One seed: training, then greedy and beam search on the test set."""
     settings = [f"data.root={root}", f"training.seed={seed}", *overrides]
     options = [part for setting in settings for part in ("--set", setting)]
-    run = str(out / f"{recipe}-{seed}")
+    run = str(out / f"{Path(recipe).stem}-{seed}")
     trained = manyheads("train", recipe, "--out", run, *options)
     greedy = manyheads("evaluate", run, "--set", f"data.root={root}", "--set", "search.beam_size=1")
     beam = manyheads("evaluate", run, "--set", f"data.root={root}")

@@ -449,6 +449,18 @@ def test_the_steps_that_fit_into_the_time_are_planned_once(monkeypatch: pytest.M
     assert bench.saved_steps == [48]
 
 
+def test_a_longer_run_is_measured_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What slows the first moments alone must not decide how long training is."""
+    run_clock(monkeypatch, lambda update: 6.0 if update <= 30 else 2.0)
+    bench = Bench(steps=10_000, max_minutes=200, log_every=10_000)
+    bench.trainer.run(stop=lambda: bench.trainer.progress.fixed)
+    # 2 % of the time are 240 s: after 3 updates that do not count, 27 of 6 s and 39 of 2 s
+    spent, updates = 27 * 6 + 39 * 2, 27 + 39
+    assert bench.trainer.progress.step == 3 + updates
+    left = 200 * 60 - 3 * 6 - spent
+    assert bench.trainer.progress.total_steps == 3 + updates + int(left / (spent / updates))
+
+
 def test_the_plan_is_never_longer_than_the_steps_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     run_clock(monkeypatch, slow_start)
     bench = Bench(steps=35, max_minutes=2)
@@ -508,7 +520,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
 
 
 @pytest.mark.parametrize("cut", [1, 3, 6, 9])  # 3 is the end of an epoch
-@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
 def test_training_in_two_goes_is_training_in_one(tmp_path: Path, cut: int, optimizer: str) -> None:
     """Invariant J, with dropout, parts, patience and a plateau: weights, moments and losses, bit for bit."""
 

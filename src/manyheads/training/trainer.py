@@ -31,7 +31,8 @@ from manyheads.training.schedule import Schedule
 
 __all__ = ["Trainer", "Updates", "translation_loss"]
 
-WARM_UPDATES, MEASURED_UPDATES = 3, 27  # for max_minutes: left out, then timed
+# For max_minutes: updates left out, updates timed at least, and share of the whole time that is timed at least.
+WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE = 3, 27, 0.02
 MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
 
 
@@ -196,12 +197,14 @@ class Trainer:
     def measure(self, seconds: float, tokens: int) -> None:
         """Time the first updates, then fix the number of steps that fit into `max_minutes`."""
         self.timed.append((seconds, tokens))
-        if len(self.timed) < WARM_UPDATES + MEASURED_UPDATES:
-            return
+        allowed = 60 * (self.config.max_minutes or 0.0)
         measured = self.timed[WARM_UPDATES:]
-        speed = sum(tokens for _, tokens in measured) / sum(seconds for seconds, _ in measured)
-        per_update = sum(seconds for seconds, _ in measured) / len(measured)
-        left = 60 * (self.config.max_minutes or 0.0) - self.progress.seconds
+        spent = sum(seconds for seconds, _ in measured)
+        if len(measured) < MEASURED_UPDATES or spent < MEASURED_SHARE * allowed:
+            return
+        speed = sum(tokens for _, tokens in measured) / spent
+        per_update = spent / len(measured)
+        left = allowed - self.progress.seconds
         fitting = self.progress.step + max(0, int(left / per_update))
         self.progress.total_steps = min(self.progress.total_steps, fitting)
         self.progress.fixed = True
