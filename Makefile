@@ -51,7 +51,7 @@ $(READY): $(IN_VENV) constraints.txt pyproject.toml
 # The names are those of [dependency-groups] of pyproject.toml; older pips know no --group.
 $(READY_FOR_TESTS): $(READY)
 	@echo "Installing the tools for tests."
-	@$(PIP) --constraint constraints.txt --editable ".[words,zstd,tensorboard]" $$($(IN_VENV) -c \
+	@$(PIP) --constraint constraints.txt --editable ".[all]" $$($(IN_VENV) -c \
 		'import re, tomllib; groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]; \
 		print(*(re.match(r"[\w.-]+", name)[0] for group in groups.values() for name in group if isinstance(name, str)))')
 	@$(COMPILE)

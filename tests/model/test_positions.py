@@ -15,6 +15,7 @@ from manyheads.model.positions import (
     LearnedPositions,
     RotaryPositions,
     SinusoidalPositions,
+    rotate_pairs,
     sinusoids,
 )
 
@@ -85,12 +86,12 @@ def test_rotary_positions_turn_each_pair_by_an_angle_that_grows_with_the_place()
     right = torch.tensor(
         [[[turned(x[b, h, s].tolist(), int(places[b, s])) for s in range(4)] for h in range(3)] for b in range(2)]
     )
-    torch.testing.assert_close(rotary(x, places), right, rtol=0, atol=2e-5)
+    torch.testing.assert_close(rotate_pairs(x, rotary(places)), right, rtol=0, atol=2e-5)
 
 
 def test_one_row_of_places_serves_the_whole_batch() -> None:
     rotary, x, places = RotaryPositions(10), torch.randn(5, 3, 7, 10), torch.arange(7)[None]
-    assert torch.equal(rotary(x, places), rotary(x, places.expand(5, 7)))
+    assert torch.equal(rotate_pairs(x, rotary(places)), rotate_pairs(x, rotary(places.expand(5, 7))))
 
 
 def test_rotary_scores_depend_on_the_distance_alone() -> None:
@@ -98,7 +99,9 @@ def test_rotary_scores_depend_on_the_distance_alone() -> None:
     query, key = torch.randn(2, 5, 3, 1, 10)
 
     def score(here: int, there: int) -> torch.Tensor:
-        return (rotary(query, torch.tensor([[here]])) * rotary(key, torch.tensor([[there]]))).sum(-1)
+        return (
+            rotate_pairs(query, rotary(torch.tensor([[here]]))) * rotate_pairs(key, rotary(torch.tensor([[there]])))
+        ).sum(-1)
 
     for distance in (-3, 0, 2, 17):
         for here in (3, 11, 101):
@@ -110,5 +113,5 @@ def test_rotary_scores_depend_on_the_distance_alone() -> None:
 def test_rotary_positions_keep_lengths_and_number_format() -> None:
     rotary, places = RotaryPositions(10), random_ids(2, 7, 300)
     x = torch.randn(2, 3, 7, 10)
-    torch.testing.assert_close(rotary(x, places).norm(dim=-1), x.norm(dim=-1))
-    assert rotary(x.bfloat16(), places).dtype == torch.bfloat16
+    torch.testing.assert_close(rotate_pairs(x, rotary(places)).norm(dim=-1), x.norm(dim=-1))
+    assert rotate_pairs(x.bfloat16(), rotary(places)).dtype == torch.bfloat16

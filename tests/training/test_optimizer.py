@@ -163,11 +163,16 @@ def test_muon_turns_the_gradient_of_a_hidden_matrix_into_a_nearly_orthogonal_ste
     assert (moved * gradient).sum() > 0, "a step against the gradient"
 
 
-def test_muon_leaves_words_and_vectors_to_adam() -> None:
-    """Every parameter of the model gets the moments of exactly one of the two."""
-    config = ModelConfig(d_model=16, d_ff=20, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
+def make_transformer(**settings: Any) -> EncoderDecoder:
+    config = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
     torch.manual_seed(3)
-    model = EncoderDecoder(config, 11, 11)
+    return EncoderDecoder(ModelConfig.model_validate(config | settings), 11, 11)
+
+
+@pytest.mark.parametrize("tied", ["all", "none"])
+def test_muon_leaves_words_and_vectors_to_adam(tied: str) -> None:
+    """Every parameter of the model gets the moments of exactly one of the two."""
+    model = make_transformer(tied_embeddings=tied)
     optimizer = build_optimizer(model, make_config(optimizer="muon"), CPU)
     ids = torch.randint(4, 11, (3, 5))
     model(ids, ids).square().mean().backward()
@@ -179,3 +184,11 @@ def test_muon_leaves_words_and_vectors_to_adam() -> None:
     for name, parameter in model.named_parameters():
         hidden = "layers" in name and parameter.ndim == 2
         assert moments[name] == ({"momentum"} if hidden else {"exp_avg", "exp_avg_sq", "step"}), name
+
+
+@pytest.mark.parametrize(("activation", "expected"), [("relu", {3: 3, 1: 7}), ("swiglu", {3: 3, 2: 2, 1: 5})])
+def test_muon_takes_stacked_projections_apart(activation: str, expected: dict[int, int]) -> None:
+    """Queries, keys and values of three attentions; the gates and values of two gated feed-forward layers."""
+    optimizer = build_optimizer(make_transformer(activation=activation), make_config(optimizer="muon"), CPU)
+    groups = [group for group in optimizer.param_groups if "parts" in group]
+    assert {group["parts"]: len(group["params"]) for group in groups} == expected

@@ -452,13 +452,21 @@ def test_the_steps_that_fit_into_the_time_are_planned_once(monkeypatch: pytest.M
 def test_a_longer_run_is_measured_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """What slows the first moments alone must not decide how long training is."""
     run_clock(monkeypatch, lambda update: 6.0 if update <= 30 else 2.0)
-    bench = Bench(steps=10_000, max_minutes=200, log_every=10_000)
+    bench = Bench(steps=10_000, max_minutes=200, log_every=10_000, warmup_steps=500)
     bench.trainer.run(stop=lambda: bench.trainer.progress.fixed)
     # 2 % of the time are 240 s: after 3 updates that do not count, 27 of 6 s and 39 of 2 s
     spent, updates = 27 * 6 + 39 * 2, 27 + 39
     assert bench.trainer.progress.step == 3 + updates
     left = 200 * 60 - 3 * 6 - spent
     assert bench.trainer.progress.total_steps == 3 + updates + int(left / (spent / updates))
+
+
+def test_the_plan_is_fixed_before_the_rate_depends_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a run of that many steps, asked for by number, is the same run."""
+    run_clock(monkeypatch, lambda update: 2.0)
+    bench = Bench(steps=10_000, max_minutes=200, log_every=10_000, warmup_steps=41, schedule="linear")
+    bench.trainer.run(stop=lambda: bench.trainer.progress.fixed)
+    assert bench.trainer.progress.step == 41
 
 
 def test_the_plan_is_never_longer_than_the_steps_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

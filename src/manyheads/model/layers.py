@@ -14,7 +14,7 @@ from manyheads.config.schema import ModelConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.cache import KeyValueCache
 from manyheads.model.dropout import Dropout
-from manyheads.model.positions import RotaryPositions, turned
+from manyheads.model.positions import RotaryPositions, rotate_pairs
 
 __all__ = [
     "DecoderLayer",
@@ -178,5 +178,5 @@ def rotation(rotary: RotaryPositions | None, positions: Tensor) -> Rotate | None
     """Turning queries and keys to these positions (B or 1, S), or None when positions are added instead."""
     if rotary is None:
         return None
-    turns = rotary.turns(positions)
-    return lambda x: turned(x, turns)
+    turns = rotary(positions)
+    return lambda x: rotate_pairs(x, turns)

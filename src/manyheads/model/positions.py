@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from manyheads.errors import UsageError
 
-__all__ = ["LearnedPositions", "RotaryPositions", "SinusoidalPositions", "sinusoids", "turned"]
+__all__ = ["LearnedPositions", "RotaryPositions", "SinusoidalPositions", "rotate_pairs", "sinusoids"]
 
 FIRST_ROWS = 256  # rows of the sinusoidal table at the start; it grows when a longer text comes
 
@@ -73,17 +73,13 @@ class RotaryPositions(nn.Module):
         rate = torch.exp(torch.arange(0, head_width, 2) * (-math.log(10_000.0) / head_width))
         self.register_buffer("rate", rate, persistent=False)
 
-    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        """A query or key at these positions: (B, H, S, E), positions (B or 1, S) -> (B, H, S, E)."""
-        return turned(x, self.turns(positions))
-
-    def turns(self, positions: Tensor) -> Tensor:
+    def forward(self, positions: Tensor) -> Tensor:
         """The rotation of each pair, a complex number of length 1: (B or 1, S) -> (B or 1, 1, S, E / 2)."""
         angle = positions[:, None, :, None].float() * self.rate.float()
         return torch.polar(torch.ones_like(angle), angle)
 
 
-def turned(x: Tensor, turns: Tensor) -> Tensor:
+def rotate_pairs(x: Tensor, turns: Tensor) -> Tensor:
     """Turn each pair (2i, 2i+1) of a query or key, read as a complex number: (B, H, S, E) -> (B, H, S, E)."""
     pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
     return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)

@@ -232,4 +232,4 @@ def checked(config: Config, sources: list[str], references: list[str], origin: s
     """Refuse to score nothing; references are cleaned as the text of training and validation is."""
     if not sources:
         raise DataError(f"{origin} holds no lines. There is nothing to score.")
-    return sources, [cleaning(config)(reference) for reference in references]
+    return sources, list(map(cleaning(config), references))

@@ -6,7 +6,7 @@ Shapes: M matrices of one shape, r rows, c columns, r <= c.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -50,10 +50,8 @@ class Muon(torch.optim.Optimizer):
         super().__init__(groups, {"lr": lr, "weight_decay": weight_decay, "parts": 1})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]
         """One update; matrices of one shape are orthogonalised together."""
-        if closure is not None:
-            raise NotImplementedError("closures")
         shapes: dict[torch.Size, list[Block]] = {}
         for group in self.param_groups:
             for parameter in group["params"]:
@@ -72,7 +70,10 @@ class Muon(torch.optim.Optimizer):
 
     def direction(self, parameter: Tensor) -> Tensor:
         """Nesterov's look-ahead along the momentum, which takes this gradient in."""
-        momentum: Tensor = self.state[parameter].setdefault("momentum", torch.zeros_like(parameter))
         assert parameter.grad is not None
+        state = self.state[parameter]
+        if not state:
+            state["momentum"] = torch.zeros_like(parameter)
+        momentum: Tensor = state["momentum"]
         momentum.mul_(MOMENTUM).add_(parameter.grad)
         return parameter.grad.add(momentum, alpha=MOMENTUM)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +12,7 @@ from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.layers import FeedForward
 from manyheads.training.muon import Muon
 
-__all__ = ["build_optimizer", "hidden_matrices", "optimizer_tensors", "restore_optimizer"]
+__all__ = ["build_optimizer", "optimizer_tensors", "restore_optimizer"]
 
 
 def build_optimizer(model: nn.Module, config: TrainingConfig, device: torch.device) -> torch.optim.Optimizer:
@@ -73,10 +72,10 @@ class Together(torch.optim.Optimizer):
         for part in parts:
             part.state = self.state
 
-    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]
         """One update of every part."""
         for part in self.parts:
-            part.step(closure)
+            part.step()
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -31,7 +31,8 @@ from manyheads.training.schedule import Schedule
 
 __all__ = ["Trainer", "Updates", "translation_loss"]
 
-# For max_minutes: updates left out, updates timed at least, and share of the whole time that is timed at least.
+# For max_minutes: updates left out, updates timed at least, and share of the whole time that is timed, unless the
+# warm-up ends before: from there on the learning rate depends on the number of steps.
 WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE = 3, 27, 0.02
 MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
 
@@ -200,7 +201,8 @@ class Trainer:
         allowed = 60 * (self.config.max_minutes or 0.0)
         measured = self.timed[WARM_UPDATES:]
         spent = sum(seconds for seconds, _ in measured)
-        if len(measured) < MEASURED_UPDATES or spent < MEASURED_SHARE * allowed:
+        enough = spent >= MEASURED_SHARE * allowed or self.progress.step >= self.config.warmup_steps
+        if len(measured) < MEASURED_UPDATES or not enough:
             return
         speed = sum(tokens for _, tokens in measured) / spent
         per_update = spent / len(measured)
