@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
+import random
 import re
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Self
 
@@ -17,6 +15,7 @@ from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import ConfigError, DataError
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, lower
 from manyheads.text.normalize import normalize
+from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged
 
 __all__ = ["SubwordTokenizer"]
@@ -32,8 +31,6 @@ STAND_INS = range(0xF0000, 0x10FFFE)  # private use
 TOO_LARGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
 TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 NO_TEXT = re.compile(r"sentences_\.empty|all_chars_count")
-
-SEEDING = threading.Lock()  # the library has one seed for the whole process
 
 
 class SubwordTokenizer(Tokenizer):
@@ -64,6 +61,13 @@ class SubwordTokenizer(Tokenizer):
         if specials != (UNK, PAD, BOS, EOS):
             raise damaged(self.kind, f"its ids of {', '.join(SPECIALS)} are {specials}, not (0, 1, 2, 3)")
         self.known = frozenset(self.texts)
+        self.scores = {
+            piece: processor.get_score(i)
+            for i, piece in enumerate(self.texts)
+            if not (processor.is_control(i) or processor.is_unknown(i) or processor.is_byte(i))
+        }
+        kind = BpeSampler if self.kind == "bpe" else UnigramSampler
+        self.sampler: WordSampler = kind(self.scores, config.sampling)
 
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Sequence[str], languages: str) -> Self:
@@ -109,25 +113,30 @@ class SubwordTokenizer(Tokenizer):
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
         """Pieces of each text by chance, ``tokenizer.sampling`` being how far they stray; 0 is `encode`.
 
-        For bpe it is the probability that a merge is dropped, for good, where Provilkov et al. (2020) draw again
-        at every step: 0.05 here splits about as much as their 0.1. For unigram it is the exponent of Kudo (2018):
-        the smaller, the further from the most likely pieces.
+        The same texts and seed give the same pieces, in any process and on any machine.
         """
         if self.sampling == 0:
             return self.encode(texts)
         prepared, stand_in = self.shield(self.prepare(texts))
-        with SEEDING, ThreadPoolExecutor(max_workers=1) as fresh:
-            # Every thread has a generator of its own, which takes the library's seed when it is first used.
-            sentencepiece.set_random_generator_seed(fold(seed))
-            ids: list[list[int]] = fresh.submit(self.draw, prepared).result()
-        return self.unshield(ids, stand_in)
+        dice = random.Random(str(int(seed)))  # of a number it would take the amount
+        return self.unshield([self.draw(text, dice) for text in prepared], stand_in)
 
-    def draw(self, prepared: list[str]) -> list[list[int]]:
-        """Pieces by chance, from the generator of the thread that runs this."""
-        ids: list[list[int]] = self.processor.encode(
-            prepared, out_type=int, num_threads=1, enable_sampling=True, alpha=self.sampling, nbest_size=-1
-        )
+    def draw(self, text: str, dice: random.Random) -> list[int]:
+        """Pieces of one text, word by word: no piece holds a blank but at its beginning."""
+        ids: list[int] = []
+        for word in text.split(" ") if text else ():
+            for piece in self.sampler.draw(BLANK + word, dice):
+                found = self.spell(piece)
+                if found != [UNK] or ids[-1:] != [UNK]:  # what is unknown in a row is one unknown
+                    ids += found
         return ids
+
+    def spell(self, piece: str) -> list[int]:
+        """The id of a piece, or for a character without one, those of its bytes, or that of the unknown."""
+        if piece in self.scores:
+            return [self.processor.piece_to_id(piece)]
+        found = [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in piece.encode()]
+        return [UNK] if UNK in found else found
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of the pieces; bytes that are no UTF-8 become U+FFFD. Begin, end and padding spell nothing."""
@@ -160,11 +169,6 @@ class SubwordTokenizer(Tokenizer):
         if not stand_in or UNK in new:
             return ids
         return [replace_run(row, old, new) for row in ids]
-
-
-def fold(seed: int) -> int:
-    """31 bits of any integer; the library takes 32, of which one value means a seed of its own choice."""
-    return int.from_bytes(hashlib.sha256(str(int(seed)).encode()).digest()[:4]) >> 1
 
 
 def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
