@@ -114,7 +114,8 @@ def test_configuration_and_tokenizers_come_back(tmp_path: Path, sections: dict[s
     assert after.joint == before.joint
     assert after.source.encode(GERMAN) == before.source.encode(GERMAN)
     assert after.target.encode(KOREAN) == before.target.encode(KOREAN)
-    assert run.environment() == {"corpus_sha256": "ab", "größe": "1,5"}
+    sums = [before.source.sha256, before.target.sha256]
+    assert run.environment() == {"corpus_sha256": "ab", "größe": "1,5", "tokenizer_sha256": sums}
 
 
 @pytest.mark.parametrize("tied", ["all", "decoder", "none"])
@@ -584,3 +585,44 @@ def test_the_mean_of_equals_is_the_same_to_the_bit(dtype: torch.dtype) -> None:
         assert mean.dtype == dtype
         assert torch.equal(mean, model["w"]) or dtype == torch.float64
         torch.testing.assert_close(mean, model["w"])
+
+
+# --- who may write, and what belongs together ---
+
+
+def test_a_directory_is_locked_for_all_others_as_long_as_it_is_written(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    with run.locked():
+        with pytest.raises(RunError, match=r"run is being trained by another process") as caught, run.locked():
+            pass
+        assert not isinstance(caught.value, SaveError)
+    with run.locked():
+        pass
+
+
+def test_a_place_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SaveError, match="the run directory could not be written"):
+        RunDirectory(tmp_path / "file" / "run").locked().__enter__()
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_tokenizer_of_another_run_is_refused(tmp_path: Path, side: str) -> None:
+    """Of the same size, so that the weights would fit."""
+    config = make_config(tokenizer={"kind": "characters", "joint": False}, model={"tied_embeddings": "none"})
+    run = begun(tmp_path, config)
+    (path,) = tmp_path.glob(f"tokenizer.{side}.*")
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    stored["symbols"][-2:] = reversed(stored["symbols"][-2:])
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    with pytest.raises(RunError, match=rf"tokenizer\.{side}\.\* in .* is not the one this run was begun with"):
+        run.tokenizers(config)
+
+
+def test_a_checkpoint_in_between_does_not_take_the_place_of_a_planned_one(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    kept = []
+    for step in (4, 8, 9, 10, 12, 14):
+        run.save(make_checkpoint(step), keep=2, every=4)
+        kept.append(run.steps())
+    assert kept == [[4], [4, 8], [8, 9], [8, 10], [8, 12], [12, 14]]

@@ -23,7 +23,7 @@ from manyheads.data.batch import Batch, make_batch
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
 from manyheads.search.greedy import greedy_search
-from manyheads.training.trainer import translation_loss
+from manyheads.training.objective import translation_loss
 
 B, S, T = 5, 11, 7
 
@@ -241,7 +241,7 @@ def random_batch(rows: int, size: int) -> Batch:
     """Sources and targets without any connection: nothing can be learned but that all tokens are alike."""
     source, target = torch.randint(EOS + 1, size, (2, rows, 13))
     begin = torch.full((rows, 1), BOS)
-    return Batch(source, torch.cat([begin, target[:, :-1]], 1), target, source.numel(), target.numel())
+    return Batch(source, torch.cat([begin, target[:, :-1]], 1), target, source.numel(), target.numel(), PAD)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])

@@ -171,7 +171,9 @@ def test_references_are_cleaned_as_the_text_of_training_is(trained: Path, tmp_pa
     """Bytes that no tokenizer gives back must not count as mistakes."""
     sources = lines(trained, "test.de")
     outputs = [one.translation for one in Translator.load(trained).translate(sources)]
-    (tmp_path / "r").write_text("".join(f"\ufeff{line[:3]}\x07{line[3:]}\r\n" for line in outputs), encoding="utf-8")
+    (tmp_path / "r").write_text(
+        "".join(f"\ufeff{line[:3]}\x07{line[3:]}\r\n" for line in outputs), encoding="utf-8"
+    )
     found = evaluate(trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r", listener=Ear())
     assert found.scores.chrf == pytest.approx(100)
     assert found.scores.ter == 0

@@ -316,8 +316,8 @@ def test_a_full_disk_ends_training_and_the_same_call_goes_on(
     with monkeypatch.context() as patch:
         original = module.RunDirectory.save
 
-        def fill_the_disk(run: RunDirectory, *arguments: Any) -> None:
-            original(run, *arguments)
+        def fill_the_disk(run: RunDirectory, *arguments: Any, **options: Any) -> None:
+            original(run, *arguments, **options)
             patch.setattr(os, "fsync", no_space)
 
         patch.setattr(module.RunDirectory, "save", fill_the_disk)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.system.kills import kill_and_compare
 
 CONFIG = """
 [data]
@@ -33,6 +34,7 @@ batch_tokens = 600
 warmup_steps = 20
 log_every = 1
 save_every = 15
+average_checkpoints = 3
 valid_sentences = 4
 precision = "fp32"
 """
@@ -68,34 +70,85 @@ def undisturbed(config: Path) -> Path:
 def start_and_interrupt(config: Path, out: Path, number: signal.Signals, after_step: int) -> int:
     """Start training, send a signal once that step has been logged, and return the exit code."""
     process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    metrics = out / "metrics.jsonl"
     deadline = time.monotonic() + 120
     while process.poll() is None and time.monotonic() < deadline:
-        if metrics.is_file() and metrics.read_text(encoding="utf-8").count("\n") >= after_step:
+        if logged(out) >= after_step:
             process.send_signal(number)
             break
         time.sleep(0.01)
     return process.wait(timeout=60)
 
 
-@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("number", "after_step"), [*((number, 22) for number in NUMBERS), (signal.SIGTERM, 107)], ids=str
+)
 def test_the_same_line_goes_on_and_ends_with_the_same_weights(
-    number: signal.Signals, config: Path, undisturbed: Path, tmp_path: Path
+    number: signal.Signals, after_step: int, config: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
+    """Also a checkpoint between those that are averaged changes nothing."""
     out = tmp_path / "run"
-    assert start_and_interrupt(config, out, number, after_step=22) == NUMBERS[number]
+    assert start_and_interrupt(config, out, number, after_step) == NUMBERS[number]
     if number is not signal.SIGKILL:  # saved where it stood, not only where it saves anyway
-        steps = [int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*")]
-        assert max(steps) >= 22
+        assert max(checkpoints(out)) >= after_step
     subprocess.run(command(config, out), check=True, capture_output=True)
-    expected, found = load_file(undisturbed / "model.safetensors"), load_file(out / "model.safetensors")
+    assert_same(out, undisturbed)
+
+
+def test_a_request_to_save_is_heeded_and_training_goes_on(config: Path, undisturbed: Path, tmp_path: Path) -> None:
+    out, seen = tmp_path / "run", set()
+    process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        if logged(out) >= 22 and not seen:
+            process.send_signal(signal.SIGUSR1)
+        seen |= {step for step in checkpoints(out) if step % 15 and step < 120}
+        time.sleep(0.005)
+    assert process.returncode == 0
+    assert seen, "a checkpoint where no other is"
+    assert_same(out, undisturbed)
+
+
+def test_another_trainer_in_the_same_directory_is_refused(config: Path, undisturbed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    first = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (out / "metrics.jsonl").is_file():
+        time.sleep(0.005)
+    first.send_signal(signal.SIGSTOP)  # so that it is still there when the second comes
+    second = subprocess.run(command(config, out), capture_output=True, text=True, check=False)
+    first.send_signal(signal.SIGCONT)
+    assert first.wait() == 0
+    assert second.returncode == 3
+    assert "is being trained by another process" in second.stderr
+    assert_same(out, undisturbed)
+
+
+def checkpoints(run: Path) -> list[int]:
+    """The steps of which there is a checkpoint."""
+    return [int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*")]
+
+
+def logged(run: Path) -> int:
+    """How many updates have been logged."""
+    metrics = run / "metrics.jsonl"
+    return metrics.read_text(encoding="utf-8").count('"kind": "step"') if metrics.is_file() else 0
+
+
+def assert_same(run: Path, other: Path) -> None:
+    """The same weights and the same losses."""
+    expected, found = load_file(other / "model.safetensors"), load_file(run / "model.safetensors")
     assert expected.keys() == found.keys()
     for name in expected:
         assert torch.equal(expected[name], found[name]), name
-    assert losses(out) == losses(undisturbed)
+    assert losses(run) == losses(other)
 
 
 def losses(run: Path) -> list[tuple[int, float]]:
     """Step and loss of every log point."""
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     return [(record["step"], record["loss"]) for record in records]
+
+
+def test_twenty_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
+    """Another seed each time; `python -m tests.system.kills` does it two hundred times."""
+    seed = random.SystemRandom().randrange(10**6)
+    ended, _ = kill_and_compare(tmp_path, 20, seed)
+    assert ended > 0, f"seed {seed}"

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,9 @@ from manyheads.data.batch import Batch, make_batch
 from manyheads.errors import TrainingError
 from manyheads.training import trainer as module
 from manyheads.training.log import StepReport, ValidationReport
-from manyheads.training.trainer import MOST_SKIPPED, WARM_UPDATES, translation_loss
+from manyheads.training.objective import translation_loss
+from manyheads.training.timing import WARM_UPDATES
+from manyheads.training.trainer import MOST_SKIPPED
 
 STILL = 1e-30  # a learning rate that moves nothing
 
@@ -44,13 +47,13 @@ def caught_gradients(bench: Bench) -> list[dict[str, Tensor]]:
     def catch(*_: object) -> None:
         caught.append({name: p.grad.clone() for name, p in bench.model.named_parameters() if p.grad is not None})
 
-    bench.trainer.optimizer.register_step_pre_hook(catch)
+    bench.trainer.updater.optimizer.register_step_pre_hook(catch)
     return caught
 
 
 def poison(bench: Bench, updates: set[int]) -> None:
     """Make one gradient of these updates (the first is 1) not finite."""
-    counter = itertools.count(1)
+    counter = itertools.count(0)  # 0 is the trial of the heaviest update
 
     def spoil(gradient: Tensor) -> Tensor:
         return gradient * math.nan if next(counter) in updates else gradient
@@ -158,8 +161,8 @@ def test_training_lowers_the_loss_on_what_it_trains_on() -> None:
 def test_every_update_has_the_rate_of_its_own_step() -> None:
     bench = Bench(steps=9, schedule="linear", warmup_steps=3, learning_rate=0.01)
     used: list[float] = []
-    bench.trainer.optimizer.register_step_pre_hook(
-        lambda *_: used.append(bench.trainer.optimizer.param_groups[0]["lr"])
+    bench.trainer.updater.optimizer.register_step_pre_hook(
+        lambda *_: used.append(bench.trainer.updater.optimizer.param_groups[0]["lr"])
     )
     bench.trainer.run()
     expected = [bench.trainer.schedule.rate(step, 9) for step in range(1, 10)]
@@ -169,9 +172,11 @@ def test_every_update_has_the_rate_of_its_own_step() -> None:
 
 def test_muon_moves_matrices_at_a_multiple_of_the_rate() -> None:
     bench = Bench(steps=4, optimizer="muon", muon_factor=7.0, schedule="linear", warmup_steps=2, log_every=1)
-    groups = bench.trainer.optimizer.param_groups
+    groups = bench.trainer.updater.optimizer.param_groups
     used: list[list[float]] = []
-    bench.trainer.optimizer.register_step_pre_hook(lambda *_: used.append([group["lr"] for group in groups]))
+    bench.trainer.updater.optimizer.register_step_pre_hook(
+        lambda *_: used.append([group["lr"] for group in groups])
+    )
     bench.trainer.run()
     assert used == [[7 * rate, 7 * rate, rate] for rate in (report.learning_rate for report in bench.ear.steps)]
 
@@ -202,7 +207,8 @@ def test_every_pair_is_seen_once_an_epoch_in_the_order_of_the_plan() -> None:
 
     updates = Watched(*random_pairs(13), size=5)
     Bench(updates=updates, epochs=2).trainer.run()
-    assert seen == [pairs.tolist() for epoch in range(2) for pairs in updates.epoch(epoch)]
+    assert seen[0] == updates.epoch(0)[updates.heaviest()].tolist(), "a trial"
+    assert seen[1:] == [pairs.tolist() for epoch in range(2) for pairs in updates.epoch(epoch)]
 
 
 @pytest.mark.parametrize("step", [3, 4, 5])  # 4 is a save of its own, 5 the end of an epoch
@@ -261,7 +267,7 @@ def test_validation_sees_a_model_that_does_not_train() -> None:
     bench = Bench(tiny_model(dropout=0.3), validate=validate, steps=4, save_every=2)
     bench.model.eval()
     training: list[bool] = []
-    bench.trainer.optimizer.register_step_pre_hook(lambda *_: training.append(bench.model.training))
+    bench.trainer.updater.optimizer.register_step_pre_hook(lambda *_: training.append(bench.model.training))
     bench.trainer.run()
     assert modes == [(False, False, True)] * 2
     assert training == [True] * 4
@@ -413,6 +419,99 @@ def test_a_finite_gradient_in_between_gives_training_another_chance() -> None:
     poison(bench, set(range(1, MOST_SKIPPED)) | set(range(MOST_SKIPPED + 1, 2 * MOST_SKIPPED)))
     bench.trainer.run()
     assert bench.trainer.progress.skipped == 2 * MOST_SKIPPED - 2
+
+
+# --- a loss that goes astray ---
+
+
+def lead_astray(bench: Bench, steps: set[int], seen: list[int]) -> None:
+    """Have the watch of a bench cry wolf at these steps; `seen` are those at which it was asked."""
+
+    def see(loss: float) -> bool:
+        seen.append(bench.trainer.progress.step)
+        return seen[-1] in steps and bool(steps.discard(seen[-1]) or True)
+
+    bench.trainer.watch.see = see  # type: ignore[method-assign]
+
+
+def remembering_bench(**settings: Any) -> Bench:
+    """A bench that can go back to what it saved last."""
+    bench = Bench(tiny_model(dropout=0.3), PairUpdates(*random_pairs(23), size=5), **settings)
+
+    def go_back() -> None:
+        snapshot, _ = bench.saved[-1]
+        load_weights(bench.model, snapshot.model, "the snapshot")
+        bench.trainer.restore(snapshot.optimizer, snapshot.state)
+
+    bench.trainer.go_back = go_back
+    return bench
+
+
+def test_a_loss_gone_astray_is_told_and_training_goes_on() -> None:
+    bench = remembering_bench(steps=12, save_every=4, log_every=2)
+    seen: list[int] = []
+    lead_astray(bench, {6}, seen)
+    bench.trainer.run()
+    assert seen == [2, 4, 6, 8, 10, 12]
+    (message,) = bench.ear.messages
+    assert message.startswith("warning: step 6: the loss is")
+
+
+def test_on_request_training_goes_back_and_on_at_half_the_rate() -> None:
+    settings = {"steps": 12, "save_every": 4, "log_every": 2, "divergence": "rollback", "schedule": "linear"}
+    calm, bench = remembering_bench(**settings), remembering_bench(**settings)
+    torch.manual_seed(3)
+    calm.trainer.run()
+    seen: list[int] = []
+    lead_astray(bench, {6, 10}, seen)
+    torch.manual_seed(3)
+    bench.trainer.run()
+    assert seen == [2, 4, 6, 6, 8, 10, 10, 12], "6 and 10 are done again, from 4 and 8"
+    rates = {report.step: report.learning_rate for report in calm.ear.steps}
+    halvings = [0, 0, 0, 1, 1, 1, 2, 2]
+    found = [report.learning_rate for report in bench.ear.steps]
+    assert found == pytest.approx([rates[step] / 2**n for step, n in zip(seen, halvings, strict=True)])
+    assert bench.ear.messages[0].endswith("Back to step 4, at half the rate.")
+    assert bench.saved_steps == [4, 8, 12]
+    assert bench.saved[-1][0].state["progress"]["rollbacks"] == 2
+
+
+def test_when_going_back_does_not_help_training_ends() -> None:
+    bench = remembering_bench(steps=12, save_every=4, log_every=2, divergence="rollback")
+    bench.trainer.watch.see = lambda loss: bench.trainer.progress.step == 6  # type: ignore[method-assign]
+    with pytest.raises(TrainingError, match="going back 3 times has not helped"):
+        bench.trainer.run()
+    assert bench.saved_steps == [4]
+
+
+def test_without_a_checkpoint_there_is_nothing_to_go_back_to() -> None:
+    bench = Bench(steps=12, log_every=2, divergence="rollback")
+    lead_astray(bench, {2}, [])
+    with pytest.raises(TrainingError, match="no checkpoint to go back to"):
+        bench.trainer.run()
+
+
+# --- requests ---
+
+
+def test_when_it_is_asked_to_save_it_saves_and_goes_on() -> None:
+    bench = Bench(steps=9, save_every=4)
+    asked = iter([False, True, False, True, False, True, False, False, False])
+    bench.trainer.run(save_now=lambda: next(asked))
+    assert bench.saved_steps == [2, 4, 6, 8, 9], "4 is saved anyway"
+    assert [best for _, best in bench.saved] == [False, True, False, True, True]
+
+
+@pytest.mark.parametrize("workers", [0, 3])
+def test_the_number_of_workers_changes_nothing(workers: int) -> None:
+    def trained(workers: int) -> dict[str, Tensor]:
+        bench = Bench(tiny_model(dropout=0.3), PairUpdates(*random_pairs(23), size=5), steps=12, workers=workers)
+        torch.manual_seed(3)
+        bench.trainer.run()
+        return weights(bench.model)
+
+    expected = trained(1)
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in trained(workers).items())
 
 
 # --- a time limit ---

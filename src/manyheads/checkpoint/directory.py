@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import portalocker
 from torch import Tensor
 
 from manyheads.checkpoint.files import (
@@ -37,6 +39,7 @@ STATE = "state.json"
 CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
+LOCK = ".lock"
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,26 @@ class RunDirectory:
         """Whether a run has begun here."""
         return (self.path / CONFIG).is_file()
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep all others from writing to this directory; the system opens it again however the process ends.
+
+        Raises:
+            RunError: another process writes here.
+            SaveError: the directory cannot be written.
+        """
+        with saving("the run directory", self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            file = (self.path / LOCK).open("a")
+        with file:
+            try:
+                portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+            except portalocker.AlreadyLocked as error:
+                raise RunError(
+                    f"{self.path} is being trained by another process. Wait for it, or choose another --out."
+                ) from error
+            yield
+
     def begin(self, config: Config, tokenizers: TokenizerPair, environment: Mapping[str, Any]) -> None:
         """Write what stands before the first step.
 
@@ -89,7 +112,8 @@ class RunDirectory:
             (self.path / CARD).unlink(missing_ok=True)
             for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
                 write_atomically(self.path / f"tokenizer.{side}{tokenizer.suffix}", tokenizer.to_bytes())
-            write_atomically(self.path / ENVIRONMENT, as_json(environment))
+            sums = {"tokenizer_sha256": [tokenizers.source.sha256, tokenizers.target.sha256]}
+            write_atomically(self.path / ENVIRONMENT, as_json({**environment, **sums}))
             write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: now it is a run
 
     def config(self) -> Config:
@@ -109,12 +133,26 @@ class RunDirectory:
         return read_json(self.path / ENVIRONMENT)
 
     def tokenizers(self, config: Config) -> TokenizerPair:
-        """The tokenizers of the run."""
+        """The tokenizers of the run.
+
+        Raises:
+            RunError: one is missing, damaged, or not the one that the run was begun with.
+        """
         source, target = (
             load_tokenizer(config.tokenizer, language, self.tokenizer_bytes(side))
             for side, language in (("source", config.data.source), ("target", config.data.target))
         )
-        if source.sha256 == target.sha256:
+        sums = [source.sha256, target.sha256]
+        recorded = self.environment() if (self.path / ENVIRONMENT).is_file() else {}
+        for side, found, right in zip(
+            ("source", "target"), sums, recorded.get("tokenizer_sha256", sums), strict=True
+        ):
+            if found != right:
+                raise RunError(
+                    f"tokenizer.{side}.* in {self.path} is not the one this run was begun with. Its weights mean "
+                    "other words: copy the whole run directory again."
+                )
+        if sums[0] == sums[1]:
             return TokenizerPair(source, source, joint=True)
         return TokenizerPair(source, target, joint=False)
 
@@ -162,8 +200,11 @@ class RunDirectory:
         found = (self.path / "checkpoints").glob("step-*")
         return sorted(int(path.name.removeprefix("step-")) for path in found if path.name[5:].isdigit())
 
-    def save(self, checkpoint: Checkpoint, keep: int) -> None:
+    def save(self, checkpoint: Checkpoint, keep: int, *, every: int = 1) -> None:
         """Write a checkpoint, whole or not at all, then remove those after it, and all but the last `keep`.
+
+        Only this one and those of every `every`-th step are kept: one that was saved in between because somebody
+        asked must not take the place of a planned one in a mean.
 
         Raises:
             SaveError: it could not be written; those before it are intact.
@@ -187,7 +228,8 @@ class RunDirectory:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         steps = self.steps()  # those after this one were damaged when training went back before them
-        for step in set(steps) - set([step for step in steps if step <= checkpoint.step][-keep:]):
+        planned = [step for step in steps if step < checkpoint.step and step % every == 0]
+        for step in set(steps) - {*[*planned, checkpoint.step][-keep:]}:
             shutil.rmtree(self.path / "checkpoints" / f"step-{step}", ignore_errors=True)
 
     def checkpoint(self, step: int) -> Checkpoint:

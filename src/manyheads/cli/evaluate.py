@@ -21,9 +21,6 @@ from manyheads.cli.verbs import (
 if TYPE_CHECKING:
     from manyheads.data.locate import Split
 
-if TYPE_CHECKING:
-    from manyheads.data.locate import Split
-
 __all__ = ["VERBS"]
 
 FILE = click.Path(path_type=Path)

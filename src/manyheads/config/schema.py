@@ -76,8 +76,8 @@ class TokenizerConfig(Section):
     joint: bool = Field(True, description="one vocabulary for both languages (section 5.1)")
     sampling: Probability = Field(
         0.0,
-        description="training only, 0 is off. bpe: probability that a merge is dropped for good; 0.05 splits about "
-        "as much as the 0.1 of Provilkov et al. (2020). unigram: the exponent alpha of Kudo (2018)",
+        description="training only, 0 is off. bpe: probability that a merge is passed over in a step (Provilkov et "
+        "al. 2020). unigram: the exponent alpha of Kudo (2018); the smaller, the further from the best split",
     )
     byte_fallback: bool = Field(True, description="spell unknown characters as UTF-8 bytes (bpe, unigram)")
     character_coverage: Annotated[float, Field(gt=0.5, le=1.0)] = Field(
@@ -175,6 +175,15 @@ class TrainingConfig(Section):
     plateau_factor: float = Field(0.9, gt=0, lt=1, description="what the rate is multiplied by (plateau)")
     plateau_patience: Positive = Field(10, description="validations without improvement before that (plateau)")
     label_smoothing: Probability = Field(0.1, description="section 5.4")
+    r_drop: float = Field(
+        0.0,
+        ge=0,
+        description="weight of the divergence between two passes with other dropout (R-Drop: Liang et al. 2021, "
+        "whose alpha it is); an update takes about twice as long",
+    )
+    ema: Probability = Field(
+        0.0, description="decay of an exponential moving average of the weights, which translates then; 0 is off"
+    )
     clip_norm: float | None = Field(1.0, gt=0, description="largest gradient norm")
     precision: Literal["auto", "fp32", "bf16"] = Field(
         "auto", description="auto: bf16 where the processor is faster with it"
@@ -188,6 +197,14 @@ class TrainingConfig(Section):
         1, description="weights of that many last checkpoints averaged at the end"
     )
     metric: Literal["loss", "bleu", "chrf"] = Field("loss", description="what the best checkpoint is chosen by")
+    divergence: Literal["warn", "rollback"] = Field(
+        "warn",
+        description="when the loss is far above its running mean: warn, or go back to the last checkpoint at half "
+        "the rate",
+    )
+    workers: Annotated[int, Field(ge=0)] = Field(
+        1, description="threads that make batches ahead; 0 makes each when it is due. The result is the same"
+    )
     patience: Positive | None = Field(None, description="validations without improvement before training stops")
     tensorboard: bool = Field(False, description="also write TensorBoard's files (extra tensorboard)")
     valid_sentences: Annotated[int, Field(ge=0)] = Field(

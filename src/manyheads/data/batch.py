@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Batch", "make_batch", "pad_rows"]
+__all__ = ["Batch", "blank_batch", "make_batch", "pad_rows"]
 
 Ids = Sequence[int] | NDArray[np.int32]
 
@@ -28,6 +28,7 @@ class Batch:
         target_out: (B, T) int64: tokens, end mark, padding; the token after each of target_in.
         source_tokens: real source positions, end marks counted.
         target_tokens: real target positions, end marks counted: what the loss is divided by.
+        pad: the id of padding.
     """
 
     source: Tensor
@@ -35,6 +36,28 @@ class Batch:
     target_out: Tensor
     source_tokens: int
     target_tokens: int
+    pad: int
+
+    def halves(self) -> list[Batch]:
+        """The first and the second half of the pairs, padded no more than they need; one pair stays as it is."""
+        if len(self.source) < 2:
+            return [self]
+        middle = len(self.source) // 2
+        return [self.rows(slice(None, middle)), self.rows(slice(middle, None))]
+
+    def rows(self, rows: slice) -> Batch:
+        """Some of the pairs."""
+        source, target_out = self.source[rows], self.target_out[rows]
+        source_lengths, target_lengths = ((ids != self.pad).sum(1) for ids in (source, target_out))
+        source_end, target_end = int(source_lengths.max()), int(target_lengths.max())
+        return Batch(
+            source=source[:, :source_end],
+            target_in=self.target_in[rows, :target_end],
+            target_out=target_out[:, :target_end],
+            source_tokens=int(source_lengths.sum()),
+            target_tokens=int(target_lengths.sum()),
+            pad=self.pad,
+        )
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
@@ -68,4 +91,11 @@ def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos:
         target_out=pad_rows(targets, pad, last=eos),
         source_tokens=sum(map(len, sources)) + len(sources),
         target_tokens=sum(map(len, targets)) + len(targets),
+        pad=pad,
     )
+
+
+def blank_batch(*, pad: int, bos: int, eos: int) -> Batch:
+    """A batch without anything to predict: its loss is 0, and so are its gradients."""
+    source, target_in, target_out = (torch.tensor([[token]]) for token in (eos, bos, pad))
+    return Batch(source, target_in, target_out, source_tokens=0, target_tokens=0, pad=pad)

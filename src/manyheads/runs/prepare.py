@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, DataConfig
-from manyheads.data.batch import Batch, Ids, make_batch
+from manyheads.data.batch import Batch, Ids, blank_batch, make_batch
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.corpus import FilterCounts, Pair, filter_pairs, read_pairs, require_pairs
 from manyheads.data.hub import read_hub_pairs
@@ -22,6 +22,7 @@ from manyheads.data.store import TokenStore
 from manyheads.errors import DataError, SaveError
 from manyheads.text.normalize import clean, normalize
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
+from manyheads.training.distributed import ALONE, World
 from manyheads.training.log import Listener
 
 __all__ = ["Corpus", "CorpusUpdates", "cleaning", "fingerprint", "open_corpus", "prepare", "read_split"]
@@ -141,14 +142,18 @@ def counted(corpus: Corpus, store: TokenStore) -> FilterCounts:
 
 
 class CorpusUpdates:
-    """The updates of a run: which pairs, and their tensors; functions of seed, epoch and position alone."""
+    """The updates of a run: which pairs, and their tensors; functions of seed, epoch and position alone.
 
-    def __init__(self, config: Config, store: TokenStore, tokenizers: TokenizerPair) -> None:
+    Several processes plan the same updates, and each makes only its own parts of them.
+    """
+
+    def __init__(self, config: Config, store: TokenStore, tokenizers: TokenizerPair, world: World = ALONE) -> None:
         training = config.training
         self.store = store
         self.tokenizers = tokenizers
         self.sampling = config.tokenizer.sampling > 0
-        self.accumulation = training.accumulation
+        self.parts = training.accumulation * world.size
+        self.world = world
         self.seed = training.seed
         self.sampler = Sampler(
             store.source.lengths + 1,
@@ -163,13 +168,20 @@ class CorpusUpdates:
         return self.sampler.epoch(number)
 
     def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[Batch]:
-        """The parts of one update."""
+        """The parts of one update that are this process's; a blank one when the pairs do not suffice for all."""
         sources, targets = self.rows(epoch, position, pairs)
-        parts = np.array_split(np.arange(len(pairs)), min(self.accumulation, len(pairs)))
+        parts = np.array_split(np.arange(len(pairs)), min(self.parts, len(pairs)))
+        own = self.world.share(parts)
+        marks = {"pad": PAD, "bos": BOS, "eos": EOS}
         return [
-            make_batch([sources[row] for row in part], [targets[row] for row in part], pad=PAD, bos=BOS, eos=EOS)
-            for part in parts
-        ]
+            make_batch([sources[row] for row in part], [targets[row] for row in part], **marks) for part in own
+        ] or [blank_batch(**marks)]
+
+    def heaviest(self) -> int:
+        """The position in epoch 0 of the update with the most places, padding counted."""
+        source, target = self.sampler.lengths
+        places = [len(pairs) * int(source[pairs].max() + target[pairs].max()) for pairs in self.epoch(0)]
+        return int(np.argmax(places))
 
     def rows(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> tuple[Sequence[Ids], Sequence[Ids]]:
         """Token ids of these pairs, from the store or sampled anew."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: finish the step, save, leave; the second one leaves at once."""
+"""Ctrl-C and SIGTERM: finish the step, save, leave; the second one leaves at once. SIGUSR1: save and go on."""
 
 from __future__ import annotations
 
@@ -8,43 +8,55 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Stop", "heeding_signals"]
+__all__ = ["Requests", "heeding_signals"]
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has none
 
 
-class Stop:
-    """Whether somebody asked to stop, and by which signal."""
+class Requests:
+    """What somebody asked for by a signal: to stop, or to save and go on."""
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
+        self.wants_save = False
 
-    def __call__(self) -> bool:
-        """True once a signal has come."""
+    def stop(self) -> bool:
+        """True once a signal to stop has come."""
         return self.signal is not None
 
+    def save_now(self) -> bool:
+        """True once for each time that saving was asked for."""
+        asked, self.wants_save = self.wants_save, False
+        return asked
+
     def leave(self) -> None:
-        """End the program as the signal would have, now that all is saved; nothing when none came."""
+        """End the program as the signal would have, now that all is saved; maybe another process had it."""
         if self.signal is signal.SIGINT:
             raise KeyboardInterrupt
-        if self.signal is not None:
-            raise SystemExit(128 + self.signal)
+        raise SystemExit(128 + (self.signal or signal.SIGTERM))
 
 
 @contextmanager
-def heeding_signals() -> Iterator[Stop]:
-    """While open, the first SIGINT or SIGTERM is only noted; outside the main thread none is."""
-    stop = Stop()
+def heeding_signals() -> Iterator[Requests]:
+    """While open, the first SIGINT or SIGTERM and each SIGUSR1 are only noted; outside the main thread none is."""
+    requests = Requests()
     if threading.current_thread() is not threading.main_thread():
-        yield stop
+        yield requests
         return
 
-    def note(number: int, frame: FrameType | None) -> None:
-        stop.signal = signal.Signals(number)
-        for each, handler in before.items():
-            signal.signal(each, handler)  # the next one is not held back
+    def note_stop(number: int, frame: FrameType | None) -> None:
+        requests.signal = signal.Signals(number)
+        for each in STOPPING:
+            signal.signal(each, before[each])  # the next one is not held back
 
-    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
+    def note_save(number: int, frame: FrameType | None) -> None:
+        requests.wants_save = True
+
+    before = {each: signal.signal(each, note_stop) for each in STOPPING}
+    before |= {each: signal.signal(each, note_save) for each in SAVING}
     try:
-        yield stop
+        yield requests
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

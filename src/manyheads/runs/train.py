@@ -15,6 +15,7 @@ import torch
 from manyheads import __version__
 from manyheads.checkpoint import Checkpoint, RunDirectory, average_tensors, load_weights, write_atomically
 from manyheads.config.schema import Config
+from manyheads.data.store import TokenStore
 from manyheads.errors import RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.card import model_card
@@ -22,6 +23,9 @@ from manyheads.runs.listeners import recording
 from manyheads.runs.prepare import Corpus, CorpusUpdates, counted, open_corpus, prepare
 from manyheads.runs.signals import heeding_signals
 from manyheads.runs.validation import Validation
+from manyheads.text.tokenizer import TokenizerPair
+from manyheads.training.distributed import World, joined
+from manyheads.training.generators import seed_process
 from manyheads.training.log import Listener, SilentListener
 from manyheads.training.precision import keep_freed_memory, pick_device, pick_precision
 from manyheads.training.progress import Snapshot
@@ -30,7 +34,13 @@ from manyheads.training.trainer import Trainer
 __all__ = ["TrainingSummary", "train"]
 
 SILENT = SilentListener()
-FREE_TO_CHANGE = {"data.root", "training.log_every", "training.save_every", "training.keep_checkpoints"}
+FREE_TO_CHANGE = {
+    "data.root",
+    "training.keep_checkpoints",
+    "training.log_every",
+    "training.save_every",
+    "training.workers",
+}
 
 
 @dataclass(frozen=True)
@@ -70,54 +80,102 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
     """
     keep_freed_memory()
     run = RunDirectory(out)
+    with joined() as world:
+        check_place(run, config, force)  # before the corpus is read: that may take long
+        corpus = open_corpus(config)
+        if not world.leads:
+            return train_here(config, run, corpus, world, SILENT, force)
+        listener.message(f"{config.data.source}-{config.data.target}: {corpus.counts.describe()}")
+        with run.locked():
+            check_place(run, config, force)
+            return train_here(config, run, corpus, world, listener, force)
+
+
+def check_place(run: RunDirectory, config: Config, force: bool) -> None:
+    """Refuse a directory that holds something else, or a run of another configuration."""
     if run.exists:
         check_same_config(run.config(), config, force)
     else:
-        refuse_foreign(out)
-    corpus = open_corpus(config)
-    listener.message(f"{config.data.source}-{config.data.target}: {corpus.counts.describe()}")
+        refuse_foreign(run.path)
+
+
+def train_here(
+    config: Config, run: RunDirectory, corpus: Corpus, world: World, listener: Listener, force: bool
+) -> TrainingSummary:
+    """As `train`, in a directory that no other trainer uses; of several processes one writes."""
+    if world.leads:
+        tokenizers, store = begin(config, run, corpus, listener, force)
+        world.wait()
+    else:
+        world.wait()
+        tokenizers, store = prepare(config, run, corpus, listener)
+    trainer = make_trainer(config, run, corpus, tokenizers, store, world, listener)
+    resume(run, trainer, listener)
+    if force and world.leads:  # from here on the run is of this configuration and corpus
+        run.begin(config, tokenizers, environment(corpus))
+    if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card
+        with heeding_signals() as requests:
+            trainer.run(requests.stop, requests.save_now)
+        if not trainer.finished():
+            listener.message(
+                f"stopped and saved at step {trainer.progress.step:,}; the same line goes on from there"
+            )
+            requests.leave()
+        finish(run, trainer, config, listener)
+        if world.leads:
+            run.describe(model_card(config, tokenizers, trainer.progress))
+    return summary(run.path, trainer, config)
+
+
+def begin(
+    config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool
+) -> tuple[TokenizerPair, TokenStore]:
+    """Tokenizers and token ids, and a run directory that has them."""
+    check_same_corpus(run, corpus, force)
     tokenizers, store = prepare(config, run, corpus, listener)
     if store.too_long:
         listener.message(counted(corpus, store).describe())
+    if not run.exists:
+        run.begin(config, tokenizers, environment(corpus))
+    return tokenizers, store
+
+
+def make_trainer(
+    config: Config,
+    run: RunDirectory,
+    corpus: Corpus,
+    tokenizers: TokenizerPair,
+    store: TokenStore,
+    world: World,
+    listener: Listener,
+) -> Trainer:
+    """A new model, and all that trains it."""
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
     model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).to(device)
+    seed_process(config.training.seed, world.rank)
     listener.message(
         f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
         f"vocabulary {tokenizers.source.size:,}/{tokenizers.target.size:,}"
     )
-    check_same_corpus(run, corpus, force)
-    if not run.exists:
-        run.begin(config, tokenizers, environment(corpus))
     trainer = Trainer(
         model,
         config.training,
-        CorpusUpdates(config, store, tokenizers),
+        CorpusUpdates(config, store, tokenizers, world),
         device=device,
         precision=pick_precision(config.training.precision, device),
-        listener=recording(listener, run, config),
-        validate=Validation(config, corpus.valid, tokenizers, model),
-        save=lambda snapshot, best: save(run, snapshot, best, config),
+        listener=recording(listener, run, config) if world.leads else listener,
+        validate=Validation(config, corpus.valid, tokenizers, model, world),
+        save=lambda snapshot, best: save(run, snapshot, best, config, world),
+        go_back=lambda: resume(run, trainer, listener),
+        world=world,
     )
-    resume(run, trainer, listener)
-    if force:  # from here on the run is of this configuration and corpus
-        run.begin(config, tokenizers, environment(corpus))
-    if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card
-        with heeding_signals() as stop:
-            trainer.run(stop)
-        if stop():
-            listener.message(
-                f"stopped and saved at step {trainer.progress.step:,}; the same line goes on from there"
-            )
-            stop.leave()
-        finish(run, trainer, config, listener)
-        run.describe(model_card(config, tokenizers, trainer.progress))
-    return summary(out, trainer, config)
+    return trainer
 
 
 def refuse_foreign(out: Path) -> None:
     """Refuse a place that holds more than a beginning of ours that was interrupted."""
-    ours = ("cache", "tokenizer.", "environment.json", ".")
+    ours = ("cache", "tokenizer.", "environment.json", ".")  # .lock, and drafts
     if out.exists() and not (out.is_dir() and all(path.name.startswith(ours) for path in out.iterdir())):
         raise RunError(f"{out} exists and is no run of manyheads. Choose another --out.")
 
@@ -173,6 +231,7 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> None:
     Raises:
         RunError: there are checkpoints, but none that can be used.
     """
+    trainer.world.wait()  # for the one that writes
     steps = run.steps()
     for step in reversed(steps):
         try:
@@ -183,14 +242,16 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> None:
         load_weights(trainer.model, checkpoint.model, f"checkpoint {step}")
         trainer.restore(checkpoint.optimizer, checkpoint.state)
         listener.message(f"going on after step {step:,}")
-        forget_metrics_after(run, step)
+        if trainer.world.leads:
+            forget_metrics_after(run, step)
         return
     if steps:
         raise RunError(
             f"no checkpoint in {run.path / 'checkpoints'} can be used. Copy the run again, or remove that folder "
             "to train from the start."
         )
-    forget_metrics_after(run, 0)
+    if trainer.world.leads:
+        forget_metrics_after(run, 0)
 
 
 def forget_metrics_after(run: RunDirectory, step: int) -> None:
@@ -202,17 +263,21 @@ def forget_metrics_after(run: RunDirectory, step: int) -> None:
         write_atomically(path, "".join(f"{line}\n" for line in kept).encode())
 
 
-def save(run: RunDirectory, snapshot: Snapshot, best: bool, config: Config) -> None:
+def save(run: RunDirectory, snapshot: Snapshot, best: bool, config: Config, world: World) -> None:
     """Keep a snapshot; publish its weights when they are the best, and first: a kill in between loses nothing."""
+    if not world.leads:
+        return
     if best:
-        run.publish(snapshot.model)
+        run.publish(snapshot.published)
     step = snapshot.state["progress"]["step"]
     keep = max(config.training.keep_checkpoints, config.training.average_checkpoints)
-    run.save(Checkpoint(step, snapshot.model, snapshot.optimizer, snapshot.state), keep)
+    checkpoint = Checkpoint(step, snapshot.model, snapshot.optimizer, snapshot.state)
+    run.save(checkpoint, keep, every=config.training.save_every)
 
 
 def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listener) -> None:
     """Average the last checkpoints when asked to, and publish the mean if it is better than the best alone."""
+    trainer.world.wait()
     steps = run.steps()[-config.training.average_checkpoints :]
     if len(steps) < 2:
         return
@@ -225,7 +290,8 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listen
     verdict = "better, kept" if better else "not better, left"
     listener.message(f"mean of the last {len(steps)} checkpoints: perplexity {report.perplexity:.3f} ({verdict})")
     if better:
-        run.publish(dict(model.named_parameters()))
+        if trainer.world.leads:
+            run.publish(dict(model.named_parameters()))
         progress.best, progress.best_step = value, progress.step
 
 

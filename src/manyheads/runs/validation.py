@@ -10,6 +10,7 @@ from manyheads.evaluation import score
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, TokenizerPair
+from manyheads.training.distributed import ALONE, World
 from manyheads.training.log import ValidationReport
 from manyheads.training.validation import corpus_nll
 
@@ -17,11 +18,22 @@ __all__ = ["Validation"]
 
 
 class Validation:
-    """Scores the model on the validation set: the loss of all of it, and some of it really decoded."""
+    """Scores the model on the validation set: the loss of all of it, and some of it really decoded.
 
-    def __init__(self, config: Config, pairs: list[Pair], tokenizers: TokenizerPair, model: EncoderDecoder) -> None:
+    Several processes take a share each, and all know the result.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        pairs: list[Pair],
+        tokenizers: TokenizerPair,
+        model: EncoderDecoder,
+        world: World = ALONE,
+    ) -> None:
         self.model = model
         self.config = config
+        self.world = world
         self.sources = tokenizers.source.encode([pair.source for pair in pairs])
         self.targets = tokenizers.target.encode([pair.target for pair in pairs])
         every = max(1, len(pairs) // max(1, config.training.valid_sentences))
@@ -30,15 +42,23 @@ class Validation:
 
     def __call__(self, step: int) -> ValidationReport:
         """Score the weights of a step; outputs are searched greedily, whatever the search settings."""
-        nats, tokens = corpus_nll(self.model, self.sources, self.targets, bos=BOS, eos=EOS)
+        sources, targets = self.world.share(self.sources), self.world.share(self.targets)
+        nats, tokens = self.world.total(corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS))
         loss = nats / tokens
         bleu = chrf = sample = None
         if self.decoded and math.isfinite(loss):
             references = [pair.target for pair in self.decoded]
-            found = self.translator.translate([pair.source for pair in self.decoded], beam_size=1)
-            outputs = [one.translation for one in found]
+            outputs = self.decode([pair.source for pair in self.decoded])
             scores = score(outputs, references, language=self.config.data.target)
             bleu, chrf = scores.bleu, scores.chrf
             shown = step % len(self.decoded)
             sample = (self.decoded[shown].source, references[shown], outputs[shown])
         return ValidationReport(step, loss, math.exp(min(loss, 700)), bleu, chrf, False, sample)
+
+    def decode(self, sources: list[str]) -> list[str]:
+        """Translate, each process its share."""
+        found = self.translator.translate(self.world.share(sources), beam_size=1)
+        outputs = [""] * len(sources)
+        for rank, share in enumerate(self.world.gather([one.translation for one in found])):
+            outputs[rank :: self.world.size] = share
+        return outputs

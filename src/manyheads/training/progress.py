@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from manyheads.data.batch import Batch
+from manyheads.training.distributed import World
 from manyheads.training.log import StepReport
 
 __all__ = ["Progress", "Snapshot", "Window"]
@@ -23,7 +26,9 @@ class Progress:
         epoch, position: the epoch under way and the updates done in it.
         total_steps: updates planned; fixed once for `max_minutes`.
         seconds: training time, validation not counted.
+        splits: how often the parts of an update were halved because memory ran out.
         skipped, skipped_in_row: updates not applied because the gradient was not finite.
+        rollbacks: how often training went back to a checkpoint because it diverged; each halves the rate.
         best, best_step: the best value of `training.metric` so far, and when.
         waited: validations since then.
         stopped_early: patience ran out.
@@ -35,8 +40,10 @@ class Progress:
     total_steps: int = 0
     fixed: bool = True
     seconds: float = 0.0
+    splits: int = 0
     skipped: int = 0
     skipped_in_row: int = 0
+    rollbacks: int = 0
     best: float | None = None
     best_step: int = 0
     waited: int = 0
@@ -45,51 +52,69 @@ class Progress:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a checkpoint holds: tensors by name, and a state for JSON."""
+    """All that a checkpoint holds: tensors by name, and a state for JSON.
+
+    Attributes:
+        model: the weights that training goes on with.
+        published: the weights that validation saw and that translate: averaged ones, when there are such.
+        optimizer: moments, averages and generators.
+        state: all else.
+    """
 
     model: dict[str, Tensor]
+    published: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     state: dict[str, Any]
 
 
-@dataclass
 class Window:
-    """Sums since the last log point, of what was finite: they go into checkpoints, and JSON has no NaN."""
+    """Sums since the last log point, of what was finite.
 
-    updates: int = 0
-    loss: float = 0.0
-    nll: float = 0.0
-    norm: float = 0.0
-    seconds: float = 0.0
-    source_tokens: int = 0
-    target_tokens: int = 0
-    places: int = 0
+    They stay on the device until somebody asks: reading one would make the processor wait for the accelerator.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.sums = torch.zeros(5, dtype=torch.float64, device=device)  # loss, nll, tokens, places
+        self.norm = 0.0
+        self.updates = 0
+        self.seconds = 0.0
 
     def add(self, batch: Batch, loss: Tensor, nll: Tensor) -> None:
-        """One part of an update."""
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            return
-        self.loss += value
-        self.nll += float(nll)
-        self.source_tokens += batch.source_tokens
-        self.target_tokens += batch.target_tokens
-        self.places += batch.source.numel() + batch.target_in.numel()
+        """One part of an update; its counts are left out too when its loss is not finite."""
+        places = batch.source.numel() + batch.target_in.numel()
+        counts = self.sums.new_tensor([batch.source_tokens, batch.target_tokens, places])
+        row = torch.cat([torch.stack([loss.detach(), nll]).double(), counts])
+        self.sums += torch.where(loss.detach().isfinite(), row, 0.0)
 
-    def report(self, progress: Progress, rate: float, epoch_updates: int) -> StepReport:
-        """The means of the window, NaN where nothing was finite."""
-        tokens, updates, seconds = self.target_tokens or math.nan, self.updates or math.nan, max(1e-9, self.seconds)
+    def state(self) -> dict[str, Any]:
+        """What resuming needs, for JSON."""
+        return {
+            "sums": self.sums.tolist(),
+            "norm": self.norm,
+            "updates": self.updates,
+            "seconds": self.seconds,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.sums.copy_(torch.tensor(state["sums"], dtype=torch.float64))
+        self.norm, self.updates, self.seconds = state["norm"], state["updates"], state["seconds"]
+
+    def report(self, progress: Progress, rate: float, epoch_updates: int, world: World) -> StepReport:
+        """The means of the window over all processes, NaN where nothing was finite."""
+        loss, nll, source, target, places = world.total(self.sums.tolist())
+        tokens, updates, seconds = target or math.nan, self.updates or math.nan, max(1e-9, self.seconds)
         return StepReport(
             step=progress.step,
             total_steps=progress.total_steps,
             epoch=progress.epoch + progress.position / epoch_updates,
-            loss=self.loss / tokens,
-            nll=self.nll / tokens,
+            loss=loss / tokens,
+            nll=nll / tokens,
             learning_rate=rate,
             gradient_norm=self.norm / updates,
-            source_tokens_per_second=self.source_tokens / seconds,
-            target_tokens_per_second=self.target_tokens / seconds,
-            padding=1 - (self.source_tokens + self.target_tokens) / max(1, self.places),
+            source_tokens_per_second=source / seconds,
+            target_tokens_per_second=target / seconds,
+            padding=1 - (source + target) / max(1, places),
             seconds=progress.seconds,
             seconds_left=(progress.total_steps - progress.step) * progress.seconds / max(1, progress.step),
             skipped=progress.skipped,

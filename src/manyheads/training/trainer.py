@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,43 +23,57 @@ from manyheads.config.schema import TrainingConfig
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.training.averaging import MovingAverage
+from manyheads.training.distributed import ALONE, World
+from manyheads.training.feed import made_ahead
+from manyheads.training.generators import generators_of_all, put_generators, restore_generators, take_generators
 from manyheads.training.log import Listener, ValidationReport
-from manyheads.training.loss import cross_entropy_sums
-from manyheads.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
-from manyheads.training.precision import Precision, autocast
+from manyheads.training.memory import out_of_memory, split
+from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
+from manyheads.training.precision import Precision
 from manyheads.training.progress import Progress, Snapshot, Window
 from manyheads.training.schedule import Schedule
+from manyheads.training.timing import TimeLimit
+from manyheads.training.update import Sums, Updater
+from manyheads.training.watch import LossWatch
 
-__all__ = ["Trainer", "Updates", "translation_loss"]
+__all__ = ["Trainer", "Updates"]
 
-# For max_minutes: updates left out, updates timed at least, and share of the whole time that is timed, unless the
-# warm-up ends before: from there on the learning rate depends on the number of steps.
-WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE = 3, 27, 0.02
 MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
+MOST_ROLLBACKS = 3
+AVERAGE = "average."  # before the names of averaged weights in a checkpoint
+
+Pairs = NDArray[np.int64]
 
 
 class Updates(Protocol):
-    """Where batches come from; both are functions of their arguments alone."""
+    """Where batches come from; all are functions of their arguments alone."""
 
-    def epoch(self, number: int) -> list[NDArray[np.int64]]:
+    def epoch(self, number: int) -> list[Pairs]:
         """The pairs of each update of an epoch; every epoch has the same number of updates."""
         ...
 
-    def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[Batch]:
-        """The parts of one update, on the CPU."""
+    def batches(self, epoch: int, position: int, pairs: Pairs) -> list[Batch]:
+        """The parts of one update that are this process's, on the CPU; at least one."""
         ...
 
-    def describe(self, pairs: NDArray[np.int64]) -> str:
+    def heaviest(self) -> int:
+        """The position in epoch 0 of the update that needs the most memory."""
+        ...
+
+    def describe(self, pairs: Pairs) -> str:
         """Where these pairs stand in the corpus, for a message."""
         ...
 
 
-def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Smoothed loss and plain negative log-likelihood, summed over the real target tokens, in nats."""
-    hidden = model.decode(batch.target_in, *model.encode(batch.source))
-    real = batch.target_out != model.pad
-    output = model.output
-    return cross_entropy_sums(hidden[real], output.weight, output.bias, batch.target_out[real], smoothing)
+def never() -> bool:
+    """Nobody asks for anything."""
+    return False
+
+
+def nowhere() -> None:
+    """There is nothing to go back to."""
+    raise TrainingError("there is no checkpoint to go back to. Try a lower training.learning_rate.")
 
 
 class Trainer:
@@ -75,6 +90,8 @@ class Trainer:
         listener: Listener,
         validate: Callable[[int], ValidationReport],
         save: Callable[[Snapshot, bool], None],
+        go_back: Callable[[], None] = nowhere,
+        world: World = ALONE,
     ) -> None:
         """Set up; nothing is computed yet.
 
@@ -87,20 +104,25 @@ class Trainer:
             listener: who is told.
             validate: scores the model at a step; its `best` is filled in here.
             save: keeps a snapshot; the second argument says whether it is the best so far.
+            go_back: calls `restore` with the last snapshot kept, and puts its weights into the model.
+            world: the processes that train together.
         """
         self.model = model
         self.config = config
         self.updates = updates
         self.device = device
-        self.precision = precision
         self.listener = listener
         self.validate = validate
         self.save = save
-        self.optimizer = build_optimizer(model, config, device)
+        self.go_back = go_back
+        self.world = world
+        self.updater = Updater(model, config, device=device, precision=precision, world=world)
         self.schedule = Schedule(config, model.config.d_model)
+        self.average = MovingAverage(model, config.ema) if config.ema > 0 else None
         self.progress = Progress(total_steps=self.planned_steps(), fixed=config.max_minutes is None)
-        self.window = Window()
-        self.timed: list[tuple[float, int]] = []  # seconds and target tokens of the first updates, for max_minutes
+        self.window = Window(device)
+        self.watch = LossWatch()
+        self.limit = TimeLimit(config)
 
     def planned_steps(self) -> int:
         """Updates that the configuration asks for, before any time limit."""
@@ -108,57 +130,101 @@ class Trainer:
             return self.config.steps
         return len(self.updates.epoch(0)) * self.config.epochs
 
-    def run(self, stop: Callable[[], bool] = lambda: False) -> None:
+    # --- the loop ---
+
+    def run(self, stop: Callable[[], bool] = never, save_now: Callable[[], bool] = never) -> None:
         """Train until the plan is fulfilled or patience runs out.
 
         Args:
             stop: asked after each update; once it is true, a snapshot is saved and training ends there.
+            save_now: asked after each update; when it is true, a snapshot is saved and training goes on.
 
         Raises:
-            TrainingError: too many updates in a row had no finite gradient.
+            TrainingError: too many updates in a row had no finite gradient, or memory ran out.
         """
         self.model.train()
+        self.try_heaviest()
+        start = time.perf_counter()
         while not self.finished():
             plan = self.updates.epoch(self.progress.epoch)
-            for pairs in plan[self.progress.position :]:
-                rate = self.update(pairs)
-                last = self.progress.step >= self.progress.total_steps
-                saving = last or self.progress.step % self.config.save_every == 0
-                if last or self.progress.step % self.config.log_every == 0:
-                    self.listener.step(self.window.report(self.progress, rate, len(plan)))
-                    self.window = Window()
+            for pairs, batches in self.ahead(plan):
+                rate = self.update(pairs, batches, start)
+                if self.tell(rate, len(plan)):
+                    start = time.perf_counter()
+                    break  # training went back to a checkpoint, maybe of another epoch
+                saving = self.planned(self.config.save_every)
                 if saving:
                     self.checkpoint()
-                if self.finished():
+                stopping, asked = self.world.total([stop(), save_now()])
+                if (stopping or asked) and not saving:
+                    self.save(self.snapshot(), False)
+                if stopping or self.finished():
                     return
-                if stop():
-                    if not saving:
-                        self.save(self.snapshot(), False)
-                    return
-            self.progress.epoch, self.progress.position = self.progress.epoch + 1, 0
+                start = time.perf_counter()
+            else:
+                self.progress.epoch, self.progress.position = self.progress.epoch + 1, 0
 
     def finished(self) -> bool:
         """Whether nothing is left to do."""
         return self.progress.stopped_early or self.progress.step >= self.progress.total_steps
 
-    def update(self, pairs: NDArray[np.int64]) -> float:
-        """One optimiser update on these pairs; returns its learning rate."""
-        start = time.perf_counter()
+    def planned(self, every: int) -> bool:
+        """Whether something that is due every so many updates, and after the last, is due now."""
+        return self.progress.step >= self.progress.total_steps or self.progress.step % every == 0
+
+    def ahead(self, plan: list[Pairs]) -> Iterator[tuple[Pairs, list[Batch]]]:
+        """The pairs and the parts of each update that is left of an epoch."""
+        epoch = self.progress.epoch
+
+        def make(position: int) -> tuple[Pairs, list[Batch]]:
+            return plan[position], self.updates.batches(epoch, position, plan[position])
+
+        return made_ahead(make, range(self.progress.position, len(plan)), self.config.workers)
+
+    def tell(self, rate: float, epoch_updates: int) -> bool:
+        """Report at a log point; True when training had gone astray there and has gone back."""
+        if not self.planned(self.config.log_every):
+            return False
+        report = self.window.report(self.progress, rate, epoch_updates, self.world)
+        self.window = Window(self.device)
+        self.listener.step(report)
+        return self.watch.see(report.loss) and self.gone_astray(report.loss)
+
+    def gone_astray(self, loss: float) -> bool:
+        """Warn of a loss far above its running mean, or go back before it."""
+        what = f"step {self.progress.step:,}: the loss is {loss:.2f}, after {self.watch.mean:.2f} on average"
+        if self.config.divergence == "warn":
+            self.listener.message(f"warning: {what}. A lower training.learning_rate may help.")
+            return False
+        rollbacks = self.progress.rollbacks + 1
+        if rollbacks > MOST_ROLLBACKS:
+            raise TrainingError(
+                f"{what}, and going back {MOST_ROLLBACKS} times has not helped. The last checkpoint is good. "
+                "Try a lower training.learning_rate or a longer warm-up."
+            )
+        self.go_back()
+        self.progress.rollbacks = rollbacks
+        self.listener.message(f"warning: {what}. Back to step {self.progress.step:,}, at half the rate.")
+        return True
+
+    # --- an update ---
+
+    def update(self, pairs: Pairs, batches: list[Batch], start: float) -> float:
+        """One optimiser update on these pairs, begun at a reading of the clock; returns its learning rate."""
         progress = self.progress
-        batches = [
-            batch.to(self.device) for batch in self.updates.batches(progress.epoch, progress.position, pairs)
-        ]
-        tokens = sum(batch.target_tokens for batch in batches)
-        for batch in batches:
-            with autocast(self.device, self.precision):
-                loss, nll = translation_loss(self.model, batch, self.config.label_smoothing)
-            (loss / tokens).backward()
-            self.window.add(batch, loss, nll)
-        rate = self.schedule.rate(progress.step + 1, progress.total_steps)
-        norm = self.apply_gradients(rate, pairs)
+        tokens = self.world.total([sum(batch.target_tokens for batch in batches)])[0]
+        for part, loss, nll in self.gradients(pairs, batches, tokens):
+            self.window.add(part, loss, nll)
+        rate = self.schedule.rate(progress.step + 1, progress.total_steps) * 0.5**progress.rollbacks
+        norm = self.updater.apply(rate)
         if math.isfinite(norm):
             self.window.norm += norm
             self.window.updates += 1
+            progress.skipped_in_row = 0
+            if self.average is not None:
+                self.average.update(self.model, progress.step + 1)
+        else:
+            self.skip(pairs)
         seconds = time.perf_counter() - start
         self.window.seconds += seconds
         progress.seconds += seconds
@@ -168,22 +234,48 @@ class Trainer:
             self.measure(seconds, tokens)
         return rate
 
-    def apply_gradients(self, rate: float, pairs: NDArray[np.int64]) -> float:
-        """Clip and step, or skip when the gradient is not finite; returns its norm."""
-        limit = self.config.clip_norm or math.inf
-        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), limit))
-        if math.isfinite(norm):
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate * group.get("factor", 1.0)
-            with autocast(self.device, self.precision):
-                self.optimizer.step()
-            self.progress.skipped_in_row = 0
-        else:
-            self.skip(pairs)
-        self.optimizer.zero_grad(set_to_none=True)
-        return norm
+    def gradients(self, pairs: Pairs, batches: list[Batch], tokens: float) -> list[Sums]:
+        """The gradients of an update; when memory runs out, of its halves, for good."""
+        while True:
+            generators = take_generators(self.device)
+            try:
+                return self.updater.gradients(split(batches, self.progress.splits), tokens)
+            except (RuntimeError, MemoryError) as error:
+                self.halve(error, pairs, batches)
+            # here the exception is gone, and with it all that its frames held
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+            put_generators(generators, self.device)
 
-    def skip(self, pairs: NDArray[np.int64]) -> None:
+    def halve(self, error: Exception, pairs: Pairs, batches: list[Batch]) -> None:
+        """Have the parts of an update halved after memory ran out, or give up."""
+        if not out_of_memory(error):
+            raise error
+        self.updater.forget()
+        where = self.updates.describe(pairs)
+        cure = "Take a smaller training.batch_tokens, a larger training.accumulation or a smaller model."
+        if self.world.size > 1:
+            raise TrainingError(f"memory ran out in an update of {where}. {cure}") from error
+        if 2**self.progress.splits >= max(len(batch.source) for batch in batches):
+            raise TrainingError(f"there is not memory enough for a single pair of {where}. {cure}") from error
+        self.progress.splits += 1
+        self.listener.message(
+            f"warning: memory ran out in an update of {where}: its parts are halved, and those of all to come"
+        )
+
+    def try_heaviest(self) -> None:
+        """Compute the gradients that need the most memory, and drop them: if it runs out, then now."""
+        if self.finished():
+            return
+        position = self.updates.heaviest()
+        pairs = self.updates.epoch(0)[position]
+        batches = self.updates.batches(0, position, pairs)
+        generators = take_generators(self.device)
+        self.gradients(pairs, batches, 1.0)
+        self.updater.forget()
+        put_generators(generators, self.device)
+
+    def skip(self, pairs: Pairs) -> None:
         """Count an update that was not applied, and give up after too many."""
         self.progress.skipped += 1
         self.progress.skipped_in_row += 1
@@ -195,39 +287,36 @@ class Trainer:
                 f"({where}). The last checkpoint is good. Try a lower training.learning_rate or a longer warm-up."
             )
 
-    def measure(self, seconds: float, tokens: int) -> None:
+    def measure(self, seconds: float, tokens: float) -> None:
         """Time the first updates, then fix the number of steps that fit into `max_minutes`."""
-        self.timed.append((seconds, tokens))
-        allowed = 60 * (self.config.max_minutes or 0.0)
-        measured = self.timed[WARM_UPDATES:]
-        spent = sum(seconds for seconds, _ in measured)
-        enough = spent >= MEASURED_SHARE * allowed or self.progress.step >= self.config.warmup_steps
-        if len(measured) < MEASURED_UPDATES or not enough:
+        progress = self.progress
+        self.limit.add(seconds, tokens)
+        fitting = self.world.gather(self.limit.fitting(progress.step, progress.seconds))[0]
+        if fitting is None:
             return
-        speed = sum(tokens for _, tokens in measured) / spent
-        per_update = spent / len(measured)
-        left = allowed - self.progress.seconds
-        fitting = self.progress.step + max(0, int(left / per_update))
-        self.progress.total_steps = min(self.progress.total_steps, fitting)
-        self.progress.fixed = True
+        progress.total_steps = min(progress.total_steps, fitting)
+        progress.fixed = True
         self.listener.message(
-            f"{speed:,.0f} target tokens/s: {self.progress.total_steps:,} steps fit into "
+            f"{self.limit.speed:,.0f} target tokens/s: {progress.total_steps:,} steps fit into "
             f"{self.config.max_minutes:g} minutes"
         )
 
+    # --- validation ---
+
     def checkpoint(self) -> None:
         """Validate, note whether this is the best so far, and save."""
-        self.model.eval()
-        with torch.inference_mode():
-            report = self.validate(self.progress.step)
-        self.model.train()
+        with self.published():
+            self.model.eval()
+            with torch.inference_mode():
+                report = self.validate(self.progress.step)
+            self.model.train()
         best = self.note(report)
-        self.listener.validation(
-            ValidationReport(
-                report.step, report.loss, report.perplexity, report.bleu, report.chrf, best, report.sample
-            )
-        )
+        self.listener.validation(replace(report, best=best))
         self.save(self.snapshot(), best)
+
+    def published(self) -> AbstractContextManager[None]:
+        """While open, the model has the weights that translate."""
+        return nullcontext() if self.average is None else self.average.instead(self.model)
 
     def note(self, report: ValidationReport) -> bool:
         """Compare with the best so far and count patience; returns whether it is the best."""
@@ -255,32 +344,45 @@ class Trainer:
         """Whether too many validations in a row brought nothing better."""
         return self.config.patience is not None and self.progress.waited >= self.config.patience
 
+    # --- interruptions ---
+
     def snapshot(self) -> Snapshot:
         """All that resuming needs."""
-        generators = {"torch_generator": torch.get_rng_state()}
-        if self.device.type == "cuda":
-            generators["cuda_generator"] = torch.cuda.get_rng_state(self.device)
+        model: dict[str, Tensor] = dict(self.model.named_parameters())
+        averages = {} if self.average is None else self.average.weights
         return Snapshot(
-            model=dict(self.model.named_parameters()),
-            optimizer=optimizer_tensors(self.model, self.optimizer) | generators,
+            model=model,
+            published=averages or model,
+            optimizer={
+                **optimizer_tensors(self.model, self.updater.optimizer),
+                **generators_of_all(self.device, self.world),
+                **{f"{AVERAGE}{name}": tensor for name, tensor in averages.items()},
+            },
             state={
                 "progress": asdict(self.progress),
-                "window": asdict(self.window),
+                "window": self.window.state(),
+                "watch": self.watch.state(),
                 "schedule": self.schedule.state(),
-                "precision": self.precision,
+                "precision": self.updater.precision,
             },
         )
 
     def restore(self, optimizer: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
         """Go on from a snapshot; the model's weights have been loaded already."""
-        restore_optimizer(self.model, self.optimizer, optimizer)
-        torch.set_rng_state(optimizer["torch_generator"])
-        if self.device.type == "cuda" and "cuda_generator" in optimizer:
-            torch.cuda.set_rng_state(optimizer["cuda_generator"], self.device)
-        planned, self.progress = self.progress, Progress(**state["progress"])
+        restore_optimizer(self.model, self.updater.optimizer, optimizer)
+        restore_generators(optimizer, self.device, self.world, self.config.seed)
+        if self.average is not None:
+            found = {
+                key.removeprefix(AVERAGE): value for key, value in optimizer.items() if key.startswith(AVERAGE)
+            }
+            self.average.restore(
+                found or dict(self.model.named_parameters())
+            )  # it may have been asked for by force
+        planned, self.progress = self.planned_steps(), Progress(**state["progress"])
         if self.config.max_minutes is None:  # the plan may have been changed by force
-            self.progress.total_steps, self.progress.fixed = planned.total_steps, True
+            self.progress.total_steps, self.progress.fixed = planned, True
         self.progress.stopped_early = self.out_of_patience()
-        self.window = Window(**state["window"])
+        self.window.restore(state["window"])
+        self.watch.restore(state["watch"])
         self.schedule.restore(state["schedule"])
-        self.precision = state["precision"]
+        self.updater.precision = state["precision"]

@@ -10,8 +10,8 @@ import torch
 from manyheads.data.batch import Ids, make_batch
 from manyheads.data.sampler import fixed_batches
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.training.objective import translation_loss
 from manyheads.training.precision import Precision, autocast
-from manyheads.training.trainer import translation_loss
 
 __all__ = ["corpus_nll"]
 

@@ -1,0 +1,52 @@
+"""Weights that follow those of training slowly, and are less noisy (Polyak and Juditsky 1992)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["MovingAverage"]
+
+
+class MovingAverage:
+    """An exponential moving average of a model's parameters.
+
+    In update t it keeps min(decay, (1 + t) / (10 + t)) of itself, so that the first weights, which have learnt
+    nothing, are soon forgotten.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.weights = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        """Take in the weights after update `step`, the first being 1."""
+        taken = 1 - min(self.decay, (1 + step) / (10 + step))
+        for name, parameter in model.named_parameters():
+            self.weights[name].lerp_(parameter, taken)
+
+    @contextmanager
+    def instead(self, model: nn.Module) -> Iterator[None]:
+        """Inside, the model has the averaged weights; after it, its own again, bit for bit."""
+        own = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+        copy_into(model, self.weights)
+        try:
+            yield
+        finally:
+            copy_into(model, own)
+
+    def restore(self, weights: Mapping[str, Tensor]) -> None:
+        """Go on from these averages."""
+        for name, tensor in weights.items():
+            self.weights[name].copy_(tensor.detach())
+
+
+@torch.no_grad()
+def copy_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Overwrite the parameters."""
+    for name, parameter in model.named_parameters():
+        parameter.copy_(weights[name])

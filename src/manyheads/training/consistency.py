@@ -1,0 +1,77 @@
+"""How far two predictions of the same tokens lie apart (R-Drop: Liang et al. 2021, equation 2).
+
+Shapes: N target tokens, D model width, V vocabulary; n tokens of a chunk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from manyheads.training.loss import CHUNK_LOGITS, working_type
+
+__all__ = ["divergence_sum"]
+
+
+def divergence_sum(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Mean of KL(p || q) and KL(q || p), summed over all tokens, in nats.
+
+    Args:
+        first: hidden states of the tokens in one pass (N, D); p is what they predict.
+        second: those in another pass; q is what they predict.
+        weight: output matrix (V, D).
+        bias: output bias (V,), or None.
+
+    Returns:
+        float32 (), with gradients for all four.
+    """
+    return Divergence.apply(first, second, weight, bias)  # type: ignore[no-untyped-call]
+
+
+class Divergence(torch.autograd.Function):
+    """As the cross-entropy: gradients are computed in the forward pass, so that few logits are held at once."""
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """See `divergence_sum`."""
+        dtype = working_type(first)
+        total = first.new_zeros((), dtype=torch.float32)
+        gradients = [torch.empty_like(first), torch.empty_like(second), torch.zeros_like(weight)]
+        bias_gradient = None if bias is None else torch.zeros_like(bias)
+        with torch.autocast(first.device.type, enabled=False):
+            w = weight.to(dtype)
+            b = None if bias is None else bias.to(dtype)
+            rows = max(1, CHUNK_LOGITS // len(weight))
+            for start in range(0, len(first), rows):
+                chunk = slice(start, start + rows)
+                hidden = [side[chunk].to(dtype) for side in (first, second)]
+                apart, *slopes = divergence(*(functional.linear(side, w, b) for side in hidden))
+                total += apart
+                for side, slope, gradient in zip(hidden, slopes, gradients, strict=False):
+                    small = slope.to(dtype)
+                    gradient[chunk] = small @ w
+                    gradients[2] += small.t() @ side
+                    if bias_gradient is not None:
+                        bias_gradient += slope.sum(0)
+        ctx.gradients = (*gradients, bias_gradient)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        """Scale what the forward pass computed."""
+        return tuple(None if gradient is None else gradient * grad_outputs[0] for gradient in ctx.gradients)
+
+
+def divergence(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The summed mean divergence of two rows of logits (n, V) each, and its gradient at both, float32.
+
+    With d = log p - log q, the gradient of KL(p || q) is p (d - KL) at p's logits, and q - p at q's.
+    """
+    log_p, log_q = first.float().log_softmax(-1), second.float().log_softmax(-1)
+    p, q, d = log_p.exp(), log_q.exp(), log_p - log_q
+    forth, back = (p * d).sum(-1, keepdim=True), -(q * d).sum(-1, keepdim=True)
+    gradients = p * (d - forth) + p - q, q - p - q * (d + back)
+    return (forth + back).sum() / 2, gradients[0] / 2, gradients[1] / 2

@@ -1,0 +1,55 @@
+"""What training descends: the loss of a batch, summed over its real target tokens, in nats."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from manyheads.data.batch import Batch
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.training.consistency import divergence_sum
+from manyheads.training.loss import cross_entropy_sums
+
+__all__ = ["TranslationObjective", "translation_loss"]
+
+
+def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Smoothed loss and plain negative log-likelihood, summed over the real target tokens, in nats."""
+    hidden, right = hidden_states(model, batch.source, batch.target_in, batch.target_out)
+    return cross_entropy_sums(hidden, model.output.weight, model.output.bias, right, smoothing)
+
+
+def hidden_states(
+    model: EncoderDecoder, source: Tensor, target_in: Tensor, target_out: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Last hidden states (N, D) of the N real target positions, row by row, and the right token of each (N,)."""
+    hidden = model.decode(target_in, *model.encode(source))
+    real = target_out != model.pad
+    return hidden[real], target_out[real]
+
+
+class TranslationObjective(nn.Module):
+    """A translator together with its loss, as one module: what several processes share, and what is compiled."""
+
+    def __init__(self, model: EncoderDecoder, smoothing: float, r_drop: float) -> None:
+        """R-Drop's weight is the alpha of Liang et al. (2021), equation 4; 0 leaves it out."""
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+        self.r_drop = r_drop
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Loss to descend and plain negative log-likelihood, float32 ()."""
+        if self.r_drop == 0:
+            return translation_loss(self.model, batch, self.smoothing)
+        return self.twice(batch)
+
+    def twice(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Two passes with other dropout: the mean of their losses, and how far their predictions lie apart."""
+        both = [torch.cat([ids, ids]) for ids in (batch.source, batch.target_in, batch.target_out)]
+        hidden, right = hidden_states(self.model, *both)
+        output = self.model.output
+        loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, right, self.smoothing)
+        first, second = hidden.chunk(2)
+        apart = divergence_sum(first, second, output.weight, output.bias)
+        return (loss + self.r_drop * apart) / 2, nll / 2

@@ -1,0 +1,97 @@
+"""One update of the weights: the gradients of its parts added up, clipped, applied."""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from manyheads.config.schema import TrainingConfig
+from manyheads.data.batch import Batch
+from manyheads.errors import TrainingError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.training.distributed import World
+from manyheads.training.memory import out_of_memory
+from manyheads.training.objective import TranslationObjective
+from manyheads.training.optimizer import build_optimizer
+from manyheads.training.precision import Precision, autocast
+
+__all__ = ["Sums", "Updater"]
+
+Sums = tuple[Batch, Tensor, Tensor]  # a part, its loss and its plain negative log-likelihood
+
+
+class Updater:
+    """The objective, the optimiser, and what stands between them."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        config: TrainingConfig,
+        *,
+        device: torch.device,
+        precision: Precision,
+        world: World,
+    ) -> None:
+        self.model = model
+        self.device = device
+        self.precision = precision
+        self.world = world
+        self.clip_norm = config.clip_norm or math.inf
+        self.optimizer = build_optimizer(model, config, device)
+        objective = TranslationObjective(model, config.label_smoothing, config.r_drop)
+        self.objective: nn.Module = objective if world.size == 1 else DistributedDataParallel(objective)
+
+    def gradients(self, parts: list[Batch], tokens: float) -> list[Sums]:
+        """Add the gradients of the parts to those that are there.
+
+        Args:
+            parts: this process's part of the update, in smaller parts to save memory.
+            tokens: target tokens of the whole update, in all processes: what every sum is divided by.
+        """
+        sums = []
+        for place, part in enumerate(parts):
+            batch = part.to(self.device)
+            with self.unsent(last=place == len(parts) - 1):
+                with autocast(self.device, self.precision):
+                    loss, nll = self.objective(batch)
+                # what several processes send each other is averaged: times their number, it is the sum
+                (loss * self.world.size / tokens).backward()
+            sums.append((batch, loss.detach(), nll))
+        return sums
+
+    def unsent(self, *, last: bool) -> AbstractContextManager[None]:
+        """While open, gradients stay in this process; those of the last part are sent with all before."""
+        if last or not isinstance(self.objective, DistributedDataParallel):
+            return nullcontext()
+        return self.objective.no_sync()
+
+    def forget(self) -> None:
+        """Drop the gradients."""
+        self.optimizer.zero_grad(set_to_none=True)
+
+    def apply(self, rate: float) -> float:
+        """Clip the gradients and step, unless they are not finite; returns their norm before clipping.
+
+        Raises:
+            TrainingError: memory ran out; the weights may have moved in part.
+        """
+        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm))
+        if math.isfinite(norm):
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate * group.get("factor", 1.0)
+            try:
+                with autocast(self.device, self.precision):
+                    self.optimizer.step()
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                raise TrainingError(
+                    "memory ran out in the optimiser. The last checkpoint is good. "
+                    "Take a smaller model, or free memory and run the same line again."
+                ) from error
+        self.forget()
+        return norm

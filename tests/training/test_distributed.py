@@ -1,0 +1,152 @@
+"""Several processes that train together: the same updates, the same losses, and one that writes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.runs.parts import make_config, metrics, write_corpus
+from tests.training.parts import Ear
+
+from manyheads.config.load import config_to_json
+from manyheads.config.schema import Config
+from manyheads.runs.train import train
+from manyheads.training.distributed import ALONE
+
+WORKER = """
+import sys
+from pathlib import Path
+import torch
+from manyheads.config.load import config_from_json
+from manyheads.runs.train import train
+torch.set_num_threads(1)
+train(config_from_json(Path(sys.argv[1]).read_text(), "config"), Path(sys.argv[2]), force="force" in sys.argv)
+"""
+
+
+def start(config: Config, out: Path, processes: int, *options: str) -> subprocess.Popen[str]:
+    """Train with `torchrun`."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    file, worker = out.parent / f"{out.name}.json", out.parent / "worker.py"
+    file.write_text(config_to_json(config), encoding="utf-8")
+    worker.write_text(WORKER, encoding="utf-8")
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    return subprocess.Popen(
+        [*launcher, str(worker), str(file), str(out), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def run(config: Config, out: Path, processes: int, *options: str) -> str:
+    """Train with `torchrun` to the end; returns what it printed."""
+    process = start(config, out, processes, *options)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, printed
+    return printed
+
+
+def config_of(folder: Path, **training: Any) -> Config:
+    """No chance but the order: dropout falls differently in each process.
+
+    Nor biases: those of keys have a gradient of nothing but rounding, which Adam makes a step of.
+    """
+    root = folder / "corpus"
+    corpus = root if root.exists() else write_corpus(root)
+    settings = {"log_every": 1, "accumulation": 2, "label_smoothing": 0.1, "steps": 14} | training
+    return make_config(corpus, model={"dropout": 0.0, "bias": False}, training=settings)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("distributed")
+
+
+@pytest.fixture(scope="module")
+def alone(folder: Path) -> Path:
+    train(config_of(folder), folder / "alone", listener=Ear())
+    return folder / "alone"
+
+
+@pytest.fixture(scope="module")
+def two(folder: Path) -> Path:
+    run(config_of(folder), folder / "two", 2)
+    return folder / "two"
+
+
+def losses(path: Path) -> list[float]:
+    return [record["loss"] for record in metrics(path)]
+
+
+def test_two_processes_make_the_updates_of_one(alone: Path, two: Path) -> None:
+    """The same global batches, so the same losses, norms, validations; and weights as near as sums can be."""
+    for one, other in zip(metrics(alone), metrics(two), strict=True):
+        assert one.keys() == other.keys()
+        for key, value in one.items():
+            if isinstance(value, float) and key != "padding":
+                assert other[key] == pytest.approx(value, rel=1e-5, abs=1e-5), key
+    expected, found = load_file(alone / "model.safetensors"), load_file(two / "model.safetensors")
+    for name in expected:
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 2)])
+def test_a_run_goes_on_with_another_number_of_processes(
+    folder: Path, alone: Path, two: Path, before: int, after: int
+) -> None:
+    """The order of the pairs is that of the whole, and nothing is trained twice."""
+    out = folder / f"{before}-{after}"
+    run(config_of(folder, steps=7), out, before)
+    run(config_of(folder), out, after, "force")
+    steps = [record for record in metrics(out) if record["kind"] == "step"]
+    assert [record["step"] for record in steps] == list(range(1, 15))
+    expected = [record["loss"] for record in metrics(alone) if record["kind"] == "step"]
+    assert [record["loss"] for record in steps] == pytest.approx(expected, abs=2e-5)
+
+
+def test_fewer_pairs_than_processes_leave_some_idle(folder: Path) -> None:
+    """An update of one pair and two processes: one has nothing to do, and the sums are right."""
+    config = config_of(folder, batch_sentences=1, accumulation=1, steps=5)
+    train(config, folder / "single", listener=Ear())
+    run(config, folder / "pair", 2)
+    assert losses(folder / "pair") == pytest.approx(losses(folder / "single"), abs=1e-5)
+
+
+def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folder: Path) -> None:
+    out = folder / "dying"
+    config = config_of(folder, steps=100_000, save_every=5, keep_checkpoints=1)
+    process = start(config, out, 2)
+    while not any((out / "checkpoints").glob("step-*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.kill(children(process.pid)[1], signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    found = Ear()
+    (last,) = (int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*"))
+    train(config_of(folder, steps=last + 1, save_every=5, keep_checkpoints=1), out, listener=found, force=True)
+    assert f"going on after step {last:,}" in found.messages
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in path.read_text().split()]
+
+
+def test_a_process_alone_sends_nothing() -> None:
+    assert not torch.distributed.is_initialized()
+    assert ALONE.total([1.5, 2]) == [1.5, 2]
+    assert ALONE.gather({"a": ["ü", None]}) == [{"a": ["ü", None]}]
+    assert ALONE.share([5, 6, 7]) == [5, 6, 7]
+    ALONE.wait()

@@ -1,0 +1,54 @@
+"""When a loss counts as gone astray."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from manyheads.training.watch import FAR, MEMORY, SETTLED, LossWatch
+
+
+def seen(*losses: float) -> LossWatch:
+    watch = LossWatch()
+    for loss in losses:
+        assert not watch.see(loss)
+    return watch
+
+
+def test_a_loss_far_above_its_running_mean_is_told_once() -> None:
+    watch = seen(*[2.0] * SETTLED)
+    assert [watch.see(2.1 + FAR) for _ in range(3)] == [True, False, False]
+    assert not watch.see(2.0)
+    assert watch.see(2.1 + FAR), "and again when it had come back"
+
+
+def test_what_is_astray_does_not_move_the_mean() -> None:
+    watch = seen(*[2.0] * SETTLED)
+    for _ in range(100):
+        watch.see(9.0)
+    assert watch.mean == 2.0
+
+
+def test_the_first_losses_and_a_falling_loss_are_no_matter() -> None:
+    seen(3.0, *[9.0] * (SETTLED - 1))
+    seen(*[9.0 * 0.97**n for n in range(200)])
+
+
+def test_a_loss_that_is_not_finite_is_counted_elsewhere() -> None:
+    watch = seen(*[2.0] * SETTLED)
+    assert not watch.see(math.nan)
+    assert not watch.see(math.inf)
+    assert watch.mean == 2.0
+
+
+def test_it_remembers_the_last_points_only() -> None:
+    watch = seen(*[5.0] * 50, *[4.5] * 200)
+    assert abs(watch.mean - 4.5) < 0.5 * (1 - 1 / MEMORY) ** 200 + 1e-9
+
+
+def test_it_goes_on_from_its_state() -> None:
+    watch, other = seen(*[2.0] * SETTLED), LossWatch()
+    watch.see(9.0)
+    other.restore(json.loads(json.dumps(watch.state())))
+    assert not other.see(9.0), "already told"
+    assert other.mean == 2.0
