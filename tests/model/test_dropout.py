@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from manyheads.model.dropout import Dropout
+from manyheads.model.dropout import Dropout, SharedDropout
 
 COUNT = 2**20
 
@@ -97,3 +97,19 @@ def test_bfloat16_stays_bfloat16_and_near_its_mean() -> None:
     assert output.dtype == torch.bfloat16
     assert len(output.unique()) == 2
     assert abs(float(output.double().mean()) - 1) < 2**-8  # one rounding of the factor
+
+
+@pytest.mark.parametrize(("axes", "decisions"), [((2,), (5, 7, 1)), ((1, 2), (5, 1, 1))])
+def test_what_shares_a_decision_is_dropped_or_kept_together(axes, decisions) -> None:
+    torch.manual_seed(3)
+    drop, x = SharedDropout(0.25, axes), torch.randn(5, 7, 11)
+    seen = torch.zeros(decisions, dtype=torch.int64)
+    for _ in range(200):
+        factors = drop(x) / x
+        assert all(bool((factors - factors.select(axis, 0).unsqueeze(axis)).abs().max() < 1e-5) for axis in axes)
+        kept = factors[tuple(slice(0, size) for size in decisions)] > 0.5
+        torch.testing.assert_close(factors.max(), torch.tensor(4 / 3))
+        seen += kept
+    assert int(seen.min()) > 120, "each is kept three times of four"
+    assert int(seen.max()) < 180
+    assert torch.equal(drop.eval()(x), x)

@@ -21,7 +21,7 @@ from torch import Tensor
 from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.errors import UsageError
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper, TokenEmbedding
 from manyheads.search.greedy import greedy_search
 from manyheads.training.objective import translation_loss
 
@@ -291,3 +291,15 @@ def test_thirty_two_random_pairs_are_learned_by_heart_and_decoded_exactly(varian
     found = greedy_search(stepper, max_lengths=torch.full((32,), 11), bos=BOS, eos=EOS, forbidden=(PAD, BOS))
     assert [list(output.tokens) for output in found] == targets
     assert all(output.ended for output in found)
+
+
+def test_a_dropped_word_leaves_its_position() -> None:
+    config = ModelConfig(d_model=16, num_heads=2, word_dropout=0.5, dropout=0.0)
+    embedding = TokenEmbedding(config, 11, pad=1)
+    ids, positions = torch.full((1, 64), 5), torch.arange(64)[None]
+    signal = embedding.positions(positions, 64)
+    torch.manual_seed(1)
+    words = embedding(ids, positions, 64) - signal
+    kept = words.abs().sum(-1) > 1e-3
+    assert 16 < int(kept.sum()) < 48
+    torch.testing.assert_close(words[kept], (2 * 4 * embedding.tokens.weight[5]).expand(int(kept.sum()), -1))

@@ -104,15 +104,14 @@ def test_without_biases_only_the_norms_have_any() -> None:
 
 
 def test_each_kind_of_dropout_goes_to_its_place() -> None:
-    layer = DecoderLayer(make_config(dropout=0.1, feed_forward_dropout=0.2, attention_dropout=0.3))
+    layer = DecoderLayer(
+        make_config(dropout=0.1, feed_forward_dropout=0.2, attention_dropout=0.3, layer_dropout=0.4)
+    )
     assert layer.self_attention.dropout == layer.cross_attention.dropout == 0.3
     found = {name: part.probability for name, part in layer.named_modules() if isinstance(part, Dropout)}
-    assert found == {
-        "feed_forward.dropout": 0.2,
-        "around_self_attention.dropout": 0.1,
-        "around_cross_attention.dropout": 0.1,
-        "around_feed_forward.dropout": 0.1,
-    }
+    around = ("around_self_attention", "around_cross_attention", "around_feed_forward")
+    expected = {f"{name}.dropout": 0.1 for name in around} | {f"{name}.layer_dropout": 0.4 for name in around}
+    assert found == {"feed_forward.dropout": 0.2} | expected
 
 
 def test_the_dropout_inside_the_feed_forward_layer_comes_after_the_activation() -> None:
@@ -180,3 +179,13 @@ def test_several_rows_a_sentence_attend_to_one_memory() -> None:
     spread = memory.repeat_interleave(2, 0)
     right = layer(x, None, layer.cross_attention.keys_values(spread), sees.repeat_interleave(2, 0))
     torch.testing.assert_close(found, right)
+
+
+def test_a_sentence_can_do_without_a_sublayer() -> None:
+    """Layer dropout leaves a sublayer out for some sentences, and scales it for the others."""
+    torch.manual_seed(2)
+    x = torch.randn(64, 3, D)
+    added = (PreNorm(D, 0.0, 1e-5, layer_dropout=0.5)(x, torch.ones_like) - x).round(decimals=4)
+    for sentence in added:
+        assert sentence.unique().tolist() in ([0.0], [2.0])
+    assert {0.0, 2.0} == set(added.unique().tolist())

@@ -101,6 +101,12 @@ class ModelConfig(Section):
         None, description="on token plus position signal (section 5.4); the same as dropout unless given"
     )
     attention_dropout: Probability = Field(0.0, description="on attention weights; above 0 is slow on a CPU")
+    word_dropout: Probability = Field(
+        0.0, description="on whole token embeddings: the model must guess some words from the others"
+    )
+    layer_dropout: Probability = Field(
+        0.0, description="on whole sublayers, sentence by sentence (Huang et al. 2016); for deep models"
+    )
     norm: Literal["pre", "post"] = Field(
         "pre", description="layer norm before each sublayer, or after it as in the paper"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Dropout"]
+__all__ = ["Dropout", "SharedDropout"]
 
 
 class Dropout(nn.Module):
@@ -38,3 +38,20 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """What `print(model)` shows."""
         return f"{self.probability}"
+
+
+class SharedDropout(Dropout):
+    """Dropout that decides once for all that lies along some axes: a word as a whole, a layer for a sentence."""
+
+    def __init__(self, probability: float, axes: tuple[int, ...]) -> None:
+        super().__init__(probability)
+        self.axes = axes
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape -> the same shape."""
+        if not self.training or self.threshold == 0:
+            return x
+        shape = list(x.shape)
+        for axis in self.axes:
+            shape[axis] = 1
+        return x * super().forward(x.new_ones(shape))

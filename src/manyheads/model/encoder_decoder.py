@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
 from manyheads.model.cache import KeyValueCache
-from manyheads.model.dropout import Dropout
+from manyheads.model.dropout import Dropout, SharedDropout
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, rotation
 from manyheads.model.masks import causal_mask, padding_mask, position_ids
 from manyheads.model.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
@@ -42,11 +42,12 @@ class TokenEmbedding(nn.Module):
             self.positions = SinusoidalPositions(config.d_model)
         elif config.positions == "learned":
             self.positions = LearnedPositions(config.max_positions, config.d_model, strength)
+        self.word_dropout = SharedDropout(config.word_dropout, axes=(2,))
         self.dropout = Dropout(config.dropout if config.embedding_dropout is None else config.embedding_dropout)
 
     def forward(self, ids: Tensor, positions: Tensor, length: int) -> Tensor:
         """Token ids (B, S) at positions (B or 1, S), all below `length` -> (B, S, D)."""
-        x = self.tokens(ids) * self.scale
+        x = self.word_dropout(self.tokens(ids)) * self.scale
         if self.positions is not None:
             x = x + self.positions(positions, length)
         return self.dropout(x)

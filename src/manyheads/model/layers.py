@@ -13,7 +13,7 @@ from torch.nn import functional
 from manyheads.config.schema import ModelConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.cache import KeyValueCache
-from manyheads.model.dropout import Dropout
+from manyheads.model.dropout import Dropout, SharedDropout
 from manyheads.model.positions import RotaryPositions, rotate_pairs
 
 __all__ = [
@@ -34,16 +34,20 @@ KeysValues = tuple[Tensor, Tensor]
 
 
 class PostNorm(nn.Module):
-    """norm(x + dropout(sublayer(x))), as in the paper (sections 3.1 and 5.4)."""
+    """norm(x + dropout(sublayer(x))), as in the paper (sections 3.1 and 5.4).
 
-    def __init__(self, d_model: int, dropout: float, epsilon: float) -> None:
+    While training, the sublayer can be left out for some sentences as a whole (Huang et al. 2016).
+    """
+
+    def __init__(self, d_model: int, dropout: float, epsilon: float, layer_dropout: float = 0.0) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(d_model, eps=epsilon)
         self.dropout = Dropout(dropout)
+        self.layer_dropout = SharedDropout(layer_dropout, axes=(1, 2))
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(B, S, D) -> (B, S, D)."""
-        return self.norm(x + self.dropout(sublayer(x)))
+        return self.norm(x + self.layer_dropout(self.dropout(sublayer(x))))
 
 
 class PreNorm(PostNorm):
@@ -51,13 +55,13 @@ class PreNorm(PostNorm):
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(B, S, D) -> (B, S, D)."""
-        return x + self.dropout(sublayer(self.norm(x)))
+        return x + self.layer_dropout(self.dropout(sublayer(self.norm(x))))
 
 
 def build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
     """The connection around a sublayer: residual, dropout and norm in the order of `model.norm`."""
     kind = PreNorm if config.norm == "pre" else PostNorm
-    return kind(config.d_model, config.dropout, config.norm_epsilon)
+    return kind(config.d_model, config.dropout, config.norm_epsilon, config.layer_dropout)
 
 
 def build_attention(config: ModelConfig) -> MultiHeadAttention:
