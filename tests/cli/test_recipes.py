@@ -11,6 +11,7 @@ from manyheads.cli.main import run
 from manyheads.cli.recipes import headline
 from manyheads.config.load import load_config, recipe_paths, resolve_recipe
 from manyheads.config.schema import Config
+from manyheads.runs.suggest import SIZES, suggest
 
 RECIPE = next(iter(recipe_paths()))
 
@@ -99,3 +100,64 @@ def test_the_defaults_are_shown_without_a_configuration(capsys: pytest.CaptureFi
 def test_json_holds_the_values(capsys: pytest.CaptureFixture[str]) -> None:
     values = json.loads(shown(capsys, RECIPE, "--json"))
     assert values == load_config(resolve_recipe(RECIPE)).model_dump(mode="json")
+
+
+def write_text(folder: Path, pairs: int, words: int = 6) -> Path:
+    """train and val in two languages."""
+    folder.mkdir()
+    for split, count in (("train", pairs), ("val", 5)):
+        for language in ("aa", "bb"):
+            lines = [f"{language} {split} {n} {'x ' * (words - 3)}" for n in range(count)]
+            (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_init_looks_at_the_text_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text(tmp_path / "text", 200)
+    assert run(["init", "mine", "--data", "text", "--source", "aa", "--target", "bb"]) == 0
+    text = Path("mine/mine.toml").read_text(encoding="utf-8")
+    assert text.startswith("# aa-bb, chosen for 200 pairs of 6.0 and 6.0 words on average.")
+    assert "vocab_size = 3000  # each piece must be seen often enough in 200 pairs" in text
+    config = load_config(Path("mine/mine.toml"))
+    assert (config.data.root, config.data.valid, config.data.test) == ("text", "val", None)
+    assert "manyheads train mine/mine.toml" in capsys.readouterr().out
+
+
+def test_the_more_text_the_larger_the_model_and_the_less_dropout(tmp_path: Path) -> None:
+    configs = [suggest(write_text(tmp_path / str(n), n), "aa", "bb").config for n in (500, 16_000)]
+    small, large = configs
+    assert small.model.d_model < large.model.d_model
+    assert small.tokenizer.vocab_size < large.tokenizer.vocab_size
+    assert small.tokenizer.sampling > large.tokenizer.sampling == 0
+    assert [size.dropout for size in SIZES] == sorted((size.dropout for size in SIZES), reverse=True)
+
+
+def test_long_texts_get_room(tmp_path: Path) -> None:
+    assert suggest(write_text(tmp_path / "long", 50, words=150), "aa", "bb").config.data.max_length == 256
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give either --from RECIPE, or --data ROOT"),
+        (["--from", RECIPE, "--data", "text"], "give either --from RECIPE, or --data ROOT"),
+        (["--data", "text"], "--data needs the languages"),
+        (["--data", "nowhere", "--source", "aa", "--target", "bb"], "nowhere is no folder"),
+        (["--data", "text", "--source", "aa", "--target", "cc"], "in both languages there is: nothing"),
+    ],
+)
+def test_init_says_what_it_needs(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text(tmp_path / "text", 5)
+    assert run(["init", "mine", *arguments]) in (2, 3)
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not Path("mine").exists()

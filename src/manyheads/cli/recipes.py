@@ -58,16 +58,38 @@ def headline(text: str) -> dict[str, Any]:
 @click.command(
     cls=Verb,
     epilog="""\b
-Example:
-  manyheads init swahili --from multi30k-en-de-tiny""",
+Examples:
+  manyheads init swahili --data my/text --source en --target sw
+  manyheads init mine --from multi30k-en-de""",
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--from", "recipe", required=True, metavar="RECIPE", help="A recipe, or a TOML file.")
-def init(folder: Path, recipe: str) -> None:
-    """Copy a recipe into DIR as a TOML file of that name, to edit."""
-    from manyheads.config.load import resolve_recipe
+@click.option("--from", "recipe", metavar="RECIPE", help="Copy a recipe, or a TOML file.")
+@click.option(
+    "--data",
+    "root",
+    type=click.Path(path_type=Path),
+    metavar="ROOT",
+    help="Look at the text in a folder, and choose by its size.",
+)
+@click.option("--source", metavar="LANGUAGE", help="With --data: language translated from.")
+@click.option("--target", metavar="LANGUAGE", help="With --data: language translated into.")
+def init(folder: Path, recipe: str | None, root: Path | None, source: str | None, target: str | None) -> None:
+    """Write a configuration to edit, DIR/DIR.toml: a copy of a recipe, or one chosen for your own text.
 
-    content = resolve_recipe(recipe).read_bytes()
+    What is chosen for your text says why.
+    """
+    if (recipe is None) == (root is None):
+        raise click.UsageError("give either --from RECIPE, or --data ROOT with --source and --target.")
+    if recipe is not None:
+        from manyheads.config.load import resolve_recipe
+
+        content = resolve_recipe(recipe).read_bytes()
+    else:
+        if root is None or source is None or target is None:
+            raise click.UsageError("--data needs the languages: --source and --target.")
+        from manyheads import runs
+
+        content = runs.suggest(root, source, target).to_toml().encode()
     path = folder / f"{folder.resolve().name}.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)

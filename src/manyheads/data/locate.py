@@ -12,7 +12,7 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
 
-__all__ = ["SINGLE_FILE_KINDS", "Split", "best_match", "locate", "split_setting"]
+__all__ = ["SINGLE_FILE_KINDS", "Split", "best_match", "locate", "split_setting", "splits_of"]
 
 Split = Literal["train", "valid", "test"]
 SINGLE_FILE_KINDS = (".tsv", ".jsonl")
@@ -106,7 +106,7 @@ def missing_split(root: Path, setting: str, split: Split, config: DataConfig) ->
     if (root / setting).is_file():
         return f"{head} {root / setting} is a file: a single one must be named .tsv or .jsonl."
     names = {uncompressed(name) for name in file_names(folder)}
-    splits = languages_of(names, config.source) & languages_of(names, config.target)
+    splits = splits_of(folder, config.source, config.target)
     if splits:
         match = best_match(stem, splits)
         use = str(Path(setting).with_name(match)) if match else ""
@@ -116,6 +116,12 @@ def missing_split(root: Path, setting: str, split: Split, config: DataConfig) ->
     if languages:
         return f"{head} Of {stem} there is: {', '.join(languages)}. Set data.source and data.target."
     return f"{head} {contents(folder)}."
+
+
+def splits_of(root: Path, source: str, target: str) -> set[str]:
+    """The splits that a folder holds in both languages."""
+    names = {uncompressed(name) for name in file_names(root)}
+    return languages_of(names, source) & languages_of(names, target)
 
 
 def languages_of(names: Iterable[str], language: str) -> set[str]:

@@ -5,17 +5,20 @@ from manyheads.runs.average import average
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
 from manyheads.runs.report import data_report
+from manyheads.runs.suggest import Suggestion, suggest
 from manyheads.runs.train import TrainingSummary, train
 
 __all__ = [
     "Comparison",
     "DataReport",
     "Evaluation",
+    "Suggestion",
     "TrainingSummary",
     "average",
     "compare",
     "data_report",
     "demo",
     "evaluate",
+    "suggest",
     "train",
 ]
