@@ -6,13 +6,14 @@ import dataclasses
 import gzip
 import json
 import random
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import FilterCounts, Pair, PairFilter, filter_pairs, read_pairs, require_pairs
+from manyheads.data.corpus import FilterCounts, Pair, PairFilter, read_pairs, require_pairs
 from manyheads.errors import DataError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -36,6 +37,14 @@ def texts(pairs: Any) -> list[tuple[str, str]]:
 def squeeze(text: str) -> str:
     """A stand-in for the normaliser: control characters go, blanks are one."""
     return " ".join("".join(symbol for symbol in text if symbol.isspace() or symbol.isprintable()).split())
+
+
+def filter_pairs(
+    read: Iterable[Pair], config: DataConfig, normalize: Callable[[str], str], held_out: Iterable[Pair] = ()
+) -> tuple[list[Pair], FilterCounts]:
+    """What is used of one corpus, and what became of it."""
+    judge = PairFilter(config, normalize, held_out)
+    return list(judge.used(read)), judge.counts
 
 
 # --- where the files are ---
@@ -306,11 +315,16 @@ def test_control_characters_are_counted_only_when_they_go(tmp_path: Path) -> Non
     assert filter_pairs(read, config(tmp_path), str)[1].control_characters == 0
 
 
-def test_pairs_can_be_filtered_one_by_one(tmp_path: Path) -> None:
-    read = pairs(("a", "b"), ("", "b"), ("a", "b"))
+def test_pairs_are_filtered_one_by_one_and_each_corpus_has_its_counts(tmp_path: Path) -> None:
+    """What one corpus holds, another need not repeat."""
     judge = PairFilter(config(tmp_path), squeeze)
-    streamed = [pair for pair in map(judge.clean, read) if judge.keeps(pair)]
-    assert (streamed, judge.counts) == filter_pairs(read, config(tmp_path), squeeze)
+    first = judge.used(iter(pairs(("a", "b"), ("", "b"), ("c", "d"))))
+    assert next(first) == Pair("a", "b", 1)
+    assert judge.counts == FilterCounts(read=1)
+    assert len(list(first)) == 1
+    assert judge.counts == FilterCounts(read=3, empty=1)
+    assert [pair.line for pair in judge.used(pairs(("x", "y"), ("a", "b")))] == [1]
+    assert judge.counts == FilterCounts(read=2, duplicate=1)
 
 
 def test_a_huge_word_is_dropped_by_its_ratio_without_harm(tmp_path: Path) -> None:
@@ -334,8 +348,8 @@ def test_the_store_can_add_what_was_too_long() -> None:
 
 def test_nothing_left_is_an_error_that_says_why() -> None:
     with pytest.raises(DataError, match=r"data\.train leaves no pairs: 2 pairs read, 0 kept: 2 empty"):
-        require_pairs([], "train", FilterCounts(read=2, empty=2))
-    require_pairs(pairs(("a", "b")), "train")
+        require_pairs(0, "train", FilterCounts(read=2, empty=2))
+    require_pairs(1, "train")
 
 
 @pytest.mark.skipif(not (SHARED / "multi30k").is_dir(), reason="needs ../shared/data")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, filter_pairs, read_pairs
+from manyheads.data.corpus import Pair, PairFilter, read_pairs
 from manyheads.data.report import DataReport, Spread, report
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -54,7 +54,9 @@ def test_what_training_keeps_is_what_the_filter_keeps() -> None:
     train = pairs(("a", "b"), ("a", "b"), ("", "b"), ("x" * 50, "y"), ("held", "out"), ("c", "d"))
     held_out = pairs(("held", "out"))
     for settings in ({}, {"drop_duplicates": False}, {"drop_overlap": False}):
-        expected = filter_pairs(train, config(**settings), squeeze, held_out)[1]
+        judge = PairFilter(config(**settings), squeeze, held_out)
+        list(judge.used(train))
+        expected = judge.counts
         found = report(config(**settings), {"train": train, "valid": held_out}, squeeze).splits
         assert found["train"].filtered == expected
         assert found["train"].duplicates == 1

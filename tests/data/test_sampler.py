@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from manyheads.config.schema import DataConfig, TokenizerConfig
+from manyheads.data import sampler as module
 from manyheads.data.corpus import read_pairs
 from manyheads.data.sampler import Sampler, fixed_batches, padding_share
 from manyheads.text.tokenizer import train_tokenizers
@@ -34,7 +35,7 @@ def like_sentences(count: int, seed: int = 3) -> tuple[Lengths, Lengths]:
     return source, np.maximum(2, source + dice.integers(-4, 5, count))
 
 
-def listed(batches: list[Lengths]) -> list[list[int]]:
+def listed(batches: Sequence[Lengths]) -> list[list[int]]:
     return [batch.tolist() for batch in batches]
 
 
@@ -127,7 +128,7 @@ def test_a_corpus_below_the_budget_is_one_update() -> None:
     assert len(Sampler(*like_sentences(9), batch_tokens=10_000).epoch(0)) == 1
 
 
-def both_sides(source: Lengths, target: Lengths, batches: list[Lengths]) -> float:
+def both_sides(source: Lengths, target: Lengths, batches: Sequence[Lengths]) -> float:
     """Share of padding of both tensors together."""
     padded = sum(len(batch) * int(side[batch].max()) for batch in batches for side in (source, target))
     return 1 - int(source.sum() + target.sum()) / padded
@@ -184,3 +185,72 @@ def test_the_padding_share_is_padded_places_over_all_places() -> None:
     assert padding_share(sizes, [np.array([0, 1, 2])]) == pytest.approx(4 / 12)
     assert padding_share(sizes, [np.array([0]), np.array([1, 2])]) == pytest.approx(1 / 9)
     assert padding_share(sizes, [np.array([place]) for place in range(3)]) == 0.0
+
+
+# --- large corpora, and several ---
+
+
+@settings(deadline=None, max_examples=40)
+@given(lengths, st.integers(1, 200), st.integers(1, 50))
+def test_a_corpus_planned_in_sections_has_the_same_number_of_updates_and_every_pair_once(
+    pairs: list[tuple[int, int]], tokens: int, section: int
+) -> None:
+    whole = Sampler(*arrays(pairs), batch_tokens=tokens).epoch(3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SECTION", section)
+        plan = Sampler(*arrays(pairs), batch_tokens=tokens).epoch(3)
+        assert len(list(plan)) == len(plan) == len(whole)
+        assert sorted(np.concatenate(list(plan)).tolist()) == list(range(len(pairs)))
+        assert all(len(update) for update in plan)
+        assert listed(plan[2:7]) == listed(list(plan)[2:7])
+    with pytest.raises(IndexError):
+        plan[len(plan)]
+
+
+def test_sections_cost_little_padding_and_are_made_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source, target = like_sentences(12_000)
+    whole = both_sides(source, target, Sampler(source, target, batch_tokens=1_024).epoch(0))
+    monkeypatch.setattr(module, "SECTION", 4_000)
+    made: list[int] = []
+    make = module.EpochPlan.make_section
+
+    def counted(plan: module.EpochPlan, which: int) -> list[Lengths]:
+        made.append(which)
+        return make(plan, which)
+
+    monkeypatch.setattr(module.EpochPlan, "make_section", counted)
+    plan = Sampler(source, target, batch_tokens=1_024).epoch(0)
+    middle = len(plan) // 2
+    assert len(plan[middle]) > 0
+    assert made == [1]
+    assert both_sides(source, target, plan) < whole + 0.03
+    assert made == [1, 0, 2], "each once"
+
+
+def test_pairs_come_as_often_as_their_rate_says() -> None:
+    source, target = like_sentences(1_000)
+    rates = np.repeat([0.0, 0.25, 1.0, 2.5], 250)
+    sampler = Sampler(source, target, batch_tokens=300, rates=rates)
+    counts = np.zeros((40, 1_000), dtype=np.int64)
+    for number in range(40):
+        plan = sampler.epoch(number)
+        assert len(plan) == sampler.number
+        np.add.at(counts[number], np.concatenate(list(plan)), 1)
+        weights = [int(target[update].sum()) for update in plan]
+        assert 0.8 * 300 < np.mean(weights) < 1.2 * 300
+    assert set(np.unique(counts[:, :250])) == {0}
+    assert set(np.unique(counts[:, 250:500])) == {0, 1}
+    assert set(np.unique(counts[:, 500:750])) == {1}
+    assert set(np.unique(counts[:, 750:])) == {2, 3}
+    assert counts[:, 250:500].mean() == pytest.approx(0.25, abs=0.03)
+    assert counts[:, 750:].mean() == pytest.approx(2.5, abs=0.03)
+    assert counts[:, 250:500].sum(0).min() > 0, "in each epoch others"
+
+
+def test_the_heaviest_update_is_the_one_with_the_most_positions() -> None:
+    source, target = like_sentences(2_000)
+    plan = Sampler(source, target, batch_tokens=500).epoch(0)
+    places = [len(update) * int(source[update].max() + target[update].max()) for update in plan]
+    assert places[plan.heaviest()] == max(places)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from manyheads.data import store as module
+from manyheads.data import texts as texts_module
 from manyheads.data.corpus import Pair
 from manyheads.data.store import TokenStore
+from manyheads.data.texts import TextStore
+from manyheads.errors import DataError
 
 WORDS = ["ein", "Hund", "läuft", "over", "the", "hill", "구름", "🙂"]
 
@@ -35,27 +39,56 @@ def some_pairs(count: int) -> list[Pair]:
     ]
 
 
-def build(folder: Path, pairs: Sequence[Pair], **settings: object) -> TokenStore:
-    options = {"key": "k", "max_length": None, "keep_texts": False} | settings
-    return TokenStore.build(folder, iter(pairs), (encode_words, encode_letters), **options)  # type: ignore[arg-type]
+def text_store(folder: Path, *corpora: Sequence[Pair]) -> TextStore:
+    return TextStore.build(folder, map(iter, corpora), key="text", tell=lambda: {"counts": [1, 2]})
+
+
+def build(folder: Path, pairs: Sequence[Pair], **settings: Any) -> TokenStore:
+    texts = text_store(folder.with_name("text"), pairs)
+    return TokenStore.build(folder, texts, (encode_words, encode_letters), **({"key": "k"} | settings))
 
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few pairs make several chunks, the last of them not full."""
     monkeypatch.setattr(module, "CHUNK", 5)
+    monkeypatch.setattr(texts_module, "CHUNK", 4)
+
+
+def test_text_comes_back_with_its_line_and_its_corpus(tmp_path: Path) -> None:
+    pairs = some_pairs(23)
+    text_store(tmp_path / "text", pairs[:9], [], pairs[9:])
+    opened = TextStore(tmp_path / "text")
+    assert len(opened) == 23
+    assert opened.lines.tolist() == [pair.line for pair in pairs]
+    assert opened.corpora.tolist() == [0] * 9 + [2] * 14
+    assert opened.text(0, range(23)) == [pair.source for pair in pairs]
+    assert opened.text(1, [22, 3, 3]) == [pairs[22].target, pairs[3].target, pairs[3].target]
+    assert opened.told == {"counts": [1, 2]}
+    sources, targets = opened.sides()
+    assert (list(sources), list(targets)) == tuple(
+        map(list, zip(*((p.source, p.target) for p in pairs), strict=True))
+    )
+    assert list(sources[3:20:2]) == [pair.source for pair in pairs[3:20:2]]
+    assert list(opened.sides(most=10)[1]) == [pair.target for pair in pairs[::3]]
+
+
+def test_the_fingerprint_is_of_the_text_in_its_order(tmp_path: Path) -> None:
+    pairs = some_pairs(9)
+    sums = [text_store(tmp_path / str(n), *split).sha256
+            for n, split in enumerate([[pairs], [pairs[:5], pairs[5:]], [pairs[::-1]], [pairs[1:]]])]  # fmt: skip
+    assert sums[0] == sums[1]
+    assert len(set(sums)) == 3
 
 
 def test_what_is_stored_comes_back(tmp_path: Path) -> None:
     pairs = some_pairs(23)
-    build(tmp_path / "store", pairs, keep_texts=True)
+    build(tmp_path / "store", pairs)
     opened = TokenStore(tmp_path / "store")
     assert len(opened) == len(opened.source) == len(opened.target) == 23
     assert [row.tolist() for row in opened.source] == encode_words([pair.source for pair in pairs])
     assert [row.tolist() for row in opened.target] == encode_letters([pair.target for pair in pairs])
-    assert opened.lines.tolist() == [pair.line for pair in pairs]
-    assert opened.text(0, range(23)) == [pair.source for pair in pairs]
-    assert opened.text(1, [22, 3, 3]) == [pairs[22].target, pairs[3].target, pairs[3].target]
+    assert opened.rows.tolist() == list(range(23))
     assert opened.too_long == 0
 
 
@@ -65,19 +98,12 @@ def test_lengths_are_those_of_the_rows(tmp_path: Path) -> None:
     assert store.target.lengths.tolist() == [len(row) for row in store.target]
 
 
-def test_texts_are_kept_on_request_only(tmp_path: Path) -> None:
-    store = build(tmp_path / "store", some_pairs(3))
-    assert store.texts is None
-    assert not list((tmp_path / "store").glob("*-text*"))
-
-
 def test_pairs_with_a_long_side_are_left_out_and_counted(tmp_path: Path) -> None:
     texts = [("ein Hund", "ab"), ("ein " * 4, "ab"), ("ein", "abcd"), ("ein " * 3, "abc"), ("", "abcde")]
     pairs = [Pair(source.strip(), target, line) for line, (source, target) in enumerate(texts, start=10)]
-    store = build(tmp_path / "store", pairs, max_length=3, keep_texts=True)
+    store = build(tmp_path / "store", pairs, max_length=3)
     assert store.too_long == TokenStore(tmp_path / "store").too_long == 3
-    assert store.lines.tolist() == [10, 13]
-    assert store.text(1, [0, 1]) == ["ab", "abc"]
+    assert store.rows.tolist() == [0, 3]
     assert [row.tolist() for row in store.source] == encode_words(["ein Hund", "ein ein ein"])
 
 
@@ -86,27 +112,27 @@ def test_whole_chunks_that_are_too_long_leave_no_trace(tmp_path: Path) -> None:
         [Pair("ein ein", "a", line) for line in range(5)] + [Pair("Hund", "a", 99)] + [Pair("ein ein", "a", 0)] * 9
     )
     store = build(tmp_path / "store", pairs, max_length=1)
-    assert (len(store), store.too_long, store.lines.tolist()) == (1, 14, [99])
+    assert (len(store), store.too_long, store.rows.tolist()) == (1, 14, [5])
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 10])
 def test_any_number_of_pairs_can_be_stored(tmp_path: Path, count: int) -> None:
-    store = build(tmp_path / "store", some_pairs(count), keep_texts=True)
-    assert len(store) == count
-    assert store.text(0, range(count)) == [pair.source for pair in some_pairs(count)]
+    assert len(build(tmp_path / "store", some_pairs(count))) == count
+    texts = TextStore(tmp_path / "text")
+    assert texts.text(0, range(count)) == [pair.source for pair in some_pairs(count)]
 
 
 def test_pairs_without_tokens_are_rows_without_tokens(tmp_path: Path) -> None:
-    store = build(tmp_path / "store", [Pair("", "", 1), Pair("", "", 2)], keep_texts=True)
+    store = build(tmp_path / "store", [Pair("", "", 1), Pair("", "", 2)])
     assert [row.tolist() for row in store.source] == [[], []]
-    assert store.text(1, [0, 1]) == ["", ""]
+    assert TextStore(tmp_path / "text").text(1, [0, 1]) == ["", ""]
 
 
 def test_ids_stay_on_disk(tmp_path: Path) -> None:
-    store = build(tmp_path / "store", some_pairs(9), keep_texts=True)
-    assert store.texts is not None
-    for ragged in (store.source, store.target, *store.texts):
+    store = build(tmp_path / "store", some_pairs(9))
+    for ragged in (store.source, store.target, *TextStore(tmp_path / "text").texts):
         assert isinstance(ragged.values, np.memmap)
+        assert isinstance(ragged.offsets, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         store.source.values[0] = 1
 
@@ -121,12 +147,10 @@ def test_a_store_is_there_for_its_own_key_alone(tmp_path: Path) -> None:
 
 def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
     folder = tmp_path / "store"
-    build(folder, some_pairs(20), key="first", keep_texts=True)
-    store = build(folder, some_pairs(4), key="second")
-    assert (len(store), store.texts) == (4, None)
+    build(folder, some_pairs(20), key="first")
+    assert len(build(folder, some_pairs(4), key="second")) == 4
     assert TokenStore.has(folder, "second")
-    assert not list(folder.glob("*-text*"))
-    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["store", "text"]
 
 
 def interrupted(pairs: Sequence[Pair], after: int) -> Iterator[Pair]:
@@ -136,17 +160,26 @@ def interrupted(pairs: Sequence[Pair], after: int) -> Iterator[Pair]:
 
 def test_an_aborted_build_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        TokenStore.build(tmp_path / "s", interrupted(some_pairs(30), 12), (encode_words, encode_letters), key="k")
-    assert not TokenStore.has(tmp_path / "s", "k")
+        TextStore.build(tmp_path / "s", [interrupted(some_pairs(30), 12)], key="k", tell=dict)
+    assert not TextStore.has(tmp_path / "s", "k")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_aborted_build_leaves_the_store_before_it(tmp_path: Path) -> None:
-    build(tmp_path / "s", some_pairs(4), key="old")
+    text_store(tmp_path / "s", some_pairs(4))
     with pytest.raises(KeyboardInterrupt):
-        TokenStore.build(tmp_path / "s", interrupted(some_pairs(30), 12), (encode_words, encode_letters), key="k")
-    assert TokenStore.has(tmp_path / "s", "old")
-    assert len(TokenStore(tmp_path / "s")) == 4
+        TextStore.build(tmp_path / "s", [interrupted(some_pairs(30), 12)], key="k", tell=dict)
+    assert TextStore.has(tmp_path / "s", "text")
+    assert len(TextStore(tmp_path / "s")) == 4
+
+
+def test_what_is_refused_at_the_end_leaves_nothing(tmp_path: Path) -> None:
+    def refuse() -> dict[str, Any]:
+        raise DataError("nothing left")
+
+    with pytest.raises(DataError):
+        TextStore.build(tmp_path / "s", [some_pairs(3)], key="k", tell=refuse)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_kill_left_of_a_build_does_not_disturb_the_next(tmp_path: Path) -> None:
@@ -166,7 +199,7 @@ def test_a_folder_without_a_proper_index_is_no_store(tmp_path: Path, content: st
     assert not TokenStore.has(tmp_path / "s", "k")
 
 
-@pytest.mark.parametrize("name", ["source.values", "target.offsets", "lines.values"])
+@pytest.mark.parametrize("name", ["source.values", "target.offsets", "rows"])
 @pytest.mark.parametrize("damage", ["missing", "short"])
 def test_a_store_that_lost_bytes_is_no_store(tmp_path: Path, name: str, damage: str) -> None:
     build(tmp_path / "s", some_pairs(8))
@@ -185,8 +218,8 @@ def test_the_encoders_get_whole_chunks(tmp_path: Path) -> None:
         sizes.append(len(texts))
         return encode_words(texts)
 
-    pairs = [Pair("ein", "Hund", line) for line in range(12)]
-    TokenStore.build(tmp_path / "s", pairs, (encode, encode_words), key="k")
+    texts = text_store(tmp_path / "text", [Pair("ein", "Hund", line) for line in range(12)])
+    TokenStore.build(tmp_path / "s", texts, (encode, encode_words), key="k")
     assert sizes == [5, 5, 2]
 
 

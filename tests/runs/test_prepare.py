@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -9,13 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.runs.parts import make_config, write_corpus
+from tests.runs.parts import SENTENCES, make_config, write_corpus, write_split
 from tests.training.parts import Ear
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config
+from manyheads.config.schema import Config, DataConfig
 from manyheads.data.batch import Batch
-from manyheads.runs.prepare import CorpusUpdates, open_corpus, prepare
+from manyheads.data.corpus import Pair
+from manyheads.data.locate import Split
+from manyheads.errors import DataError
+from manyheads.runs import corpus as module
+from manyheads.runs.corpus import read_corpus
+from manyheads.runs.prepare import prepare
+from manyheads.runs.updates import CorpusUpdates
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 
@@ -25,8 +33,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def updates(config: Config, folder: Path) -> CorpusUpdates:
-    tokenizers, store = prepare(config, RunDirectory(folder), open_corpus(config), Ear())
-    return CorpusUpdates(config, store, tokenizers)
+    run = RunDirectory(folder)
+    corpus = read_corpus(config, run)
+    tokenizers, store = prepare(config, run, corpus, Ear())
+    return CorpusUpdates(config, corpus.train, store, tokenizers)
 
 
 def all_of(found: CorpusUpdates, epoch: int) -> list[list[Batch]]:
@@ -55,7 +65,7 @@ def texts(found: CorpusUpdates, batches: list[list[Batch]]) -> list[tuple[str, s
 def test_an_epoch_holds_every_pair_of_the_corpus_once(corpus: Path, tmp_path: Path, sampling: float) -> None:
     config = make_config(corpus, tokenizer={"sampling": sampling})
     found = updates(config, tmp_path)
-    expected = sorted((pair.source, pair.target) for pair in open_corpus(config).train)
+    expected = sorted(zip(*found.texts.sides(), strict=True))
     for epoch in (0, 3):
         assert texts(found, all_of(found, epoch)) == expected
 
@@ -149,7 +159,7 @@ def test_lines_are_named_as_the_files_count_them(corpus: Path, tmp_path: Path) -
 
 def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, run = make_config(corpus), RunDirectory(tmp_path)
-    opened = open_corpus(config)
+    opened = read_corpus(config, run)
     tokenizers, store = prepare(config, run, opened, Ear())
     run.begin(config, tokenizers, {})
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
@@ -161,9 +171,95 @@ def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pyte
 
 def test_token_ids_of_another_corpus_are_not_taken(corpus: Path, tmp_path: Path) -> None:
     config, run = make_config(corpus), RunDirectory(tmp_path / "run")
-    opened = open_corpus(config)
+    opened = read_corpus(config, run)
     tokenizers, _ = prepare(config, run, opened, Ear())
     run.begin(config, tokenizers, {})
     fewer = make_config(corpus, data={"limit": 10})
-    _, store = prepare(fewer, run, open_corpus(fewer), Ear())
+    _, store = prepare(fewer, run, read_corpus(fewer, run), Ear())
     assert len(store) == 10
+
+
+# --- the text is read once ---
+
+
+def test_text_that_has_not_changed_is_not_read_again(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, run = make_config(corpus), RunDirectory(tmp_path)
+    first = read_corpus(config, run)
+    asked: list[str] = []
+    read = module.read_split
+
+    def noted(data: DataConfig, split: Split) -> Iterator[Pair]:
+        asked.append(split)
+        return read(data, split)
+
+    monkeypatch.setattr(module, "read_split", noted)
+    second = read_corpus(config, run)
+    assert asked == ["valid", "test"]
+    assert (second.sha256, second.counts) == (first.sha256, first.counts)
+    assert list(second.train.sides()[1]) == list(first.train.sides()[1])
+
+
+@pytest.mark.parametrize("change", ["train", "valid", "limit", "ratio"])
+def test_text_that_has_changed_is_read_again(tmp_path: Path, change: str) -> None:
+    folder, run = write_corpus(tmp_path / "corpus"), RunDirectory(tmp_path / "run")
+    config = make_config(folder)
+    before = read_corpus(config, run)
+    settings: dict[str, Any] = {"limit": {"limit": 10}, "ratio": {"max_ratio": 1.2}}.get(change, {})
+    if not settings:
+        write_split(folder, change, SENTENCES[3:30])
+    after = read_corpus(make_config(folder, data=settings), run)
+    assert after.sha256 != before.sha256
+
+
+def test_the_fingerprint_is_that_of_the_text_and_not_of_the_files(tmp_path: Path) -> None:
+    first, second = write_corpus(tmp_path / "a"), write_corpus(tmp_path / "b")
+    for path in second.iterdir():
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    found = [
+        read_corpus(make_config(root), RunDirectory(tmp_path / f"run-{root.name}")) for root in (first, second)
+    ]
+    assert found[0].sha256 == found[1].sha256
+
+
+# --- several corpora ---
+
+
+def two_corpora(tmp_path: Path, **data: Any) -> tuple[Config, CorpusUpdates]:
+    """36 pairs, and 6 others in files of their own."""
+    folder = write_corpus(tmp_path / "corpus")
+    write_split(folder, "extra", [(f"{one} und mehr", f"{other} and more") for one, other in SENTENCES[:6]])
+    config = make_config(folder, data={"more": [("extra.de", "extra.en")], **data})
+    return config, updates(config, tmp_path / "run")
+
+
+def test_several_corpora_are_mixed_in_each_epoch(tmp_path: Path) -> None:
+    _, found = two_corpora(tmp_path)
+    assert found.texts.corpora.tolist() == [0] * 36 + [1] * 6
+    together = texts(found, all_of(found, 0))
+    assert len(together) == 42
+    assert sum("und mehr" in source for source, _ in together) == 6
+    assert found.describe(np.array([35, 36])) == "2 pairs, lines train:36, ('extra.de', 'extra.en'):1"
+
+
+@pytest.mark.parametrize(
+    ("data", "often"),
+    [({"weights": [1, 3]}, (1, 3)), ({"weights": [0.5, 2]}, (0.5, 2)), ({"temperature": 2.0}, (1, math.sqrt(6)))],
+)
+def test_weights_and_temperature_say_how_often_they_come(
+    tmp_path: Path, data: dict[str, Any], often: tuple[float, float]
+) -> None:
+    _, found = two_corpora(tmp_path, **data)
+    counts = np.zeros(42)
+    for epoch in range(60):
+        np.add.at(counts, np.concatenate(list(found.epoch(epoch))), 1 / 60)
+    assert counts[:36].mean() == pytest.approx(often[0], abs=0.05)
+    assert counts[36:].mean() == pytest.approx(often[1], abs=0.15)
+
+
+def test_a_corpus_without_a_pair_is_named(tmp_path: Path) -> None:
+    folder = write_corpus(tmp_path / "corpus")
+    write_split(folder, "extra", [("", "x")])
+    with pytest.raises(DataError, match=r"data\.\('extra.de', 'extra.en'\) leaves no pairs"):
+        updates(make_config(folder, data={"more": [("extra.de", "extra.en")]}), tmp_path / "run")

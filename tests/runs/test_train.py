@@ -332,10 +332,12 @@ def no_space(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_disk_full_of_token_ids_is_said(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = importlib.import_module("manyheads.data.store")
-    monkeypatch.setattr(store, "write_pairs", no_space)
-    with pytest.raises(SaveError, match=r"the token ids could not be written .*No space left"):
+@pytest.mark.parametrize(("room", "what"), [("texts", "the text"), ("store", "the token ids")])
+def test_a_disk_full_of_text_is_said(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str, what: str
+) -> None:
+    monkeypatch.setattr(importlib.import_module(f"manyheads.data.{room}"), "written_folder", no_space)
+    with pytest.raises(SaveError, match=rf"{what} could not be written .*No space left"):
         train(make_config(corpus), tmp_path / "run", listener=Ear())
 
 

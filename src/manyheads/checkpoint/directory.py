@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,18 @@ class RunDirectory:
                 raise RunError(
                     f"{self.path} is being trained by another process. Wait for it, or choose another --out."
                 ) from error
-            yield
+            try:
+                yield
+            finally:
+                self.tidy()
+
+    def tidy(self) -> None:
+        """Leave nothing behind when nothing has begun here."""
+        if not self.exists:
+            (self.path / LOCK).unlink(missing_ok=True)
+            for folder in (self.path / "cache", self.path):
+                with suppress(OSError):  # it holds something
+                    folder.rmdir()
 
     def begin(self, config: Config, tokenizers: TokenizerPair, environment: Mapping[str, Any]) -> None:
         """Write what stands before the first step.

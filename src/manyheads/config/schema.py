@@ -50,6 +50,17 @@ class DataConfig(Section):
     )
     valid: str | FilePair = Field("valid", description="as train; scored while training")
     test: str | FilePair | None = Field(None, description="as train; what `evaluate` scores")
+    more: tuple[str | FilePair, ...] = Field(
+        (), description="further training text mixed in, each like train: other domains, back-translations"
+    )
+    weights: tuple[Annotated[float, Field(ge=0)], ...] | None = Field(
+        None,
+        description="how often the pairs of train and of each of more come in an epoch, once unless given; of 0.5, "
+        "every other pair comes, in each epoch others",
+    )
+    temperature: float = Field(
+        1.0, ge=1, description="above 1, smaller corpora come more often: a share of size ** (1 / temperature)"
+    )
     limit: float | None = Field(
         None, gt=0, description="use only the first pairs of train: a count, or below 1 a share"
     )
@@ -62,6 +73,21 @@ class DataConfig(Section):
     invalid_utf8: Literal["error", "replace"] = Field(
         "error", description="what to do with bytes that are no UTF-8"
     )
+
+    @model_validator(mode="after")
+    def check_weights(self) -> Self:
+        """Refuse weights that do not fit the corpora."""
+        if self.weights is None:
+            return self
+        corpora = 1 + len(self.more)
+        if len(self.weights) != corpora:
+            raise ValueError(
+                f"data.weights holds {len(self.weights)} numbers, but there are {corpora} corpora: train and "
+                f"{len(self.more)} in data.more. Give one number for each."
+            )
+        if not any(self.weights) or self.temperature != 1:
+            raise ValueError("data.weights must not all be 0, and cannot be given together with data.temperature.")
+        return self
 
 
 class TokenizerConfig(Section):

@@ -114,7 +114,7 @@ class SplitReport:
     overlap: dict[str, Overlap]
 
 
-def keys_of(pair: Pair) -> tuple[bytes, bytes, bytes]:
+def keys_of(pair: Pair) -> tuple[int, int, int]:
     """What stands for the pair, its source, its target."""
     return digest(pair.source, pair.target), digest(pair.source), digest(pair.target)
 
@@ -126,9 +126,9 @@ class Meetings:
         cleaned = (Pair(normalize(pair.source), normalize(pair.target), pair.line) for pair in pairs)
         self.rows = [keys_of(pair) for pair in cleaned if pair.source.strip() and pair.target.strip()]
         self.known = [{row[kind] for row in self.rows} for kind in range(3)]
-        self.met: dict[str, list[set[bytes]]] = {}
+        self.met: dict[str, list[set[int]]] = {}
 
-    def note(self, other: str, keys: tuple[bytes, bytes, bytes]) -> None:
+    def note(self, other: str, keys: tuple[int, int, int]) -> None:
         """A pair of another split."""
         met = self.met.setdefault(other, [set(), set(), set()])
         for kind, key in enumerate(keys):

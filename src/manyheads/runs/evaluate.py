@@ -16,7 +16,7 @@ from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation import BootstrapResult, Scores, exact_match, paired_bootstrap, score
-from manyheads.runs.prepare import cleaning, read_split
+from manyheads.runs.corpus import cleaning, read_split
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener, SilentListener

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from manyheads.config.schema import Config
 from manyheads.data.report import DataReport, report
-from manyheads.runs.prepare import read_split
+from manyheads.runs.corpus import read_split
 from manyheads.text.normalize import normalize
 
 __all__ = ["data_report"]

@@ -12,7 +12,7 @@ from manyheads.config.schema import Config, DataConfig
 from manyheads.data.locate import best_match, splits_of
 from manyheads.data.report import DataReport, report
 from manyheads.errors import DataError
-from manyheads.runs.prepare import read_split
+from manyheads.runs.corpus import read_split
 from manyheads.text.normalize import normalize
 
 __all__ = ["Suggestion", "suggest"]

@@ -6,7 +6,7 @@ import json
 import math
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ from manyheads.data.store import TokenStore
 from manyheads.errors import RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.card import model_card
+from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.listeners import recording
-from manyheads.runs.prepare import Corpus, CorpusUpdates, counted, open_corpus, prepare
+from manyheads.runs.prepare import prepare
 from manyheads.runs.signals import heeding_signals
+from manyheads.runs.updates import CorpusUpdates
 from manyheads.runs.validation import Validation
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.distributed import World, joined
@@ -81,14 +83,12 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
     keep_freed_memory()
     run = RunDirectory(out)
     with joined() as world:
-        check_place(run, config, force)  # before the corpus is read: that may take long
-        corpus = open_corpus(config)
         if not world.leads:
-            return train_here(config, run, corpus, world, SILENT, force)
-        listener.message(f"{config.data.source}-{config.data.target}: {corpus.counts.describe()}")
+            return train_here(config, run, world, SILENT, force)
+        check_place(run, config, force)  # before anything is written there
         with run.locked():
             check_place(run, config, force)
-            return train_here(config, run, corpus, world, listener, force)
+            return train_here(config, run, world, listener, force)
 
 
 def check_place(run: RunDirectory, config: Config, force: bool) -> None:
@@ -99,15 +99,15 @@ def check_place(run: RunDirectory, config: Config, force: bool) -> None:
         refuse_foreign(run.path)
 
 
-def train_here(
-    config: Config, run: RunDirectory, corpus: Corpus, world: World, listener: Listener, force: bool
-) -> TrainingSummary:
+def train_here(config: Config, run: RunDirectory, world: World, listener: Listener, force: bool) -> TrainingSummary:
     """As `train`, in a directory that no other trainer uses; of several processes one writes."""
     if world.leads:
+        corpus = read_corpus(config, run)
         tokenizers, store = begin(config, run, corpus, listener, force)
         world.wait()
     else:
         world.wait()
+        corpus = open_corpus(config, run)
         tokenizers, store = prepare(config, run, corpus, listener)
     trainer = make_trainer(config, run, corpus, tokenizers, store, world, listener)
     resume(run, trainer, listener)
@@ -131,10 +131,13 @@ def begin(
     config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool
 ) -> tuple[TokenizerPair, TokenStore]:
     """Tokenizers and token ids, and a run directory that has them."""
+    for name, counts in zip([config.data.train, *config.data.more], corpus.counts, strict=True):
+        what = f" ({name})" if config.data.more else ""
+        listener.message(f"{config.data.source}-{config.data.target}{what}: {counts.describe()}")
     check_same_corpus(run, corpus, force)
     tokenizers, store = prepare(config, run, corpus, listener)
     if store.too_long:
-        listener.message(counted(corpus, store).describe())
+        listener.message(replace(corpus.total, too_long=store.too_long).describe())
     if not run.exists:
         run.begin(config, tokenizers, environment(corpus))
     return tokenizers, store
@@ -161,7 +164,7 @@ def make_trainer(
     trainer = Trainer(
         model,
         config.training,
-        CorpusUpdates(config, store, tokenizers, world),
+        CorpusUpdates(config, corpus.train, store, tokenizers, world),
         device=device,
         precision=pick_precision(config.training.precision, device),
         listener=recording(listener, run, config) if world.leads else listener,
@@ -221,7 +224,7 @@ def environment(corpus: Corpus) -> dict[str, Any]:
         "platform": platform.platform(),
         "threads": torch.get_num_threads(),
         "corpus_sha256": corpus.sha256,
-        "corpus": asdict(corpus.counts),
+        "corpus": asdict(corpus.total),
     }
 
 

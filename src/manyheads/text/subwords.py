@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,8 @@ __all__ = ["SubwordTokenizer"]
 MAX_TRAINING_TEXTS = 5_000_000  # of more, every second, third, ... is used
 CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
 TRAINING_THREADS = 16  # fixed: unigram's sums, and with them its pieces, depend on it
+
+WORTH_THREADS = 1_000  # texts encoded by several threads; what comes out is the same
 
 BLANK = "▁"  # the library's sign for a blank
 RESERVED = str.maketrans("▁▅", "  ")  # no piece can hold them; the library skips training text with the second
@@ -107,7 +110,8 @@ class SubwordTokenizer(Tokenizer):
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The most likely pieces of each text (unigram), or what the learned merges leave (bpe)."""
         prepared, stand_in = self.shield(self.prepare(texts))
-        ids: list[list[int]] = self.processor.encode(prepared, out_type=int, num_threads=1)
+        threads = (os.cpu_count() or 1) if len(texts) >= WORTH_THREADS else 1
+        ids: list[list[int]] = self.processor.encode(prepared, out_type=int, num_threads=threads)
         return self.unshield(ids, stand_in)
 
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:

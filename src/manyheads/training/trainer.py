@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any, Protocol
@@ -49,7 +49,7 @@ Pairs = NDArray[np.int64]
 class Updates(Protocol):
     """Where batches come from; all are functions of their arguments alone."""
 
-    def epoch(self, number: int) -> list[Pairs]:
+    def epoch(self, number: int) -> Sequence[Pairs]:
         """The pairs of each update of an epoch; every epoch has the same number of updates."""
         ...
 
@@ -172,7 +172,7 @@ class Trainer:
         """Whether something that is due every so many updates, and after the last, is due now."""
         return self.progress.step >= self.progress.total_steps or self.progress.step % every == 0
 
-    def ahead(self, plan: list[Pairs]) -> Iterator[tuple[Pairs, list[Batch]]]:
+    def ahead(self, plan: Sequence[Pairs]) -> Iterator[tuple[Pairs, list[Batch]]]:
         """The pairs and the parts of each update that is left of an epoch."""
         epoch = self.progress.epoch
 

@@ -1,0 +1,110 @@
+"""A corpus larger than one cares to hold: how long it takes to read and to open again, and how much memory.
+
+    python benchmarks/scale.py --pairs 20_000_000 --out /data/scale [--updates 50] [--json]
+
+Writes two files of made-up sentences (each of its own words, so that nothing is a duplicate), reads, filters and
+tokenises them as `manyheads train` does, then trains a small model for some updates, in a process of its own each
+time: the first time from text, the second from what the first one left. Printed are seconds, the resident size but
+for the pages of files (which the system takes back when it needs them), and the largest size with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+WORDS = 30_000
+
+
+def write_corpus(folder: Path, pairs: int) -> None:
+    """Sentences of 5 to 40 words whose target is the source in capitals."""
+    if (folder / "train.xx").is_file():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    dice = random.Random(1)
+    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+    words = ["".join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(WORDS)]
+    for split, count in (("train", pairs), ("valid", 200)):
+        with (folder / f"{split}.xx").open("w") as source, (folder / f"{split}.yy").open("w") as target:
+            for _ in range(count):
+                line = " ".join(dice.choices(words, k=dice.randint(5, 40)))
+                source.write(line + "\n")
+                target.write(line.upper() + "\n")
+
+
+def train_once(folder: Path, updates: int) -> dict[str, float]:
+    """Prepare and train in this process."""
+    from manyheads.config.schema import Config
+    from manyheads.runs.train import train
+    from manyheads.training.log import SilentListener
+
+    class Watch(SilentListener):
+        """Notes when the first update is done, and how large the process is at each."""
+
+        def __init__(self) -> None:
+            self.first = 0.0
+            self.sizes: list[float] = []
+
+        def step(self, report: Any) -> None:
+            self.first = self.first or time.perf_counter()
+            self.sizes.append(resident_mib())
+
+    config = Config.model_validate(
+        {
+            "data": {"root": str(folder), "source": "xx", "target": "yy"},
+            "tokenizer": {"vocab_size": 8_000},
+            "model": {"d_model": 64, "d_ff": 128, "num_encoder_layers": 1, "num_decoder_layers": 1},
+            "training": {
+                "steps": updates, "save_every": 10**6, "log_every": 1, "valid_sentences": 0, "warmup_steps": 10,
+            },
+        }
+    )  # fmt: skip
+    watch, start = Watch(), time.perf_counter()
+    train(config, folder / "run", listener=watch, force=True)
+    return {
+        "seconds to the first update": round(watch.first - start, 1),
+        "MiB at the first update": round(watch.sizes[0]),
+        "MiB at the last": round(watch.sizes[-1]),
+        "largest MiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def resident_mib() -> float:
+    """Resident size of this process without the pages of files, which the system can take back."""
+    fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    return int(fields["RssAnon"].split()[0]) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--updates", type=int, default=50)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.here:
+        print(json.dumps(train_once(arguments.out, arguments.updates)))
+        return
+    write_corpus(arguments.out, arguments.pairs)
+    found = {}
+    for name, more in (("from text", 0), ("again", arguments.updates)):
+        command = [sys.executable, __file__, "--here", "--out", str(arguments.out)]
+        command += ["--updates", str(arguments.updates + more)]
+        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        found[name] = json.loads(printed)
+        if not arguments.json:
+            print(name, "; ".join(f"{key} {value}" for key, value in found[name].items()), flush=True)
+    if arguments.json:
+        print(json.dumps({"pairs": arguments.pairs, **found}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""The text of a run: read, cleaned and filtered once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from manyheads import __version__
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config, DataConfig
+from manyheads.data.builtin import builtin_pairs
+from manyheads.data.corpus import FilterCounts, Pair, PairFilter, read_pairs, require_pairs
+from manyheads.data.hub import read_hub_pairs
+from manyheads.data.locate import Split, locate
+from manyheads.data.texts import TextStore
+from manyheads.errors import SaveError
+from manyheads.text.normalize import clean, normalize
+
+__all__ = ["Corpus", "cleaning", "fingerprint", "open_corpus", "read_corpus", "read_split", "space_for"]
+
+TEXT = Path("cache") / "text"  # in a run directory
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Training and validation text of a run.
+
+    Attributes:
+        train: normalised pairs that passed the filters.
+        valid: normalised pairs with two sides.
+    """
+
+    train: TextStore
+    valid: list[Pair]
+
+    @property
+    def counts(self) -> list[FilterCounts]:
+        """What the filters dropped, corpus by corpus."""
+        return [FilterCounts(**counts) for counts in self.train.told["counts"]]
+
+    @property
+    def total(self) -> FilterCounts:
+        """The same, added up."""
+        each = [asdict(counts) for counts in self.counts]
+        return FilterCounts(**{name: sum(counts[name] for counts in each) for name in each[0]})
+
+    @property
+    def sha256(self) -> str:
+        """Fingerprint of all of it, in hexadecimal."""
+        return hashlib.sha256(f"{self.train.sha256} {fingerprint(self.valid)}".encode()).hexdigest()
+
+
+def read_split(config: DataConfig, split: Split) -> Iterator[Pair]:
+    """The raw pairs of a split, from files, a built-in corpus, or a data set of the hub."""
+    if config.dataset is None:
+        return read_pairs(config, split)
+    origin, _, name = config.dataset.partition(":")
+    if origin == "builtin":
+        return iter(builtin_pairs(name, split, source=config.source, target=config.target))
+    return read_hub_pairs(config, split)
+
+
+def training_corpora(config: DataConfig) -> list[DataConfig]:
+    """Of each corpus that is trained on, where it is, as if it were the only one."""
+    others = [
+        config.model_copy(
+            update={
+                "train": corpus,
+                "limit": None,
+                "dataset": config.dataset if isinstance(corpus, str) else None,
+            }
+        )
+        for corpus in config.more
+    ]
+    return [config, *others]
+
+
+def cleaning(config: Config) -> Callable[[str], str]:
+    """What is done to every text first: normalised, but words see white space as their splitter expects it."""
+    return clean if config.tokenizer.kind == "words" else normalize
+
+
+def held_out(config: DataConfig, split: Split, normal: Callable[[str], str]) -> list[Pair]:
+    """The clean pairs of validation or test that have both sides."""
+    pairs = [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in read_split(config, split)]
+    kept = [pair for pair in pairs if pair.source and pair.target]
+    require_pairs(len(kept), split)
+    return kept
+
+
+def open_corpus(config: Config, run: RunDirectory) -> Corpus:
+    """The text of a run after `read_corpus`."""
+    return Corpus(TextStore(run.path / TEXT), held_out(config.data, "valid", cleaning(config)))
+
+
+def read_corpus(config: Config, run: RunDirectory) -> Corpus:
+    """Read and filter the text of a run, or take it from the run where it has not changed since.
+
+    Raises:
+        DataError: text is missing or cannot be used.
+        SaveError: the run directory has no space for it.
+    """
+    data, normal = config.data, cleaning(config)
+    valid = held_out(data, "valid", normal)
+    others = held_out(data, "test", normal) if data.test is not None and data.drop_overlap else []
+    held = [*valid, *others]
+    folder, key = run.path / TEXT, text_key(config, held)
+    if key is None or not TextStore.has(folder, key):
+        judge, counts = PairFilter(data, normal, held), []
+
+        def corpora() -> Iterator[Iterable[Pair]]:
+            for part in training_corpora(data):
+                yield judge.used(read_split(part, "train"))
+                counts.append(judge.counts)
+
+        def tell() -> dict[str, Any]:
+            for part, count in zip(training_corpora(data), counts, strict=True):
+                require_pairs(count.kept, str(part.train) if data.more else "train", count)
+            return {"counts": [asdict(count) for count in counts]}
+
+        with space_for("the text", folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            TextStore.build(folder, corpora(), key=key or "", tell=tell)
+    return Corpus(TextStore(folder), valid)
+
+
+def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
+    """What the text of a run depends on; None where that cannot be told without reading it."""
+    data = config.data
+    parts = training_corpora(data)
+    if any(part.dataset is not None and not part.dataset.startswith("builtin:") for part in parts):
+        return None
+    origin: list[Any] = [__version__]
+    for path in chain.from_iterable(locate(part, "train") for part in parts if part.dataset is None):
+        found = path.stat()
+        origin.append([str(path.resolve()), found.st_size, found.st_mtime_ns])
+    settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature"})
+    made_of = [origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
+    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+
+
+@contextmanager
+def space_for(what: str, folder: Path) -> Iterator[None]:
+    """Say what could not be written."""
+    try:
+        yield
+    except OSError as error:
+        raise SaveError(
+            f"{what} could not be written to {folder}: {error.strerror or error}. "
+            "Free some space, or choose another --out."
+        ) from error
+
+
+def fingerprint(pairs: Iterable[Pair]) -> str:
+    """SHA-256 of the text of pairs, in hexadecimal."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(f"{pair.source}\t{pair.target}\n".encode())
+    return digest.hexdigest()
