@@ -2,6 +2,7 @@
 
 from manyheads.data.report import DataReport
 from manyheads.runs.average import average
+from manyheads.runs.bench import TrainingSpeed, bench_train
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
 from manyheads.runs.report import data_report
@@ -13,8 +14,10 @@ __all__ = [
     "DataReport",
     "Evaluation",
     "Suggestion",
+    "TrainingSpeed",
     "TrainingSummary",
     "average",
+    "bench_train",
     "compare",
     "data_report",
     "demo",

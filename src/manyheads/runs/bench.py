@@ -1,0 +1,198 @@
+"""How fast a configuration trains on this machine, and how far that is from what the machine could do."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from manyheads import __version__
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.batch import Batch
+from manyheads.data.sampler import EpochPlan
+from manyheads.errors import UsageError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.corpus import read_corpus
+from manyheads.runs.prepare import prepare
+from manyheads.runs.updates import CorpusUpdates
+from manyheads.training.distributed import ALONE
+from manyheads.training.feed import made_ahead
+from manyheads.training.flops import flops_per_target_token, product_ceiling, synchronise
+from manyheads.training.log import Listener
+from manyheads.training.precision import keep_freed_memory, pick_device, pick_precision
+from manyheads.training.update import Updater
+
+__all__ = ["TrainingSpeed", "bench_train"]
+
+WARM_UPDATES = 3
+RATE = 1e-4  # low: nothing is to be learnt
+
+
+@dataclass(frozen=True)
+class TrainingSpeed:
+    """How fast training is. Tokens are real ones, end marks counted, padding not.
+
+    Attributes:
+        median, min, max: target tokens a second over the rounds.
+        source_tokens_per_second: at the median.
+        padding: share of positions that were padding, 0 to 1.
+        gflops: useful arithmetic, in thousand million operations a second.
+        ceiling_gflops: the fastest matrix product in this process.
+        share_of_ceiling: gflops over that.
+        peak_memory_mib: the largest resident size of the process, or on a GPU the most that was allocated.
+    """
+
+    median: float
+    min: float
+    max: float
+    source_tokens_per_second: float
+    padding: float
+    gflops: float
+    ceiling_gflops: float
+    share_of_ceiling: float
+    peak_memory_mib: float
+    parameters: int
+    precision: str
+    device: str
+    threads: int
+    unit: str = "target tokens/s"
+    versions: dict[str, str] = field(
+        default_factory=lambda: {
+            "manyheads": __version__, "torch": torch.__version__, "python": platform.python_version(),
+        }
+    )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that `bench train --json` prints."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """The same for people."""
+        return [
+            f"{self.median:,.0f} target tokens/s ({self.min:,.0f} to {self.max:,.0f}), "
+            f"{self.source_tokens_per_second:,.0f} source tokens/s, {100 * self.padding:.1f} % padding",
+            f"{self.gflops:,.0f} useful GFLOP/s: {100 * self.share_of_ceiling:.0f} % of the "
+            f"{self.ceiling_gflops:,.0f} that a matrix product reaches ({self.precision}, {self.device}, "
+            f"{self.threads} threads)",
+            f"{self.parameters:,} parameters, {self.peak_memory_mib:,.0f} MiB at most",
+        ]
+
+
+def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener) -> TrainingSpeed:
+    """Train on the text of a configuration for a moment; nothing is kept.
+
+    Args:
+        config: the model, the text and the batches.
+        rounds: how many times the speed is measured.
+        updates: optimiser updates a round.
+        listener: who is told.
+
+    Raises:
+        DataError: text is missing or cannot be used.
+        UsageError: nothing would be measured.
+    """
+    if rounds < 1 or updates < 1:
+        raise UsageError(f"{rounds} rounds of {updates} updates measure nothing. Ask for at least one of each.")
+    keep_freed_memory()
+    device = pick_device(config.training.device)
+    precision = pick_precision(config.training.precision, device)
+    torch.manual_seed(config.training.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDirectory(Path(folder))
+        corpus = read_corpus(config, run)
+        tokenizers, store = prepare(config, run, corpus, listener)
+        model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).to(device).train()
+        updater = Updater(model, config.training, device=device, precision=precision, world=ALONE)
+        batches = endless(CorpusUpdates(config, corpus.train, store, tokenizers), config.training.workers)
+        timed(updater, batches, WARM_UPDATES)
+        found = []
+        for turn in range(rounds):
+            found.append(timed(updater, batches, updates))
+            listener.message(f"round {turn + 1} of {rounds}: {found[-1].speed:,.0f} target tokens/s")
+        batches.close()
+    source, target, places = (sum(getattr(one, name) for one in found) for name in ("source", "target", "places"))
+    speed = statistics.median(one.speed for one in found)
+    gflops = speed * flops_per_target_token(model, source, target) / 1e9
+    ceiling = product_ceiling(device, precision) / 1e9
+    return TrainingSpeed(
+        median=speed,
+        min=min(one.speed for one in found),
+        max=max(one.speed for one in found),
+        source_tokens_per_second=speed * source / target,
+        padding=1 - (source + target) / places,
+        gflops=gflops,
+        ceiling_gflops=ceiling,
+        share_of_ceiling=gflops / ceiling,
+        peak_memory_mib=peak_memory(device) / 2**20,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        precision=precision,
+        device=torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+        threads=torch.get_num_threads(),
+    )
+
+
+def endless(feed: CorpusUpdates, workers: int) -> Generator[list[Batch]]:
+    """The parts of one update after the other, made ahead as in training, epoch after epoch."""
+    for epoch in itertools.count():
+        plan = feed.epoch(epoch)
+        yield from made_ahead(partial(parts_of, feed, epoch, plan), range(len(plan)), workers)
+
+
+def parts_of(feed: CorpusUpdates, epoch: int, plan: EpochPlan, place: int) -> list[Batch]:
+    """The parts of an update."""
+    return feed.batches(epoch, place, plan[place])
+
+
+@dataclass
+class Round:
+    """What some updates came to."""
+
+    seconds: float
+    source: int = 0
+    target: int = 0
+    places: int = 0
+
+    @property
+    def speed(self) -> float:
+        """Target tokens a second."""
+        return self.target / self.seconds
+
+
+def timed(updater: Updater, batches: Iterator[list[Batch]], updates: int) -> Round:
+    """Make some updates."""
+    found = Round(0.0)
+    synchronise(updater.device)
+    start = time.perf_counter()
+    for _ in range(updates):
+        parts = next(batches)
+        tokens = sum(part.target_tokens for part in parts)
+        updater.gradients(parts, tokens)
+        updater.apply(RATE)
+        found.source += sum(part.source_tokens for part in parts)
+        found.target += tokens
+        found.places += sum(part.source.numel() + part.target_in.numel() for part in parts)
+    synchronise(updater.device)
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+def peak_memory(device: torch.device) -> float:
+    """Bytes at the most; 0 where the system does not tell."""
+    if device.type == "cuda":
+        return float(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return 0.0
+    unit = 1 if platform.system() == "Darwin" else 1_024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

@@ -1,0 +1,57 @@
+"""`bench train`: figures of a moment of training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.runs.parts import make_config, write_corpus
+
+from manyheads.cli.main import run
+from manyheads.config.load import to_toml
+
+KEYS = {
+    "unit", "median", "min", "max", "device", "threads", "versions", "source_tokens_per_second", "padding",
+    "gflops", "ceiling_gflops", "share_of_ceiling", "peak_memory_mib", "parameters", "precision",
+}  # fmt: skip
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A tiny model on tiny text."""
+    tree = make_config(write_corpus(tmp_path / "corpus")).model_dump(exclude_none=True)
+    path = tmp_path / "tiny.toml"
+    sections = {name: values for name, values in tree.items() if isinstance(values, dict)}
+    lines = [
+        f"[{name}]\n" + "".join(f"{k} = {to_toml(v)}\n" for k, v in values.items())
+        for name, values in sections.items()
+    ]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def test_json_holds_the_figures_and_what_they_were_taken_with(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    assert run(["bench", "train", str(config), "--rounds", "2", "--updates", "3", "--json"]) == 0
+    output = capsys.readouterr()
+    found = json.loads(output.out)
+    assert found.keys() == KEYS
+    assert found["unit"] == "target tokens/s"
+    assert 0 < found["min"] <= found["median"] <= found["max"]
+    assert 0 < found["padding"] < 1
+    assert found["share_of_ceiling"] == pytest.approx(found["gflops"] / found["ceiling_gflops"])
+    assert found["peak_memory_mib"] > 10
+    assert "round 2 of 2" in output.err
+    assert sorted(tmp_path.rglob("*")) == before, "nothing is kept"
+
+
+def test_for_people_it_is_three_lines(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "train", str(config), "--rounds", "1", "--updates", "1", "-q"]) == 0
+    first, second, third = capsys.readouterr().out.strip().split("\n")
+    assert "target tokens/s" in first
+    assert "useful GFLOP/s" in second
+    assert "MiB at most" in third
