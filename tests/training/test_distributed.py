@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,33 +17,24 @@ from safetensors.torch import load_file
 from tests.runs.parts import make_config, metrics, write_corpus
 from tests.training.parts import Ear
 
-from manyheads.config.load import config_to_json
+from manyheads.cli.recipes import described
 from manyheads.config.schema import Config
 from manyheads.runs.train import train
 from manyheads.training.distributed import ALONE
 
-WORKER = """
-import sys
-from pathlib import Path
-import torch
-from manyheads.config.load import config_from_json
-from manyheads.runs.train import train
-torch.set_num_threads(1)
-train(config_from_json(Path(sys.argv[1]).read_text(), "config"), Path(sys.argv[2]), force="force" in sys.argv)
-"""
 
-
-def start(config: Config, out: Path, processes: int, *options: str) -> subprocess.Popen[str]:
+def start(
+    config: Config, out: Path, processes: int, *options: str, launch: tuple[str, ...] = ("--standalone",)
+) -> subprocess.Popen[str]:
     """Train with `torchrun`."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    file, worker = out.parent / f"{out.name}.json", out.parent / "worker.py"
-    file.write_text(config_to_json(config), encoding="utf-8")
-    worker.write_text(WORKER, encoding="utf-8")
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    file = out.parent / f"{out.name}.toml"
+    file.write_text("\n".join(described(config)), encoding="utf-8")
+    launcher = [sys.executable, "-m", "torch.distributed.run", *launch, "--nproc-per-node", str(processes)]
     return subprocess.Popen(
-        [*launcher, str(worker), str(file), str(out), *options],
+        [*launcher, "-m", "manyheads", "train", str(file), "--out", str(out), *options],
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
@@ -51,8 +43,8 @@ def start(config: Config, out: Path, processes: int, *options: str) -> subproces
 def run(config: Config, out: Path, processes: int, *options: str) -> str:
     """Train with `torchrun` to the end; returns what it printed."""
     process = start(config, out, processes, *options)
-    printed, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, printed
+    printed, told = process.communicate(timeout=120)
+    assert process.returncode == 0, told
     return printed
 
 
@@ -80,7 +72,8 @@ def alone(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def two(folder: Path) -> Path:
-    run(config_of(folder), folder / "two", 2)
+    printed = run(config_of(folder), folder / "two", 2)
+    assert printed.count("14 steps") == 1, "one of them speaks"
     return folder / "two"
 
 
@@ -107,11 +100,24 @@ def test_a_run_goes_on_with_another_number_of_processes(
     """The order of the pairs is that of the whole, and nothing is trained twice."""
     out = folder / f"{before}-{after}"
     run(config_of(folder, steps=7), out, before)
-    run(config_of(folder), out, after, "force")
+    run(config_of(folder), out, after, "--force")
     steps = [record for record in metrics(out) if record["kind"] == "step"]
     assert [record["step"] for record in steps] == list(range(1, 15))
     expected = [record["loss"] for record in metrics(alone) if record["kind"] == "step"]
     assert [record["loss"] for record in steps] == pytest.approx(expected, abs=2e-5)
+
+
+def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
+    """Two launchers, as each machine of several has one; here both are this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    meeting = ("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-id", "7", "--rdzv-endpoint", address)
+    machines = [start(config_of(folder), folder / "machines", 1, launch=meeting) for _ in range(2)]
+    for machine in machines:
+        _, told = machine.communicate(timeout=120)
+        assert machine.returncode == 0, told
+    assert losses(folder / "machines") == pytest.approx(losses(two), abs=1e-6)
 
 
 def test_fewer_pairs_than_processes_leave_some_idle(folder: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
-__all__ = ["ALONE", "World", "joined"]
+__all__ = ["ALONE", "World", "joined", "leads"]
 
 PATIENCE = timedelta(minutes=30)  # how long a process waits for the others; the first one may tokenise meanwhile
 
@@ -80,6 +80,11 @@ class World:
 ALONE = World()
 
 
+def leads() -> bool:
+    """Whether this process is alone, or the one of several that writes and speaks."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def joined() -> Iterator[World]:
     """The world this process was started into: one of several by `torchrun`, else alone."""
@@ -90,6 +95,8 @@ def joined() -> Iterator[World]:
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     distributed.init_process_group(backend, timeout=PATIENCE)
     try:
-        yield World(distributed.get_rank(), size)
+        world = World(distributed.get_rank(), size)
+        yield world
+        world.wait()  # nobody hangs up while another may still be speaking
     finally:
         distributed.destroy_process_group()
