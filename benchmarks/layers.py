@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from manyheads.model.attention import attention_weights
 from manyheads.model.dropout import Dropout
-from manyheads.training.precision import keep_freed_memory
+from manyheads.training.memory import keep_freed_memory
 
 TOKENS, WIDTH, INNER, LENGTH, HEADS = 4_096, 256, 1_024, 16, 4
 

@@ -29,8 +29,9 @@ from manyheads.data.sampler import Sampler
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.positions import sinusoids
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
+from manyheads.training.memory import keep_freed_memory
 from manyheads.training.objective import translation_loss
-from manyheads.training.precision import autocast, keep_freed_memory
+from manyheads.training.precision import autocast
 
 SETTINGS = ModelConfig()  # the defaults are the model of this comparison
 SMOOTHING = 0.1

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
-from manyheads.training.memory import out_of_memory, split
+from manyheads.training.frugal import split
+from manyheads.training.memory import out_of_memory
 
 NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
@@ -78,7 +79,7 @@ def test_the_gradient_of_halves_is_that_of_the_whole(rows: int) -> None:
         for name in one:
             torch.testing.assert_close(other[name], one[name], rtol=1e-5, atol=1e-7)
     assert [report.loss for report in poor.ear.steps] == pytest.approx([r.loss for r in whole.ear.steps], rel=1e-6)
-    splits = poor.trainer.progress.splits
+    splits = poor.trainer.frugal.splits
     assert splits == math.ceil(math.log2(7 / rows)) or rows == 4
     assert tried.count(7) == 1, "what is too large is tried once"
     assert sum("memory ran out" in text for text in poor.ear.messages) == splits
@@ -123,7 +124,7 @@ def test_the_heaviest_update_is_tried_before_the_first_and_leaves_no_trace() -> 
     third = bench()
     memory_for(third, 3)
     third.trainer.try_heaviest()
-    assert third.trainer.progress.splits == 2
+    assert third.trainer.frugal.splits == 2
     assert third.trainer.progress.step == 0
 
 

@@ -9,7 +9,8 @@ import torch
 
 from manyheads.errors import ConfigError
 from manyheads.training import precision as module
-from manyheads.training.precision import autocast, keep_freed_memory, pick_device, pick_precision
+from manyheads.training.memory import keep_freed_memory
+from manyheads.training.precision import autocast, pick_device, pick_precision
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 

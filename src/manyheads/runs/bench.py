@@ -29,7 +29,8 @@ from manyheads.training.distributed import ALONE
 from manyheads.training.feed import made_ahead
 from manyheads.training.flops import flops_per_target_token, product_ceiling, synchronise
 from manyheads.training.log import Listener
-from manyheads.training.precision import keep_freed_memory, pick_device, pick_precision
+from manyheads.training.memory import keep_freed_memory
+from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.update import Updater
 
 __all__ = ["TrainingSpeed", "bench_train"]

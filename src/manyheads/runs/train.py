@@ -29,7 +29,8 @@ from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.distributed import World, joined
 from manyheads.training.generators import seed_process
 from manyheads.training.log import Listener, SilentListener
-from manyheads.training.precision import keep_freed_memory, pick_device, pick_precision
+from manyheads.training.memory import keep_freed_memory
+from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.progress import Snapshot
 from manyheads.training.trainer import Trainer
 
@@ -288,7 +289,7 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listen
     load_weights(model, average_tensors([run.weights_of(step) for step in steps]), "the mean of the checkpoints")
     model.eval()
     report = trainer.validate(progress.step)
-    value = {"loss": -report.loss, "bleu": report.bleu, "chrf": report.chrf}[config.training.metric]
+    value = report.value(config.training.metric)
     better = value is not None and (progress.best is None or value > progress.best)
     verdict = "better, kept" if better else "not better, left"
     listener.message(f"mean of the last {len(steps)} checkpoints: perplexity {report.perplexity:.3f} ({verdict})")

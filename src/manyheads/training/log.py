@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 __all__ = ["Listener", "SilentListener", "StepReport", "ValidationReport"]
 
@@ -57,6 +57,10 @@ class ValidationReport:
     chrf: float | None
     best: bool
     sample: tuple[str, str, str] | None
+
+    def value(self, metric: Literal["loss", "bleu", "chrf"]) -> float | None:
+        """What the best is chosen by, the higher the better; None when it was not measured."""
+        return {"loss": -self.loss, "bleu": self.bleu, "chrf": self.chrf}[metric]
 
 
 class Listener(Protocol):

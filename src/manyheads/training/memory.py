@@ -1,13 +1,14 @@
-"""Running out of memory: what it looks like, and what is left to try."""
+"""Memory: having the allocator keep it, and knowing when it has run out."""
 
 from __future__ import annotations
 
+import ctypes
+
 import torch
 
-from manyheads.data.batch import Batch
+__all__ = ["keep_freed_memory", "out_of_memory"]
 
-__all__ = ["out_of_memory", "split"]
-
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc, malloc.h
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -18,8 +19,15 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in SIGNS)
 
 
-def split(batches: list[Batch], times: int) -> list[Batch]:
-    """Each batch halved that many times, down to single pairs: the same pairs in the same order."""
-    for _ in range(times):
-        batches = [half for batch in batches for half in batch.halves()]
-    return batches
+def keep_freed_memory() -> None:
+    """Have the C library keep large blocks for the next step instead of returning them to the system.
+
+    Without it every large tensor of every step is paid for again page by page. What it gains varies
+    (`benchmarks/layers.py`). Linux with glibc only.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    mallopt(M_MMAP_THRESHOLD, 1 << 30)
+    mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)

@@ -1,8 +1,7 @@
-"""Which device, which number format, and an allocator that keeps what it has."""
+"""Which device, and which number format."""
 
 from __future__ import annotations
 
-import ctypes
 import time
 from typing import Literal
 
@@ -10,11 +9,9 @@ import torch
 
 from manyheads.errors import ConfigError
 
-__all__ = ["autocast", "keep_freed_memory", "pick_device", "pick_precision"]
+__all__ = ["autocast", "pick_device", "pick_precision"]
 
 Precision = Literal["fp32", "bf16"]
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc, malloc.h
 
 
 def pick_device(name: str) -> torch.device:
@@ -57,17 +54,3 @@ def product_seconds(dtype: torch.dtype) -> float:
 def autocast(device: torch.device, precision: Precision) -> torch.autocast:
     """Products in the chosen format; weights, residual stream, norms and loss stay in float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
-
-
-def keep_freed_memory() -> None:
-    """Have the C library keep large blocks for the next step instead of returning them to the system.
-
-    Without it every large tensor of every step is paid for again page by page. What it gains varies
-    (`benchmarks/layers.py`). Linux with glibc only.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError, TypeError):
-        return
-    mallopt(M_MMAP_THRESHOLD, 1 << 30)
-    mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)

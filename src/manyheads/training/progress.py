@@ -26,7 +26,6 @@ class Progress:
         epoch, position: the epoch under way and the updates done in it.
         total_steps: updates planned; fixed once for `max_minutes`.
         seconds: training time, validation not counted.
-        splits: how often the parts of an update were halved because memory ran out.
         skipped, skipped_in_row: updates not applied because the gradient was not finite.
         rollbacks: how often training went back to a checkpoint because it diverged; each halves the rate.
         best, best_step: the best value of `training.metric` so far, and when.
@@ -40,7 +39,6 @@ class Progress:
     total_steps: int = 0
     fixed: bool = True
     seconds: float = 0.0
-    splits: int = 0
     skipped: int = 0
     skipped_in_row: int = 0
     rollbacks: int = 0
@@ -48,6 +46,14 @@ class Progress:
     best_step: int = 0
     waited: int = 0
     stopped_early: bool = False
+
+    def note(self, value: float) -> bool:
+        """Take in the value of a validation, the higher the better; returns whether it is the best so far."""
+        if self.best is not None and value <= self.best:
+            self.waited += 1
+            return False
+        self.best, self.best_step, self.waited = value, self.step, 0
+        return True
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,15 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.training.averaging import MovingAverage
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.feed import made_ahead
+from manyheads.training.frugal import Frugal
 from manyheads.training.generators import generators_of_all, put_generators, restore_generators, take_generators
 from manyheads.training.log import Listener, ValidationReport
-from manyheads.training.memory import out_of_memory, split
 from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
 from manyheads.training.precision import Precision
 from manyheads.training.progress import Progress, Snapshot, Window
 from manyheads.training.schedule import Schedule
 from manyheads.training.timing import TimeLimit
-from manyheads.training.update import Sums, Updater
+from manyheads.training.update import Updater
 from manyheads.training.watch import LossWatch
 
 __all__ = ["Trainer", "Updates"]
@@ -117,6 +117,7 @@ class Trainer:
         self.go_back = go_back
         self.world = world
         self.updater = Updater(model, config, device=device, precision=precision, world=world)
+        self.frugal = Frugal(self.updater, listener.message)
         self.schedule = Schedule(config, model.config.d_model)
         self.average = MovingAverage(model, config.ema) if config.ema > 0 else None
         self.progress = Progress(total_steps=self.planned_steps(), fixed=config.max_minutes is None)
@@ -213,8 +214,8 @@ class Trainer:
         """One optimiser update on these pairs, begun at a reading of the clock; returns its learning rate."""
         progress = self.progress
         tokens = self.world.total([sum(batch.target_tokens for batch in batches)])[0]
-        for part, loss, nll in self.gradients(pairs, batches, tokens):
-            self.window.add(part, loss, nll)
+        for sums in self.frugal.gradients(batches, tokens, lambda: self.updates.describe(pairs)):
+            self.window.add(*sums)
         rate = self.schedule.rate(progress.step + 1, progress.total_steps) * 0.5**progress.rollbacks
         norm = self.updater.apply(rate)
         if math.isfinite(norm):
@@ -234,35 +235,6 @@ class Trainer:
             self.measure(seconds, tokens)
         return rate
 
-    def gradients(self, pairs: Pairs, batches: list[Batch], tokens: float) -> list[Sums]:
-        """The gradients of an update; when memory runs out, of its halves, for good."""
-        while True:
-            generators = take_generators(self.device)
-            try:
-                return self.updater.gradients(split(batches, self.progress.splits), tokens)
-            except (RuntimeError, MemoryError) as error:
-                self.halve(error, pairs, batches)
-            # here the exception is gone, and with it all that its frames held
-            if self.device.type == "cuda":
-                torch.cuda.empty_cache()
-            put_generators(generators, self.device)
-
-    def halve(self, error: Exception, pairs: Pairs, batches: list[Batch]) -> None:
-        """Have the parts of an update halved after memory ran out, or give up."""
-        if not out_of_memory(error):
-            raise error
-        self.updater.forget()
-        where = self.updates.describe(pairs)
-        cure = "Take a smaller training.batch_tokens, a larger training.accumulation or a smaller model."
-        if self.world.size > 1:
-            raise TrainingError(f"memory ran out in an update of {where}. {cure}") from error
-        if 2**self.progress.splits >= max(len(batch.source) for batch in batches):
-            raise TrainingError(f"there is not memory enough for a single pair of {where}. {cure}") from error
-        self.progress.splits += 1
-        self.listener.message(
-            f"warning: memory ran out in an update of {where}: its parts are halved, and those of all to come"
-        )
-
     def try_heaviest(self) -> None:
         """Compute the gradients that need the most memory, and drop them: if it runs out, then now."""
         if self.finished():
@@ -271,7 +243,7 @@ class Trainer:
         pairs = self.updates.epoch(0)[position]
         batches = self.updates.batches(0, position, pairs)
         generators = take_generators(self.device)
-        self.gradients(pairs, batches, 1.0)
+        self.frugal.gradients(batches, 1.0, lambda: self.updates.describe(pairs))
         self.updater.forget()
         put_generators(generators, self.device)
 
@@ -326,17 +298,13 @@ class Trainer:
                 f"the validation loss at step {report.step} is {report.loss}. The last checkpoint is good. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
-        value = {"loss": -report.loss, "bleu": report.bleu, "chrf": report.chrf}[self.config.metric]
+        value = report.value(self.config.metric)
         if value is None:
             raise TrainingError(
                 f'training.metric = "{self.config.metric}" needs decoded sentences. Set training.valid_sentences.'
             )
         self.schedule.validated(report.loss)
-        best = progress.best is None or value > progress.best
-        if best:
-            progress.best, progress.best_step, progress.waited = value, progress.step, 0
-        else:
-            progress.waited += 1
+        best = progress.note(value)
         progress.stopped_early = self.out_of_patience()
         return best
 
@@ -360,6 +328,7 @@ class Trainer:
             },
             state={
                 "progress": asdict(self.progress),
+                "splits": self.frugal.splits,
                 "window": self.window.state(),
                 "watch": self.watch.state(),
                 "schedule": self.schedule.state(),
@@ -382,6 +351,7 @@ class Trainer:
         if self.config.max_minutes is None:  # the plan may have been changed by force
             self.progress.total_steps, self.progress.fixed = planned, True
         self.progress.stopped_early = self.out_of_patience()
+        self.frugal.splits = state["splits"]
         self.window.restore(state["window"])
         self.watch.restore(state["watch"])
         self.schedule.restore(state["schedule"])
