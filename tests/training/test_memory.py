@@ -1,163 +1,41 @@
-"""When memory runs out: the same gradient from halves, or a clear end."""
+"""Memory that is kept, and the error of memory that is not there."""
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
-from tests.training.parts import Bench, PairUpdates, random_pairs, tiny_model, weights
-from torch import Tensor
 
-from manyheads.data.batch import Batch
-from manyheads.errors import TrainingError
-from manyheads.training.frugal import split
-from manyheads.training.memory import out_of_memory
-
-NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
-
-
-def memory_for(bench: Bench, rows: int) -> list[int]:
-    """Let the forward pass of more than so many pairs run out of memory; returns the sizes that were tried."""
-    tried: list[int] = []
-
-    def check(module: torch.nn.Module, arguments: tuple[Batch]) -> None:
-        tried.append(len(arguments[0].source))
-        if tried[-1] > rows:
-            raise NO_MEMORY
-
-    bench.trainer.updater.objective.register_forward_pre_hook(check)
-    return tried
-
-
-def gradients(bench: Bench) -> list[dict[str, Tensor]]:
-    caught: list[dict[str, Tensor]] = []
-    bench.trainer.updater.optimizer.register_step_pre_hook(
-        lambda *_: caught.append(
-            {n: p.grad.clone() for n, p in bench.model.named_parameters() if p.grad is not None}
-        )
-    )
-    return caught
+from manyheads.training import memory as module
+from manyheads.training.memory import keep_freed_memory, out_of_memory
 
 
 def test_the_real_error_of_this_machine_is_known() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**55)
     assert out_of_memory(caught.value)
-    assert out_of_memory(NO_MEMORY)
+    assert out_of_memory(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"))
     assert out_of_memory(MemoryError())
     assert not out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not out_of_memory(ValueError("out of memory"))
 
 
-@pytest.mark.parametrize("times", [0, 1, 2, 5])
-def test_halving_keeps_the_pairs_and_cuts_the_padding(times: int) -> None:
-    batch = PairUpdates(*random_pairs(11)).batch(range(11))
-    parts = split([batch], times)
-    assert len(parts) == min(2**times, 11)
-    rows = [row[row != 1].tolist() for part in parts for row in part.target_out]
-    assert rows == [row[row != 1].tolist() for row in batch.target_out]
-    for part in parts:
-        assert part.source_tokens == int((part.source != 1).sum())
-        assert part.target_tokens == int((part.target_out != 1).sum())
-        assert bool((part.source != 1).any(0).all() and (part.target_out != 1).any(0).all()), "no empty column"
-        assert part.target_in.shape == part.target_out.shape
-    assert sum(part.target_tokens for part in parts) == batch.target_tokens
+def test_keeping_freed_memory_can_be_asked_for_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Library:
+        """A C library without glibc's mallopt."""
+
+    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Library())
+    keep_freed_memory()
 
 
-@pytest.mark.parametrize("rows", [4, 2, 1])
-def test_the_gradient_of_halves_is_that_of_the_whole(rows: int) -> None:
-    def bench() -> Bench:
-        return Bench(tiny_model(), PairUpdates(*random_pairs(14), size=7), steps=3, clip_norm=None)
+def test_large_blocks_are_kept_by_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[int, int] = {}
 
-    whole, poor = bench(), bench()
-    expected, found = gradients(whole), gradients(poor)
-    whole.trainer.run()
-    tried = memory_for(poor, rows)
-    poor.trainer.run()
-    for one, other in zip(expected, found, strict=True):
-        for name in one:
-            torch.testing.assert_close(other[name], one[name], rtol=1e-5, atol=1e-7)
-    assert [report.loss for report in poor.ear.steps] == pytest.approx([r.loss for r in whole.ear.steps], rel=1e-6)
-    splits = poor.trainer.frugal.splits
-    assert splits == math.ceil(math.log2(7 / rows)) or rows == 4
-    assert tried.count(7) == 1, "what is too large is tried once"
-    assert sum("memory ran out" in text for text in poor.ear.messages) == splits
+    class Library:
+        @staticmethod
+        def mallopt(option: int, value: int) -> int:
+            asked[option] = value
+            return 1
 
-
-def test_gradients_of_a_backward_pass_that_broke_off_are_dropped() -> None:
-    def bench() -> Bench:
-        return Bench(tiny_model(), PairUpdates(*random_pairs(6), size=6), steps=1, clip_norm=None)
-
-    whole, poor = bench(), bench()
-    expected, found = gradients(whole), gradients(poor)
-    whole.trainer.run()
-    calls = 0
-
-    def fail_once(gradient: Tensor) -> Tensor:
-        nonlocal calls
-        calls += 1
-        if calls == 2:  # the first call is the trial of the heaviest update
-            raise NO_MEMORY
-        return gradient
-
-    poor.model.source_embedding.tokens.weight.register_hook(fail_once)
-    poor.trainer.run()
-    assert calls == 4
-    for name in expected[0]:
-        torch.testing.assert_close(found[0][name], expected[0][name], rtol=1e-5, atol=1e-7)
-
-
-def test_the_heaviest_update_is_tried_before_the_first_and_leaves_no_trace() -> None:
-    def bench() -> Bench:
-        return Bench(tiny_model(dropout=0.4), PairUpdates(*random_pairs(14), size=7), steps=3)
-
-    torch.manual_seed(3)
-    first = bench()
-    torch.manual_seed(3)
-    first.trainer.run()
-    second = bench()
-    second.trainer.try_heaviest = lambda: None  # type: ignore[method-assign]
-    torch.manual_seed(3)
-    second.trainer.run()
-    assert all(torch.equal(tensor, weights(second.model)[name]) for name, tensor in weights(first.model).items())
-    third = bench()
-    memory_for(third, 3)
-    third.trainer.try_heaviest()
-    assert third.trainer.frugal.splits == 2
-    assert third.trainer.progress.step == 0
-
-
-def test_when_a_single_pair_is_too_much_it_is_named() -> None:
-    bench = Bench(steps=3)
-    memory_for(bench, 0)
-    with pytest.raises(TrainingError, match=r"not memory enough for a single pair of lines \[.*batch_tokens"):
-        bench.trainer.run()
-    assert bench.saved == []
-
-
-def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
-    bench = Bench(steps=3)
-
-    def fail(*_: object) -> None:
-        raise RuntimeError("shapes cannot be multiplied")
-
-    bench.trainer.updater.objective.register_forward_pre_hook(fail)
-    with pytest.raises(RuntimeError, match="shapes"):
-        bench.trainer.run()
-
-
-def test_out_of_memory_in_the_optimiser_ends_training_and_saves_nothing() -> None:
-    bench = Bench(steps=3, save_every=1)
-    calls = 0
-
-    def fail(*_: object) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
-            raise NO_MEMORY
-
-    bench.trainer.updater.optimizer.register_step_pre_hook(fail)
-    with pytest.raises(TrainingError, match="memory ran out in the optimiser"):
-        bench.trainer.run()
-    assert bench.saved_steps == [1]
+    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Library())
+    keep_freed_memory()
+    assert asked == {-3: 1 << 30, -1: (1 << 31) - 1}

@@ -9,7 +9,6 @@ import torch
 
 from manyheads.errors import ConfigError
 from manyheads.training import precision as module
-from manyheads.training.memory import keep_freed_memory
 from manyheads.training.precision import autocast, pick_device, pick_precision
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -77,25 +76,3 @@ def test_products_are_computed_in_the_chosen_format(precision: str, expected: to
     with autocast(CPU, precision):  # type: ignore[arg-type]
         assert (a @ a).dtype == expected
     assert (a @ a).dtype == torch.float32
-
-
-def test_keeping_freed_memory_can_be_asked_for_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Library:
-        """A C library without glibc's mallopt."""
-
-    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Library())
-    keep_freed_memory()
-
-
-def test_large_blocks_are_kept_by_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[int, int] = {}
-
-    class Library:
-        @staticmethod
-        def mallopt(option: int, value: int) -> int:
-            asked[option] = value
-            return 1
-
-    monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Library())
-    keep_freed_memory()
-    assert asked == {-3: 1 << 30, -1: (1 << 31) - 1}
