@@ -1,0 +1,58 @@
+"""Runs of every format there has been open for ever: they translate, and go on training."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runs.parts import metrics
+from tests.training.parts import Ear
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.errors import RunError
+from manyheads.runs.train import train
+from manyheads.tasks.translation import Translator
+
+GOLDEN = sorted(Path(__file__).parent.glob("format-*"))
+
+
+def expected(golden: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((golden / "expected.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_there_are_golden_runs() -> None:
+    assert GOLDEN
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
+def test_a_run_of_an_old_format_translates_as_it_did(golden: Path) -> None:
+    wanted = expected(golden)
+    found = Translator.load(golden / "run").translate(wanted["sources"])
+    assert [one.translation for one in found] == wanted["translations"]
+    assert [one.score for one in found] == pytest.approx(wanted["scores"], abs=1e-4)
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
+def test_a_run_of_an_old_format_goes_on_as_it_would_have(golden: Path, tmp_path: Path) -> None:
+    copied = Path(shutil.copytree(golden, tmp_path / "golden"))
+    config = RunDirectory(copied / "run").config()
+    config = config.model_copy(update={"data": config.data.model_copy(update={"root": str(copied / "corpus")})})
+    ear = Ear()
+    train(config, copied / "run", listener=ear)
+    assert "going on after step 90" in ear.messages
+    found = {str(record["step"]): record["loss"] for record in metrics(copied / "run") if record["kind"] == "step"}
+    assert found == pytest.approx(expected(golden)["losses"], abs=1e-3)
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
+def test_a_newer_format_is_refused_by_its_number(golden: Path, tmp_path: Path) -> None:
+    copied = Path(shutil.copytree(golden, tmp_path / "golden")) / "run"
+    content = json.loads((copied / "config.json").read_text(encoding="utf-8"))
+    content["format"] += 100
+    (copied / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(RunError, match=str(content["format"])):
+        Translator.load(copied)
