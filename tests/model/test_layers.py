@@ -140,7 +140,7 @@ def test_a_layer_is_its_sublayers_one_after_the_other(kind) -> None:
     right = encoder.around_feed_forward(right, encoder.feed_forward)
     torch.testing.assert_close(encoded, right)
 
-    found = decoder(x, causal_mask(5), decoder.cross_attention.keys_values(memory), sees)
+    found = decoder(x, causal_mask(5), decoder.keys_values(memory), sees)
     right = decoder.around_self_attention(x, lambda y: decoder.self_attention(y, y, causal_mask(5)))
     right = decoder.around_cross_attention(right, lambda y: decoder.cross_attention(y, memory, sees))
     right = decoder.around_feed_forward(right, decoder.feed_forward)
@@ -161,7 +161,7 @@ def test_turned_by_rotary_positions_a_layer_knows_distances_alone(kind) -> None:
         if isinstance(layer, EncoderLayer):
             return layer(x, torch.ones(2, 1, 1, 7, dtype=torch.bool), rotate)
         sees = torch.ones(2, 1, 1, 5, dtype=torch.bool)
-        return layer(x, causal_mask(7), layer.cross_attention.keys_values(memory), sees, rotate)
+        return layer(x, causal_mask(7), layer.keys_values(memory), sees, rotate)
 
     there = output(torch.arange(7))
     torch.testing.assert_close(output(torch.arange(7) + 29), there, rtol=0, atol=1e-4)
@@ -175,9 +175,9 @@ def test_several_rows_a_sentence_attend_to_one_memory() -> None:
     x, memory = torch.randn(6, 1, D, dtype=torch.float64), torch.randn(3, 7, D, dtype=torch.float64)
     sees = torch.ones(3, 1, 1, 7, dtype=torch.bool)
     sees[1, ..., 3:] = False
-    found = layer(x, None, layer.cross_attention.keys_values(memory), sees)
+    found = layer(x, None, layer.keys_values(memory), sees)
     spread = memory.repeat_interleave(2, 0)
-    right = layer(x, None, layer.cross_attention.keys_values(spread), sees.repeat_interleave(2, 0))
+    right = layer(x, None, layer.keys_values(spread), sees.repeat_interleave(2, 0))
     torch.testing.assert_close(found, right)
 
 

@@ -107,6 +107,22 @@ def test_a_run_goes_on_with_another_number_of_processes(
     assert [record["loss"] for record in steps] == pytest.approx(expected, abs=2e-5)
 
 
+@pytest.mark.parametrize("ema", [0.0, 0.5])
+def test_spread_weights_train_as_whole_ones(folder: Path, ema: float) -> None:
+    """And are whole in the run directory: one process goes on with them, and two with those of one."""
+    settings = {"optimizer": "adamw", "weight_decay": 0.1, "ema": ema, "average_checkpoints": 2}
+    one, two = folder / f"whole-{ema}", folder / f"spread-{ema}"
+    train(config_of(folder, **settings), one, listener=Ear())
+    run(config_of(folder, **settings, shard=True, steps=7), two, 2)
+    train(config_of(folder, **settings, steps=10), two, listener=Ear(), force=True)
+    run(config_of(folder, **settings, shard=True), two, 2, "--force")
+    steps = [[record["loss"] for record in metrics(out) if record["kind"] == "step"] for out in (one, two)]
+    assert steps[1] == pytest.approx(steps[0], abs=2e-5)
+    expected, found = load_file(one / "model.safetensors"), load_file(two / "model.safetensors")
+    for name in expected:
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-4)
+
+
 def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
     """Two launchers, as each machine of several has one; here both are this machine."""
     with socket.socket() as free:

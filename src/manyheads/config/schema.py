@@ -234,6 +234,10 @@ class TrainingConfig(Section):
         description="when the loss is far above its running mean: warn, or go back to the last checkpoint at half "
         "the rate",
     )
+    shard: bool = Field(
+        False,
+        description="spread weights, gradients and moments over the processes (FSDP), for models larger than a GPU",
+    )
     workers: Annotated[int, Field(ge=0)] = Field(
         1, description="threads that make batches ahead; 0 makes each when it is due. The result is the same"
     )
@@ -242,6 +246,16 @@ class TrainingConfig(Section):
     valid_sentences: Annotated[int, Field(ge=0)] = Field(
         500, description="validation pairs decoded for BLEU and chrF at each save; 0 is none"
     )
+
+    @model_validator(mode="after")
+    def check_sharding(self) -> Self:
+        """Muon needs whole matrices."""
+        if self.shard and self.optimizer == "muon":
+            raise ValueError(
+                'training.shard = true spreads matrices that training.optimizer = "muon" needs whole. '
+                'Use optimizer = "adamw".'
+            )
+        return self
 
 
 class SearchConfig(Section):

@@ -110,7 +110,7 @@ class EncoderDecoder(nn.Module):
         mask = causal_mask(length, target.device)
         rotate = rotation(self.rotary, positions)
         for layer in self.decoder_layers:
-            x = layer(x, mask, layer.cross_attention.keys_values(memory), memory_mask, rotate)
+            x = layer(x, mask, layer.keys_values(memory), memory_mask, rotate)
         return self.decoder_norm(x)
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -129,9 +129,7 @@ class EncoderDecoderStepper:
         """Encode the source (B, S) and start with B rows without a past."""
         self.model = model
         memory, self.mask = model.encode(source)
-        self.memory: list[KeysValues] = [
-            layer.cross_attention.keys_values(memory) for layer in model.decoder_layers
-        ]
+        self.memory: list[KeysValues] = [layer.keys_values(memory) for layer in model.decoder_layers]
         self.past = [KeyValueCache() for _ in model.decoder_layers]
         self.sentences = torch.arange(source.size(0), device=source.device)  # (R,) the row of memory of each row
 

@@ -136,6 +136,10 @@ class DecoderLayer(nn.Module):
         self.around_cross_attention = build_sublayer(config)
         self.around_feed_forward = build_sublayer(config)
 
+    def keys_values(self, memory: Tensor) -> KeysValues:
+        """What the target's tokens look at and what they take from it: (B, S, D) -> twice (B, H, S, E)."""
+        return self.cross_attention.keys_values(memory)
+
     def forward(
         self,
         x: Tensor,
@@ -150,7 +154,7 @@ class DecoderLayer(nn.Module):
         Args:
             x: (B, T, D), the whole target, or with `past` the R rows of one new token, (R, 1, D).
             mask: causal mask (1, 1, T, T), or None for one new token, which sees all of its past.
-            memory: `cross_attention.keys_values` of the encoder's output, each (B, H, S, E).
+            memory: `keys_values` of the encoder's output, each (B, H, S, E).
             memory_mask: padding mask of the source (B, 1, 1, S).
             rotate: turns queries and keys to their positions (rotary only).
             past: this layer's cache; the new token is added to it.

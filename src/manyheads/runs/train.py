@@ -18,6 +18,7 @@ from manyheads.config.schema import Config
 from manyheads.data.store import TokenStore
 from manyheads.errors import RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.sharded import whole
 from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.listeners import recording
@@ -26,7 +27,7 @@ from manyheads.runs.signals import heeding_signals
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.runs.validation import Validation
 from manyheads.text.tokenizer import TokenizerPair
-from manyheads.training.distributed import World, joined
+from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.generators import seed_process
 from manyheads.training.log import Listener, SilentListener
 from manyheads.training.memory import keep_freed_memory
@@ -169,7 +170,7 @@ def make_trainer(
         device=device,
         precision=pick_precision(config.training.precision, device),
         listener=recording(listener, run, config) if world.leads else listener,
-        validate=Validation(config, corpus.valid, tokenizers, model, world),
+        validate=Validation(config, corpus.valid, tokenizers, model, ALONE if config.training.shard else world),
         save=lambda snapshot, best: save(run, snapshot, best, config, world),
         go_back=lambda: resume(run, trainer, listener),
         world=world,
@@ -287,15 +288,15 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listen
         return
     model, progress = trainer.model, trainer.progress
     load_weights(model, average_tensors([run.weights_of(step) for step in steps]), "the mean of the checkpoints")
-    model.eval()
-    report = trainer.validate(progress.step)
+    report = trainer.score()
     value = report.value(config.training.metric)
     better = value is not None and (progress.best is None or value > progress.best)
     verdict = "better, kept" if better else "not better, left"
     listener.message(f"mean of the last {len(steps)} checkpoints: perplexity {report.perplexity:.3f} ({verdict})")
     if better:
+        weights = {name: whole(parameter) for name, parameter in model.named_parameters()}
         if trainer.world.leads:
-            run.publish(dict(model.named_parameters()))
+            run.publish(weights)
         progress.best, progress.best_step = value, progress.step
 
 

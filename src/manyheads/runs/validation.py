@@ -20,7 +20,8 @@ __all__ = ["Validation"]
 class Validation:
     """Scores the model on the validation set: the loss of all of it, and some of it really decoded.
 
-    Several processes take a share each, and all know the result.
+    Several processes take a share each, and all know the result. When the weights are spread over them, they do all
+    of it together instead.
     """
 
     def __init__(

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from manyheads.model.sharded import spread_like
+
 __all__ = ["MovingAverage"]
 
 
@@ -42,7 +44,7 @@ class MovingAverage:
     def restore(self, weights: Mapping[str, Tensor]) -> None:
         """Go on from these averages."""
         for name, tensor in weights.items():
-            self.weights[name].copy_(tensor.detach())
+            self.weights[name].copy_(spread_like(tensor.detach(), self.weights[name]))
 
 
 @torch.no_grad()

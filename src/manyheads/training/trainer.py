@@ -23,6 +23,7 @@ from manyheads.config.schema import TrainingConfig
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.sharded import whole
 from manyheads.training.averaging import MovingAverage
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.feed import made_ahead
@@ -278,13 +279,18 @@ class Trainer:
     def checkpoint(self) -> None:
         """Validate, note whether this is the best so far, and save."""
         with self.published():
-            self.model.eval()
-            with torch.inference_mode():
-                report = self.validate(self.progress.step)
-            self.model.train()
+            report = self.score()
         best = self.note(report)
         self.listener.validation(replace(report, best=best))
         self.save(self.snapshot(), best)
+
+    def score(self) -> ValidationReport:
+        """Validate the weights that the model has now."""
+        self.model.eval()
+        with self.updater.whole(), torch.inference_mode():
+            report = self.validate(self.progress.step)
+        self.model.train()
+        return report
 
     def published(self) -> AbstractContextManager[None]:
         """While open, the model has the weights that translate."""
@@ -316,8 +322,9 @@ class Trainer:
 
     def snapshot(self) -> Snapshot:
         """All that resuming needs."""
-        model: dict[str, Tensor] = dict(self.model.named_parameters())
+        model = {name: whole(parameter) for name, parameter in self.model.named_parameters()}
         averages = {} if self.average is None else self.average.weights
+        averages = {name: whole(tensor) for name, tensor in averages.items()}
         return Snapshot(
             model=model,
             published=averages or model,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager, nullcontext
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.nn.parallel import DistributedDataParallel
 
 from manyheads.config.schema import TrainingConfig
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.sharded import whole
 from manyheads.training.distributed import World
 from manyheads.training.memory import out_of_memory
 from manyheads.training.objective import TranslationObjective
@@ -41,9 +45,9 @@ class Updater:
         self.precision = precision
         self.world = world
         self.clip_norm = config.clip_norm or math.inf
-        self.optimizer = build_optimizer(model, config, device)
         objective = TranslationObjective(model, config.label_smoothing, config.r_drop)
-        self.objective: nn.Module = objective if world.size == 1 else DistributedDataParallel(objective)
+        self.objective = shared(objective, world, shard=config.shard)
+        self.optimizer = build_optimizer(model, config, device)
 
     def gradients(self, parts: list[Batch], tokens: float) -> list[Sums]:
         """Add the gradients of the parts to those that are there.
@@ -65,9 +69,21 @@ class Updater:
 
     def unsent(self, *, last: bool) -> AbstractContextManager[None]:
         """While open, gradients stay in this process; those of the last part are sent with all before."""
+        if isinstance(self.objective, FSDPModule):
+            self.objective.set_requires_gradient_sync(last)
         if last or not isinstance(self.objective, DistributedDataParallel):
             return nullcontext()
         return self.objective.no_sync()
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """While open, this process has what the model needs outside its layers, so that all of it can be used."""
+        if isinstance(self.objective, FSDPModule):
+            self.objective.unshard()
+            yield
+            self.objective.reshard()
+        else:
+            yield
 
     def forget(self) -> None:
         """Drop the gradients."""
@@ -79,7 +95,7 @@ class Updater:
         Raises:
             TrainingError: memory ran out; the weights may have moved in part.
         """
-        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm))
+        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
         if math.isfinite(norm):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group.get("factor", 1.0)
@@ -95,3 +111,20 @@ class Updater:
                 ) from error
         self.forget()
         return norm
+
+
+def shared(objective: TranslationObjective, world: World, *, shard: bool) -> nn.Module:
+    """The objective as several processes compute it: each with all of the weights, or with a share of them."""
+    if world.size == 1:
+        return objective
+    if not shard:
+        return DistributedDataParallel(objective)
+    # the keys and values that a decoder layer returns are views of one product, and nothing changes them in place
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
+    for encoder_layer in objective.model.encoder_layers:
+        fully_shard(encoder_layer)
+    for decoder_layer in objective.model.decoder_layers:
+        fully_shard(decoder_layer)
+        register_fsdp_forward_method(decoder_layer, "keys_values")
+    fully_shard(objective)
+    return objective
