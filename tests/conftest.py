@@ -1,0 +1,9 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+import os
+
+# As the program itself does (`manyheads.cli.main`): on a busy machine small models are many times faster like this.
+# It is read when torch is imported, so it stands before any test.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
