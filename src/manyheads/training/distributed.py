@@ -6,6 +6,7 @@ same update; all else they do alike, and what could differ (clocks, signals) the
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -99,4 +100,5 @@ def joined() -> Iterator[World]:
         yield world
         world.wait()  # nobody hangs up while another may still be speaking
     finally:
+        gc.collect()  # a trainer that is still there would hold the group's threads until the process dies of them
         distributed.destroy_process_group()
