@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import click
 
-from manyheads.cli.verbs import Verb, VerbGroup, echo_json, json_option, set_option, settings_of
+from manyheads.cli.verbs import Verb, VerbGroup, echo_result, json_option, set_option, settings_of
 
 __all__ = ["VERBS"]
 
 
 @click.group(
     cls=VerbGroup,
-    invoke_without_command=True,
-    subcommand_metavar="VERB [ARGS]...",
     epilog="""\b
 Example:
   manyheads bench train multi30k-de-en --set data.root=data/multi30k""",
 )
-@click.pass_context
-def bench(context: click.Context) -> None:
+def bench() -> None:
     """Measure how fast this machine trains."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @bench.command(
@@ -53,11 +48,7 @@ def train(
 
     with open_progress(settings_of(context)) as progress:
         found = runs.bench_train(settings, rounds=rounds, updates=updates, listener=progress)
-    if as_json:
-        echo_json(found.to_json())
-        return
-    for line in found.lines():
-        click.echo(line)
+    echo_result(found, as_json=as_json)
 
 
 VERBS = {"bench": bench}

@@ -6,24 +6,19 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import Verb, VerbGroup, echo_json, json_option, set_option, settings_of
+from manyheads.cli.verbs import Verb, VerbGroup, echo_json, echo_result, json_option, set_option, settings_of
 
 __all__ = ["VERBS"]
 
 
 @click.group(
     cls=VerbGroup,
-    invoke_without_command=True,
-    subcommand_metavar="VERB [ARGS]...",
     epilog="""\b
 Example:
   manyheads data report multi30k-en-de-tiny --set data.root=data/multi30k""",
 )
-@click.pass_context
-def data(context: click.Context) -> None:
+def data() -> None:
     """Fetch public text, and report on text before training."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @data.command(
@@ -89,11 +84,7 @@ def report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     from manyheads import runs  # after the configuration: its mistakes need not wait for torch
 
     found = runs.data_report(settings)
-    if as_json:
-        echo_json(found.to_json())
-        return
-    for line in found.lines():
-        click.echo(line)
+    echo_result(found, as_json=as_json)
 
 
 VERBS = {"data": data}

@@ -9,7 +9,7 @@ import click
 
 from manyheads.cli.verbs import (
     Verb,
-    echo_json,
+    echo_result,
     json_option,
     opened_output,
     output_option,
@@ -84,11 +84,7 @@ def evaluate(
     if output is not None and isinstance(result, runs.Evaluation):
         with opened_output(output) as file:
             file.writelines(text_line(text) for text in result.outputs)
-    if as_json:
-        echo_json(result.to_json())
-        return
-    for line in result.lines():
-        click.echo(line)
+    echo_result(result, as_json=as_json)
 
 
 VERBS = {"evaluate": evaluate}

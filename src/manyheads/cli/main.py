@@ -47,13 +47,10 @@ class Program(LazyGroup):
     }
 
 
-@click.group(cls=Program, epilog=EXAMPLE, invoke_without_command=True, subcommand_metavar="VERB [ARGS]...")
+@click.group(cls=Program, epilog=EXAMPLE)
 @click.version_option(__version__, message="%(prog)s %(version)s")
-@click.pass_context
-def program(context: click.Context) -> None:
+def program() -> None:
     """Train, check, look into and serve a Transformer of your own."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, TextIO
+from typing import Any, BinaryIO, ClassVar, Protocol, TextIO
 
 import click
 
@@ -25,6 +25,7 @@ __all__ = [
     "Verb",
     "VerbGroup",
     "echo_json",
+    "echo_result",
     "in_color",
     "json_option",
     "opened_output",
@@ -94,7 +95,19 @@ class Verb(click.Command):
 
 
 class VerbGroup(click.Group):
-    """Verbs under one name; it also takes the common options."""
+    """Verbs under one name; it also takes the common options, and without a verb shows its help."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.invoke_without_command, self.no_args_is_help = True, False
+        self.subcommand_metavar = "VERB [ARGS]..."
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb, or show the help."""
+        found = super().invoke(ctx)
+        if ctx.invoked_subcommand is None:
+            click.echo(ctx.get_help())
+        return found
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Its own parameters, then the common ones."""
@@ -176,6 +189,27 @@ def output_option(what: str) -> Decorator:
 def echo_json(document: object) -> None:
     """Print one JSON document."""
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+class Result(Protocol):
+    """What a verb has found: a document for programs, and lines for people."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The document."""
+        ...
+
+    def lines(self) -> list[str]:
+        """The lines."""
+        ...
+
+
+def echo_result(result: Result, *, as_json: bool) -> None:
+    """Print what a verb has found."""
+    if as_json:
+        echo_json(result.to_json())
+        return
+    for line in result.lines():
+        click.echo(line)
 
 
 @contextmanager

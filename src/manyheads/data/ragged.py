@@ -106,9 +106,8 @@ def written_folder(folder: Path, key: str) -> Iterator[tuple[FolderWriter, dict[
         (draft / "index.json").write_text(json.dumps(index), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)  # there is none after the renaming
 
 
 def read_index(folder: Path, key: str) -> Mapping[str, Any] | None:

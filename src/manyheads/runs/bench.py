@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,13 @@ from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.batch import Batch
-from manyheads.data.sampler import EpochPlan
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.prepare import prepare
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.training.distributed import ALONE
-from manyheads.training.feed import made_ahead
+from manyheads.training.feed import updates_ahead
 from manyheads.training.flops import flops_per_target_token, product_ceiling, synchronise
 from manyheads.training.log import Listener
 from manyheads.training.memory import keep_freed_memory
@@ -145,13 +143,8 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
 def endless(feed: CorpusUpdates, workers: int) -> Generator[list[Batch]]:
     """The parts of one update after the other, made ahead as in training, epoch after epoch."""
     for epoch in itertools.count():
-        plan = feed.epoch(epoch)
-        yield from made_ahead(partial(parts_of, feed, epoch, plan), range(len(plan)), workers)
-
-
-def parts_of(feed: CorpusUpdates, epoch: int, plan: EpochPlan, place: int) -> list[Batch]:
-    """The parts of an update."""
-    return feed.batches(epoch, place, plan[place])
+        for _, parts in updates_ahead(feed, epoch, feed.epoch(epoch), 0, workers):
+            yield parts
 
 
 @dataclass

@@ -1,17 +1,54 @@
-"""Batches made ahead, while the model computes with the one before."""
+"""Where batches come from, made ahead while the model computes with the one before."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-__all__ = ["made_ahead"]
+import numpy as np
+from numpy.typing import NDArray
 
+from manyheads.data.batch import Batch
+
+__all__ = ["Pairs", "Updates", "made_ahead", "updates_ahead"]
+
+Pairs = NDArray[np.int64]
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 AHEAD = 2  # results a thread may be ahead
+
+
+class Updates(Protocol):
+    """Where batches come from; all are functions of their arguments alone."""
+
+    def epoch(self, number: int) -> Sequence[Pairs]:
+        """The pairs of each update of an epoch; every epoch has the same number of updates."""
+        ...
+
+    def batches(self, epoch: int, position: int, pairs: Pairs) -> list[Batch]:
+        """The parts of one update that are this process's, on the CPU; at least one."""
+        ...
+
+    def heaviest(self) -> int:
+        """The position in epoch 0 of the update that needs the most memory."""
+        ...
+
+    def describe(self, pairs: Pairs) -> str:
+        """Where these pairs stand in the corpus, for a message."""
+        ...
+
+
+def updates_ahead(
+    updates: Updates, epoch: int, plan: Sequence[Pairs], first: int, threads: int
+) -> Iterator[tuple[Pairs, list[Batch]]]:
+    """The pairs and the parts of each update of an epoch, from the position `first` on, made ahead."""
+
+    def make(position: int) -> tuple[Pairs, list[Batch]]:
+        return plan[position], updates.batches(epoch, position, plan[position])
+
+    return made_ahead(make, range(first, len(plan)), threads)
 
 
 def made_ahead(make: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:

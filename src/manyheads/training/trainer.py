@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.config.schema import TrainingConfig
@@ -26,7 +24,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.sharded import whole
 from manyheads.training.averaging import MovingAverage
 from manyheads.training.distributed import ALONE, World
-from manyheads.training.feed import made_ahead
+from manyheads.training.feed import Pairs, Updates, updates_ahead
 from manyheads.training.frugal import Frugal
 from manyheads.training.generators import generators_of_all, put_generators, restore_generators, take_generators
 from manyheads.training.log import Listener, ValidationReport
@@ -38,33 +36,11 @@ from manyheads.training.timing import TimeLimit
 from manyheads.training.update import Updater
 from manyheads.training.watch import LossWatch
 
-__all__ = ["Trainer", "Updates"]
+__all__ = ["Trainer"]
 
 MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
 MOST_ROLLBACKS = 3
 AVERAGE = "average."  # before the names of averaged weights in a checkpoint
-
-Pairs = NDArray[np.int64]
-
-
-class Updates(Protocol):
-    """Where batches come from; all are functions of their arguments alone."""
-
-    def epoch(self, number: int) -> Sequence[Pairs]:
-        """The pairs of each update of an epoch; every epoch has the same number of updates."""
-        ...
-
-    def batches(self, epoch: int, position: int, pairs: Pairs) -> list[Batch]:
-        """The parts of one update that are this process's, on the CPU; at least one."""
-        ...
-
-    def heaviest(self) -> int:
-        """The position in epoch 0 of the update that needs the most memory."""
-        ...
-
-    def describe(self, pairs: Pairs) -> str:
-        """Where these pairs stand in the corpus, for a message."""
-        ...
 
 
 def never() -> bool:
@@ -149,7 +125,8 @@ class Trainer:
         start = time.perf_counter()
         while not self.finished():
             plan = self.updates.epoch(self.progress.epoch)
-            for pairs, batches in self.ahead(plan):
+            epoch, first = self.progress.epoch, self.progress.position
+            for pairs, batches in updates_ahead(self.updates, epoch, plan, first, self.config.workers):
                 rate = self.update(pairs, batches, start)
                 if self.tell(rate, len(plan)):
                     start = time.perf_counter()
@@ -173,15 +150,6 @@ class Trainer:
     def planned(self, every: int) -> bool:
         """Whether something that is due every so many updates, and after the last, is due now."""
         return self.progress.step >= self.progress.total_steps or self.progress.step % every == 0
-
-    def ahead(self, plan: Sequence[Pairs]) -> Iterator[tuple[Pairs, list[Batch]]]:
-        """The pairs and the parts of each update that is left of an epoch."""
-        epoch = self.progress.epoch
-
-        def make(position: int) -> tuple[Pairs, list[Batch]]:
-            return plan[position], self.updates.batches(epoch, position, plan[position])
-
-        return made_ahead(make, range(self.progress.position, len(plan)), self.config.workers)
 
     def tell(self, rate: float, epoch_updates: int) -> bool:
         """Report at a log point; True when training had gone astray there and has gone back."""
