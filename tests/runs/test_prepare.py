@@ -21,10 +21,11 @@ from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.errors import DataError
 from manyheads.runs import corpus as module
+from manyheads.runs import prepare as preparation
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.prepare import prepare
 from manyheads.runs.updates import CorpusUpdates
-from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
 
 
 @pytest.fixture(scope="module")
@@ -263,3 +264,23 @@ def test_a_corpus_without_a_pair_is_named(tmp_path: Path) -> None:
     write_split(folder, "extra", [("", "x")])
     with pytest.raises(DataError, match=r"data\.\('extra.de', 'extra.en'\) leaves no pairs"):
         updates(make_config(folder, data={"more": [("extra.de", "extra.en")]}), tmp_path / "run")
+
+
+def test_subwords_are_learnt_from_evenly_spread_pairs_of_a_large_corpus(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparation, "MOST_PAIRS", 4)
+    learnt: list[tuple[list[str], list[str]]] = []
+
+    def note(config: object, source: list[str], target: list[str], *languages: str) -> TokenizerPair:
+        learnt.append((list(source), list(target)))
+        return train_tokenizers(config, source, target, *languages)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(preparation, "train_tokenizers", note)
+    config, run = make_config(corpus), RunDirectory(tmp_path)
+    opened = read_corpus(config, run)
+    prepare(config, run, opened, Ear())
+    step = -(-len(opened.train) // 4)
+    expected = tuple(list(side)[::step] for side in opened.train.sides())
+    assert learnt == [expected]
+    assert len(learnt[0][0]) <= 4 < len(opened.train)

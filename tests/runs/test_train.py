@@ -502,5 +502,5 @@ def test_figures_that_are_not_finite_are_null_in_the_log(tmp_path: Path) -> None
 
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     listener = RecordingListener(Ear(), tmp_path / "missing" / "metrics.jsonl")
-    with pytest.raises(SaveError, match=r"metrics\.jsonl could not be written"):
+    with pytest.raises(SaveError, match=r"the log could not be written to .*metrics\.jsonl"):
         listener.validation(scored(1, 1.0))

@@ -210,13 +210,6 @@ def test_characters_of_a_long_line_get_pieces(german: list[str]) -> None:
     assert not any(piece.startswith("<0x") for piece in tokenizer.pieces(tokenizer.encode(["Ελληνικά"])[0]))
 
 
-def test_of_too_many_texts_evenly_spread_ones_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subwords, "MAX_TRAINING_TEXTS", 4)
-    texts = [f"Text{i}" for i in range(10)]
-    assert list(subwords.training_lines(texts, lowercase=True)) == ["text0", "text3", "text6", "text9"]
-    assert len(list(subwords.training_lines(texts[:4], lowercase=True))) == 4
-
-
 def test_a_model_with_other_special_ids_is_refused(german: list[str]) -> None:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from manyheads.training.feed import AHEAD, made_ahead
+from manyheads.training.feed import AHEAD, prefetch
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
@@ -17,7 +17,7 @@ def test_results_come_in_order(threads: int) -> None:
         time.sleep(0.002 * (number % 3))
         return number**2
 
-    assert list(made_ahead(slow, range(20), threads)) == [number**2 for number in range(20)]
+    assert list(prefetch(slow, range(20), threads)) == [number**2 for number in range(20)]
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
@@ -27,7 +27,7 @@ def test_an_error_comes_when_its_result_is_due(threads: int) -> None:
             raise ValueError("four")
         return number
 
-    found = made_ahead(make, itertools.count(), threads)
+    found = prefetch(make, itertools.count(), threads)
     assert [next(found) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="four"):
         next(found)
@@ -36,7 +36,7 @@ def test_an_error_comes_when_its_result_is_due(threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_next_ones_are_made_meanwhile_but_not_all(threads: int) -> None:
     begun: list[int] = []
-    found = made_ahead(begun.append, range(100), threads)
+    found = prefetch(begun.append, range(100), threads)
     next(found)
     deadline = time.monotonic() + 10
     while len(begun) < AHEAD * threads + 1 and time.monotonic() < deadline:
@@ -46,7 +46,7 @@ def test_the_next_ones_are_made_meanwhile_but_not_all(threads: int) -> None:
 
 def test_leaving_early_leaves_no_thread() -> None:
     before = threading.active_count()
-    found = made_ahead(lambda number: number, itertools.count(), 2)
+    found = prefetch(lambda number: number, itertools.count(), 2)
     next(found)
     found.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before

@@ -431,7 +431,7 @@ def lead_astray(bench: Bench, steps: set[int], seen: list[int]) -> None:
         seen.append(bench.trainer.progress.step)
         return seen[-1] in steps and bool(steps.discard(seen[-1]) or True)
 
-    bench.trainer.watch.see = see  # type: ignore[method-assign]
+    bench.trainer.divergence.see = see  # type: ignore[method-assign]
 
 
 def remembering_bench(**settings: Any) -> Bench:
@@ -478,7 +478,7 @@ def test_on_request_training_goes_back_and_on_at_half_the_rate() -> None:
 
 def test_when_going_back_does_not_help_training_ends() -> None:
     bench = remembering_bench(steps=12, save_every=4, log_every=2, divergence="rollback")
-    bench.trainer.watch.see = lambda loss: bench.trainer.progress.step == 6  # type: ignore[method-assign]
+    bench.trainer.divergence.see = lambda loss: bench.trainer.progress.step == 6  # type: ignore[method-assign]
     with pytest.raises(TrainingError, match="going back 3 times has not helped"):
         bench.trainer.run()
     assert bench.saved_steps == [4]

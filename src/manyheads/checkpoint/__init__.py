@@ -9,7 +9,7 @@ No pickle is read or written. `model.safetensors` in the root holds the weights 
 """
 
 from manyheads.checkpoint.directory import Checkpoint, RunDirectory
-from manyheads.checkpoint.files import write_atomically
+from manyheads.checkpoint.files import saving, write_atomically
 from manyheads.checkpoint.weights import average_tensors, load_weights
 
-__all__ = ["Checkpoint", "RunDirectory", "average_tensors", "load_weights", "write_atomically"]
+__all__ = ["Checkpoint", "RunDirectory", "average_tensors", "load_weights", "saving", "write_atomically"]

@@ -57,15 +57,16 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 @contextmanager
-def saving(what: str, where: Path) -> Iterator[None]:
-    """Say what could not be written, and that nothing is lost."""
+def saving(
+    what: str,
+    where: Path,
+    cure: str = "The last checkpoint is intact; free some space and run the same line again.",
+) -> Iterator[None]:
+    """Say what could not be written, and what to do."""
     try:
         yield
     except OSError as error:
-        raise SaveError(
-            f"{what} could not be written to {where}: {error.strerror or error}. "
-            "The last checkpoint is intact; free some space and run the same line again."
-        ) from error
+        raise SaveError(f"{what} could not be written to {where}: {error.strerror or error}. {cure}") from error
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:

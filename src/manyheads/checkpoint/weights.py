@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from manyheads.errors import RunError
-from manyheads.model.sharded import spread_like
+from manyheads.model.sharded import distribute_like
 
 __all__ = ["average_tensors", "load_weights"]
 
@@ -35,7 +35,7 @@ def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: 
         raise RunError(f"{origin} is damaged: {broken[0]} holds values that are not finite. Use another.")
     with torch.no_grad():
         for name, parameter in own.items():
-            parameter.copy_(spread_like(tensors[name], parameter))
+            parameter.copy_(distribute_like(tensors[name], parameter))
 
 
 def average_tensors(models: list[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -46,11 +46,11 @@ def train(
 
     from manyheads import runs  # after the configuration: its mistakes need not wait for torch
     from manyheads.cli.progress import duration, open_progress
-    from manyheads.training.distributed import leads
+    from manyheads.training.distributed import is_main_process
 
     with open_progress(settings_of(context)) as progress:
         summary = runs.train(settings, out or RUNS / path.stem, listener=progress, force=force)
-    if not leads():
+    if not is_main_process():
         return
     if as_json:
         echo_json({**asdict(summary), "out": str(summary.out)})

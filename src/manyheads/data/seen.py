@@ -1,4 +1,4 @@
-"""A set of hashes that does not burst memory: 16 to 32 bytes each, where Python's own takes about 100."""
+"""A set of 64-bit hashes in arrays: 16 to 32 bytes each."""
 
 from __future__ import annotations
 

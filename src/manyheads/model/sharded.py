@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from torch import Tensor
 
-__all__ = ["spread_like", "whole"]
+__all__ = ["distribute_like", "full_tensor"]
 
 
-def whole(tensor: Tensor) -> Tensor:
+def full_tensor(tensor: Tensor) -> Tensor:
     """The tensor of all processes together, which all must ask for; one that is not spread as it is."""
     full: Tensor = tensor.full_tensor() if is_spread(tensor) else tensor  # type: ignore[attr-defined]
     return full
 
 
-def spread_like(tensor: Tensor, other: Tensor) -> Tensor:
+def distribute_like(tensor: Tensor, other: Tensor) -> Tensor:
     """A whole tensor spread over the processes as another one is; or as it is, when that one is not."""
     if not is_spread(other):
         return tensor

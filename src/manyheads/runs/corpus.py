@@ -5,26 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from manyheads import __version__
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.corpus import FilterCounts, Pair, PairFilter, read_pairs, require_pairs
 from manyheads.data.hub import read_hub_pairs
 from manyheads.data.locate import Split, locate
 from manyheads.data.texts import TextStore
-from manyheads.errors import SaveError
 from manyheads.text.normalize import clean, normalize
 
-__all__ = ["Corpus", "cleaning", "fingerprint", "open_corpus", "read_corpus", "read_split", "space_for"]
+__all__ = ["ROOM_FOR_TEXT", "Corpus", "cleaning", "fingerprint", "open_corpus", "read_corpus", "read_split"]
 
 TEXT = Path("cache") / "text"  # in a run directory
+ROOM_FOR_TEXT = "Free some space, or choose another --out."
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def read_corpus(config: Config, run: RunDirectory) -> Corpus:
                 require_pairs(count.kept, str(part.train) if data.more else "train", count)
             return {"counts": [asdict(count) for count in counts]}
 
-        with space_for("the text", folder):
+        with saving("the text", folder, ROOM_FOR_TEXT):
             folder.parent.mkdir(parents=True, exist_ok=True)
             TextStore.build(folder, corpora(), key=key or "", tell=tell)
     return Corpus(TextStore(folder), valid)
@@ -143,18 +142,6 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature"})
     made_of = [origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
-
-
-@contextmanager
-def space_for(what: str, folder: Path) -> Iterator[None]:
-    """Say what could not be written."""
-    try:
-        yield
-    except OSError as error:
-        raise SaveError(
-            f"{what} could not be written to {folder}: {error.strerror or error}. "
-            "Free some space, or choose another --out."
-        ) from error
 
 
 def fingerprint(pairs: Iterable[Pair]) -> str:

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
-from manyheads.errors import SaveError, require
+from manyheads.errors import require
 from manyheads.training.log import Listener, StepReport, ValidationReport
 
 __all__ = ["RecordingListener", "TensorBoardListener", "recording"]
@@ -51,14 +51,8 @@ class RecordingListener:
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in record.items()
         }
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
-        except OSError as error:
-            raise SaveError(
-                f"{self.path} could not be written: {error.strerror or error}. "
-                "The last checkpoint is intact; free some space and run the same line again."
-            ) from error
+        with saving("the log", self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 class TensorBoardListener:

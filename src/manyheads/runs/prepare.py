@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.data.store import TokenStore
 from manyheads.errors import DataError
-from manyheads.runs.corpus import Corpus, space_for
+from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
 from manyheads.training.log import Listener
 
@@ -39,7 +39,7 @@ def tokenise(config: Config, run: RunDirectory, corpus: Corpus, tokenizers: Toke
     key = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
     if TokenStore.has(folder, key):
         return TokenStore(folder)
-    with space_for("the token ids", folder):
+    with saving("the token ids", folder, ROOM_FOR_TEXT):
         store = TokenStore.build(
             folder,
             corpus.train,

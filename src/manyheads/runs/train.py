@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,16 +11,17 @@ from typing import Any
 import torch
 
 from manyheads import __version__
-from manyheads.checkpoint import Checkpoint, RunDirectory, average_tensors, load_weights, write_atomically
+from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.store import TokenStore
-from manyheads.errors import RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.sharded import whole
+from manyheads.model.sharded import full_tensor
 from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.listeners import recording
 from manyheads.runs.prepare import prepare
+from manyheads.runs.resume import resume, save
+from manyheads.runs.same import check_same_corpus, check_same_run
 from manyheads.runs.signals import heeding_signals
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.runs.validation import Validation
@@ -32,19 +31,11 @@ from manyheads.training.generators import seed_process
 from manyheads.training.log import Listener, SilentListener
 from manyheads.training.memory import keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
-from manyheads.training.progress import Snapshot
 from manyheads.training.trainer import Trainer
 
 __all__ = ["TrainingSummary", "train"]
 
 SILENT = SilentListener()
-FREE_TO_CHANGE = {
-    "data.root",
-    "training.keep_checkpoints",
-    "training.log_every",
-    "training.save_every",
-    "training.workers",
-}
 
 
 @dataclass(frozen=True)
@@ -85,25 +76,17 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
     keep_freed_memory()
     run = RunDirectory(out)
     with joined() as world:
-        if not world.leads:
+        if not world.is_main:
             return train_here(config, run, world, SILENT, force)
-        check_place(run, config, force)  # before anything is written there
+        check_same_run(run, config, force)  # before anything is written there
         with run.locked():
-            check_place(run, config, force)
+            check_same_run(run, config, force)
             return train_here(config, run, world, listener, force)
-
-
-def check_place(run: RunDirectory, config: Config, force: bool) -> None:
-    """Refuse a directory that holds something else, or a run of another configuration."""
-    if run.exists:
-        check_same_config(run.config(), config, force)
-    else:
-        refuse_foreign(run.path)
 
 
 def train_here(config: Config, run: RunDirectory, world: World, listener: Listener, force: bool) -> TrainingSummary:
     """As `train`, in a directory that no other trainer uses; of several processes one writes."""
-    if world.leads:
+    if world.is_main:
         corpus = read_corpus(config, run)
         tokenizers, store = begin(config, run, corpus, listener, force)
         world.wait()
@@ -113,7 +96,7 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
         tokenizers, store = prepare(config, run, corpus, listener)
     trainer = make_trainer(config, run, corpus, tokenizers, store, world, listener)
     resume(run, trainer, listener)
-    if force and world.leads:  # from here on the run is of this configuration and corpus
+    if force and world.is_main:  # from here on the run is of this configuration and corpus
         run.begin(config, tokenizers, environment(corpus))
     if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card
         with heeding_signals() as requests:
@@ -124,7 +107,7 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
             )
             requests.leave()
         finish(run, trainer, config, listener)
-        if world.leads:
+        if world.is_main:
             run.describe(model_card(config, tokenizers, trainer.progress))
     return summary(run.path, trainer, config)
 
@@ -169,52 +152,13 @@ def make_trainer(
         CorpusUpdates(config, corpus.train, store, tokenizers, world),
         device=device,
         precision=pick_precision(config.training.precision, device),
-        listener=recording(listener, run, config) if world.leads else listener,
+        listener=recording(listener, run, config) if world.is_main else listener,
         validate=Validation(config, corpus.valid, tokenizers, model, ALONE if config.training.shard else world),
-        save=lambda snapshot, best: save(run, snapshot, best, config, world),
+        save=lambda snapshot, best: save(run, snapshot, best, config.training, world),
         go_back=lambda: resume(run, trainer, listener),
         world=world,
     )
     return trainer
-
-
-def refuse_foreign(out: Path) -> None:
-    """Refuse a place that holds more than a beginning of ours that was interrupted."""
-    ours = ("cache", "tokenizer.", "environment.json", ".")  # .lock, and drafts
-    if out.exists() and not (out.is_dir() and all(path.name.startswith(ours) for path in out.iterdir())):
-        raise RunError(f"{out} exists and is no run of manyheads. Choose another --out.")
-
-
-def check_same_config(old: Config, new: Config, force: bool) -> None:
-    """Refuse to go on with another configuration, and name what differs."""
-    before, after = flat(old.model_dump()), flat(new.model_dump())
-    parts = ("task", "data", "tokenizer", "model", "training")
-    differing = [
-        f"{key}: {before[key]!r} then, {after[key]!r} now"
-        for key in before
-        if before[key] != after[key] and key not in FREE_TO_CHANGE and key.partition(".")[0] in parts
-    ]
-    if differing and not force:
-        raise RunError(
-            f"this run was started with another configuration ({'; '.join(differing)}). "
-            "Choose another --out, or go on anyway with --force."
-        )
-
-
-def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{'a': {'b': 1}} -> {'a.b': 1}."""
-    found: dict[str, Any] = {}
-    for key, value in tree.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
-    return found
-
-
-def check_same_corpus(run: RunDirectory, corpus: Corpus, force: bool) -> None:
-    """Refuse to go on with other text."""
-    if run.exists and not force and run.environment().get("corpus_sha256") != corpus.sha256:
-        raise RunError(
-            "the corpus has changed since this run was started. Choose another --out, or go on anyway with --force."
-        )
 
 
 def environment(corpus: Corpus) -> dict[str, Any]:
@@ -228,56 +172,6 @@ def environment(corpus: Corpus) -> dict[str, Any]:
         "corpus_sha256": corpus.sha256,
         "corpus": asdict(corpus.total),
     }
-
-
-def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> None:
-    """Put a trainer where the last good checkpoint stands, if there is one.
-
-    Raises:
-        RunError: there are checkpoints, but none that can be used.
-    """
-    trainer.world.wait()  # for the one that writes
-    steps = run.steps()
-    for step in reversed(steps):
-        try:
-            checkpoint = run.checkpoint(step)
-        except RunError as error:
-            listener.message(f"warning: {error}")
-            continue
-        load_weights(trainer.model, checkpoint.model, f"checkpoint {step}")
-        trainer.restore(checkpoint.optimizer, checkpoint.state)
-        listener.message(f"going on after step {step:,}")
-        if trainer.world.leads:
-            forget_metrics_after(run, step)
-        return
-    if steps:
-        raise RunError(
-            f"no checkpoint in {run.path / 'checkpoints'} can be used. Copy the run again, or remove that folder "
-            "to train from the start."
-        )
-    if trainer.world.leads:
-        forget_metrics_after(run, 0)
-
-
-def forget_metrics_after(run: RunDirectory, step: int) -> None:
-    """Remove the log points of updates that will be done again."""
-    path = run.metrics_path
-    if path.is_file():
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        kept = [line for line in lines if json.loads(line)["step"] <= step]
-        write_atomically(path, "".join(f"{line}\n" for line in kept).encode())
-
-
-def save(run: RunDirectory, snapshot: Snapshot, best: bool, config: Config, world: World) -> None:
-    """Keep a snapshot; publish its weights when they are the best, and first: a kill in between loses nothing."""
-    if not world.leads:
-        return
-    if best:
-        run.publish(snapshot.published)
-    step = snapshot.state["progress"]["step"]
-    keep = max(config.training.keep_checkpoints, config.training.average_checkpoints)
-    checkpoint = Checkpoint(step, snapshot.model, snapshot.optimizer, snapshot.state)
-    run.save(checkpoint, keep, every=config.training.save_every)
 
 
 def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listener) -> None:
@@ -294,8 +188,8 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listen
     verdict = "better, kept" if better else "not better, left"
     listener.message(f"mean of the last {len(steps)} checkpoints: perplexity {report.perplexity:.3f} ({verdict})")
     if better:
-        weights = {name: whole(parameter) for name, parameter in model.named_parameters()}
-        if trainer.world.leads:
+        weights = {name: full_tensor(parameter) for name, parameter in model.named_parameters()}
+        if trainer.world.is_main:
             run.publish(weights)
         progress.best, progress.best_step = value, progress.step
 

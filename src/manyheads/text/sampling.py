@@ -42,12 +42,12 @@ class BpeSampler:
         good = int(math.log1p(-dice.random()) / math.log1p(-self.dropout))
         pieces = self.undisturbed(word)
         if good >= len(word) - len(pieces):
-            return pieces
+            return list(pieces)
         return self.merged(word, good, dice)
 
-    def merged_without_chance(self, word: str) -> list[str]:
+    def merged_without_chance(self, word: str) -> tuple[str, ...]:
         """What byte-pair encoding makes of a word."""
-        return self.merged(word, len(word), Random(0))
+        return tuple(self.merged(word, len(word), Random(0)))
 
     def merged(self, word: str, good: int, dice: Random) -> list[str]:
         """Merge the characters of a word; the best merge is done in the first `good` steps, and not in the next."""

@@ -7,7 +7,6 @@ import os
 import random
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Self
 
 import sentencepiece
@@ -21,7 +20,6 @@ from manyheads.text.vocabulary import damaged
 
 __all__ = ["SubwordTokenizer"]
 
-MAX_TRAINING_TEXTS = 5_000_000  # of more, every second, third, ... is used
 CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
 TRAINING_THREADS = 16  # fixed: unigram's sums, and with them its pieces, depend on it
 
@@ -190,9 +188,8 @@ def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
 
 
 def training_lines(texts: Sequence[str], *, lowercase: bool) -> Iterator[str]:
-    """The texts as the library shall see them: normalised, none too long for it, evenly thinned when too many."""
-    step = max(1, -(-len(texts) // MAX_TRAINING_TEXTS))
-    for text in islice(texts, 0, None, step):
+    """The texts as the library shall see them: normalised, none too long for it."""
+    for text in texts:
         line = normalize(text.translate(RESERVED))
         if lowercase:
             line = lower(line)

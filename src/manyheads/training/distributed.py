@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
-__all__ = ["ALONE", "World", "joined", "leads"]
+__all__ = ["ALONE", "World", "is_main_process", "joined"]
 
 PATIENCE = timedelta(minutes=30)  # how long a process waits for the others; the first one may tokenise meanwhile
 
@@ -36,7 +36,7 @@ class World:
     size: int = 1
 
     @property
-    def leads(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this is the process that writes."""
         return self.rank == 0
 
@@ -81,7 +81,7 @@ class World:
 ALONE = World()
 
 
-def leads() -> bool:
+def is_main_process() -> bool:
     """Whether this process is alone, or the one of several that writes and speaks."""
     return os.environ.get("RANK", "0") == "0"
 

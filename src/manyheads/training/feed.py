@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from manyheads.data.batch import Batch
 
-__all__ = ["Pairs", "Updates", "made_ahead", "updates_ahead"]
+__all__ = ["Pairs", "Updates", "prefetch", "updates_ahead"]
 
 Pairs = NDArray[np.int64]
 Task = TypeVar("Task")
@@ -48,10 +48,10 @@ def updates_ahead(
     def make(position: int) -> tuple[Pairs, list[Batch]]:
         return plan[position], updates.batches(epoch, position, plan[position])
 
-    return made_ahead(make, range(first, len(plan)), threads)
+    return prefetch(make, range(first, len(plan)), threads)
 
 
-def made_ahead(make: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
+def prefetch(make: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
     """`make` of each task, in order, computed by threads a little ahead; 0 threads compute each when it is due.
 
     What `make` raises is raised when its result is due. Leaving the loop early waits for what is being made.

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from manyheads.data.batch import Batch
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.training.consistency import divergence_sum
 from manyheads.training.loss import cross_entropy_sums
+from manyheads.training.r_drop import kl_divergence_sum
 
 __all__ = ["TranslationObjective", "translation_loss"]
 
@@ -51,5 +51,5 @@ class TranslationObjective(nn.Module):
         output = self.model.output
         loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, right, self.smoothing)
         first, second = hidden.chunk(2)
-        apart = divergence_sum(first, second, output.weight, output.bias)
+        apart = kl_divergence_sum(first, second, output.weight, output.bias)
         return (loss + self.r_drop * apart) / 2, nll / 2

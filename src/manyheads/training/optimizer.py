@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from manyheads.config.schema import TrainingConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.layers import FeedForward
-from manyheads.model.sharded import spread_like, whole
+from manyheads.model.sharded import distribute_like, full_tensor
 from manyheads.training.muon import Muon
 
 __all__ = ["build_optimizer", "optimizer_tensors", "restore_optimizer"]
@@ -82,7 +82,7 @@ class Together(torch.optim.Optimizer):
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The moments and step counts of each parameter, as PARAMETER.MOMENT."""
     return {
-        f"{name}.{moment}": whole(tensor)
+        f"{name}.{moment}": full_tensor(tensor)
         for name, parameter in model.named_parameters()
         for moment, tensor in optimizer.state.get(parameter, {}).items()
     }
@@ -96,4 +96,4 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensor
         if name in parameters:
             parameter = parameters[name]
             copy = tensor.to(parameter.device, copy=True)
-            optimizer.state[parameter][moment] = spread_like(copy, parameter) if copy.ndim else copy
+            optimizer.state[parameter][moment] = distribute_like(copy, parameter) if copy.ndim else copy

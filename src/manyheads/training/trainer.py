@@ -21,20 +21,20 @@ from manyheads.config.schema import TrainingConfig
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.sharded import whole
-from manyheads.training.averaging import MovingAverage
+from manyheads.model.sharded import full_tensor
 from manyheads.training.distributed import ALONE, World
+from manyheads.training.divergence import DivergenceDetector
+from manyheads.training.ema import ExponentialMovingAverage
 from manyheads.training.feed import Pairs, Updates, updates_ahead
-from manyheads.training.frugal import Frugal
 from manyheads.training.generators import generators_of_all, put_generators, restore_generators, take_generators
 from manyheads.training.log import Listener, ValidationReport
+from manyheads.training.oom import OomRecovery
 from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
 from manyheads.training.precision import Precision
 from manyheads.training.progress import Progress, Snapshot, Window
 from manyheads.training.schedule import Schedule
 from manyheads.training.timing import TimeLimit
 from manyheads.training.update import Updater
-from manyheads.training.watch import LossWatch
 
 __all__ = ["Trainer"]
 
@@ -94,12 +94,12 @@ class Trainer:
         self.go_back = go_back
         self.world = world
         self.updater = Updater(model, config, device=device, precision=precision, world=world)
-        self.frugal = Frugal(self.updater, listener.message)
+        self.oom = OomRecovery(self.updater, listener.message)
         self.schedule = Schedule(config, model.config.d_model)
-        self.average = MovingAverage(model, config.ema) if config.ema > 0 else None
+        self.ema = ExponentialMovingAverage(model, config.ema) if config.ema > 0 else None
         self.progress = Progress(total_steps=self.planned_steps(), fixed=config.max_minutes is None)
         self.window = Window(device)
-        self.watch = LossWatch()
+        self.divergence = DivergenceDetector()
         self.limit = TimeLimit(config)
 
     def planned_steps(self) -> int:
@@ -152,17 +152,17 @@ class Trainer:
         return self.progress.step >= self.progress.total_steps or self.progress.step % every == 0
 
     def tell(self, rate: float, epoch_updates: int) -> bool:
-        """Report at a log point; True when training had gone astray there and has gone back."""
+        """Report at a log point; True when training diverged there and has gone back."""
         if not self.planned(self.config.log_every):
             return False
         report = self.window.report(self.progress, rate, epoch_updates, self.world)
         self.window = Window(self.device)
         self.listener.step(report)
-        return self.watch.see(report.loss) and self.gone_astray(report.loss)
+        return self.divergence.see(report.loss) and self.diverged(report.loss)
 
-    def gone_astray(self, loss: float) -> bool:
+    def diverged(self, loss: float) -> bool:
         """Warn of a loss far above its running mean, or go back before it."""
-        what = f"step {self.progress.step:,}: the loss is {loss:.2f}, after {self.watch.mean:.2f} on average"
+        what = f"step {self.progress.step:,}: the loss is {loss:.2f}, after {self.divergence.mean:.2f} on average"
         if self.config.divergence == "warn":
             self.listener.message(f"warning: {what}. A lower training.learning_rate may help.")
             return False
@@ -183,7 +183,7 @@ class Trainer:
         """One optimiser update on these pairs, begun at a reading of the clock; returns its learning rate."""
         progress = self.progress
         tokens = self.world.total([sum(batch.target_tokens for batch in batches)])[0]
-        for sums in self.frugal.gradients(batches, tokens, lambda: self.updates.describe(pairs)):
+        for sums in self.oom.gradients(batches, tokens, lambda: self.updates.describe(pairs)):
             self.window.add(*sums)
         rate = self.schedule.rate(progress.step + 1, progress.total_steps) * 0.5**progress.rollbacks
         norm = self.updater.apply(rate)
@@ -191,8 +191,8 @@ class Trainer:
             self.window.norm += norm
             self.window.updates += 1
             progress.skipped_in_row = 0
-            if self.average is not None:
-                self.average.update(self.model, progress.step + 1)
+            if self.ema is not None:
+                self.ema.update(self.model, progress.step + 1)
         else:
             self.skip(pairs)
         seconds = time.perf_counter() - start
@@ -212,7 +212,7 @@ class Trainer:
         pairs = self.updates.epoch(0)[position]
         batches = self.updates.batches(0, position, pairs)
         generators = take_generators(self.device)
-        self.frugal.gradients(batches, 1.0, lambda: self.updates.describe(pairs))
+        self.oom.gradients(batches, 1.0, lambda: self.updates.describe(pairs))
         self.updater.forget()
         put_generators(generators, self.device)
 
@@ -255,14 +255,14 @@ class Trainer:
     def score(self) -> ValidationReport:
         """Validate the weights that the model has now."""
         self.model.eval()
-        with self.updater.whole(), torch.inference_mode():
+        with self.updater.unsharded(), torch.inference_mode():
             report = self.validate(self.progress.step)
         self.model.train()
         return report
 
     def published(self) -> AbstractContextManager[None]:
         """While open, the model has the weights that translate."""
-        return nullcontext() if self.average is None else self.average.instead(self.model)
+        return nullcontext() if self.ema is None else self.ema.instead(self.model)
 
     def note(self, report: ValidationReport) -> bool:
         """Compare with the best so far and count patience; returns whether it is the best."""
@@ -290,9 +290,9 @@ class Trainer:
 
     def snapshot(self) -> Snapshot:
         """All that resuming needs."""
-        model = {name: whole(parameter) for name, parameter in self.model.named_parameters()}
-        averages = {} if self.average is None else self.average.weights
-        averages = {name: whole(tensor) for name, tensor in averages.items()}
+        model = {name: full_tensor(parameter) for name, parameter in self.model.named_parameters()}
+        averages = {} if self.ema is None else self.ema.weights
+        averages = {name: full_tensor(tensor) for name, tensor in averages.items()}
         return Snapshot(
             model=model,
             published=averages or model,
@@ -303,9 +303,9 @@ class Trainer:
             },
             state={
                 "progress": asdict(self.progress),
-                "splits": self.frugal.splits,
+                "splits": self.oom.splits,
                 "window": self.window.state(),
-                "watch": self.watch.state(),
+                "watch": self.divergence.state(),
                 "schedule": self.schedule.state(),
                 "precision": self.updater.precision,
             },
@@ -315,19 +315,17 @@ class Trainer:
         """Go on from a snapshot; the model's weights have been loaded already."""
         restore_optimizer(self.model, self.updater.optimizer, optimizer)
         restore_generators(optimizer, self.device, self.world, self.config.seed)
-        if self.average is not None:
+        if self.ema is not None:
             found = {
                 key.removeprefix(AVERAGE): value for key, value in optimizer.items() if key.startswith(AVERAGE)
             }
-            self.average.restore(
-                found or dict(self.model.named_parameters())
-            )  # it may have been asked for by force
+            self.ema.restore(found or dict(self.model.named_parameters()))  # it may have been asked for by force
         planned, self.progress = self.planned_steps(), Progress(**state["progress"])
         if self.config.max_minutes is None:  # the plan may have been changed by force
             self.progress.total_steps, self.progress.fixed = planned, True
         self.progress.stopped_early = self.out_of_patience()
-        self.frugal.splits = state["splits"]
+        self.oom.splits = state["splits"]
         self.window.restore(state["window"])
-        self.watch.restore(state["watch"])
+        self.divergence.restore(state["watch"])
         self.schedule.restore(state["schedule"])
         self.updater.precision = state["precision"]

@@ -16,7 +16,7 @@ from manyheads.config.schema import TrainingConfig
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.sharded import whole
+from manyheads.model.sharded import full_tensor
 from manyheads.training.distributed import World
 from manyheads.training.memory import out_of_memory
 from manyheads.training.objective import TranslationObjective
@@ -76,7 +76,7 @@ class Updater:
         return self.objective.no_sync()
 
     @contextmanager
-    def whole(self) -> Iterator[None]:
+    def unsharded(self) -> Iterator[None]:
         """While open, this process has what the model needs outside its layers, so that all of it can be used."""
         if isinstance(self.objective, FSDPModule):
             self.objective.unshard()
@@ -95,7 +95,7 @@ class Updater:
         Raises:
             TrainingError: memory ran out; the weights may have moved in part.
         """
-        norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
+        norm = float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
         if math.isfinite(norm):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group.get("factor", 1.0)

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from manyheads.model.sharded import spread_like
+from manyheads.model.sharded import distribute_like
 
-__all__ = ["MovingAverage"]
+__all__ = ["ExponentialMovingAverage"]
 
 
-class MovingAverage:
+class ExponentialMovingAverage:
     """An exponential moving average of a model's parameters.
 
     In update t it keeps min(decay, (1 + t) / (10 + t)) of itself, so that the first weights, which have learnt
@@ -44,7 +44,7 @@ class MovingAverage:
     def restore(self, weights: Mapping[str, Tensor]) -> None:
         """Go on from these averages."""
         for name, tensor in weights.items():
-            self.weights[name].copy_(spread_like(tensor.detach(), self.weights[name]))
+            self.weights[name].copy_(distribute_like(tensor.detach(), self.weights[name]))
 
 
 @torch.no_grad()

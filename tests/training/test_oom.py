@@ -11,7 +11,7 @@ from torch import Tensor
 
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
-from manyheads.training.frugal import split
+from manyheads.training.oom import split
 
 NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
@@ -68,7 +68,7 @@ def test_the_gradient_of_halves_is_that_of_the_whole(rows: int) -> None:
         for name in one:
             torch.testing.assert_close(other[name], one[name], rtol=1e-5, atol=1e-7)
     assert [report.loss for report in poor.ear.steps] == pytest.approx([r.loss for r in whole.ear.steps], rel=1e-6)
-    splits = poor.trainer.frugal.splits
+    splits = poor.trainer.oom.splits
     assert splits == math.ceil(math.log2(7 / rows)) or rows == 4
     assert tried.count(7) == 1, "what is too large is tried once"
     assert sum("memory ran out" in text for text in poor.ear.messages) == splits
@@ -113,7 +113,7 @@ def test_the_heaviest_update_is_tried_before_the_first_and_leaves_no_trace() -> 
     third = bench()
     memory_for(third, 3)
     third.trainer.try_heaviest()
-    assert third.trainer.frugal.splits == 2
+    assert third.trainer.oom.splits == 2
     assert third.trainer.progress.step == 0
 
 

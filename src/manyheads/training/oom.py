@@ -12,7 +12,7 @@ from manyheads.training.generators import put_generators, take_generators
 from manyheads.training.memory import out_of_memory
 from manyheads.training.update import Sums, Updater
 
-__all__ = ["Frugal", "split"]
+__all__ = ["OomRecovery", "split"]
 
 CURE = "Take a smaller training.batch_tokens, a larger training.accumulation or a smaller model."
 
@@ -24,7 +24,7 @@ def split(batches: list[Batch], times: int) -> list[Batch]:
     return batches
 
 
-class Frugal:
+class OomRecovery:
     """Computes gradients; what was too large once is cut smaller from then on.
 
     Attributes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 
-from manyheads.training.watch import FAR, MEMORY, SETTLED, LossWatch
+from manyheads.training.divergence import FAR, MEMORY, SETTLED, DivergenceDetector
 
 
-def seen(*losses: float) -> LossWatch:
-    watch = LossWatch()
+def seen(*losses: float) -> DivergenceDetector:
+    watch = DivergenceDetector()
     for loss in losses:
         assert not watch.see(loss)
     return watch
@@ -47,7 +47,7 @@ def test_it_remembers_the_last_points_only() -> None:
 
 
 def test_it_goes_on_from_its_state() -> None:
-    watch, other = seen(*[2.0] * SETTLED), LossWatch()
+    watch, other = seen(*[2.0] * SETTLED), DivergenceDetector()
     watch.see(9.0)
     other.restore(json.loads(json.dumps(watch.state())))
     assert not other.see(9.0), "already told"

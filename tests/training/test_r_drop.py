@@ -8,9 +8,9 @@ from tests.training.parts import PairUpdates, pair_losses, random_pairs, tiny_mo
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.training import consistency
-from manyheads.training.consistency import divergence_sum
+from manyheads.training import r_drop
 from manyheads.training.objective import TranslationObjective
+from manyheads.training.r_drop import kl_divergence_sum
 
 
 def by_torch(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -24,12 +24,12 @@ def by_torch(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None)
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_value_and_gradients_are_torchs(biased: bool, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consistency, "CHUNK_LOGITS", 13 * rows)
+    monkeypatch.setattr(r_drop, "CHUNK_LOGITS", 13 * rows)
     torch.manual_seed(5)
     tensors = [torch.randn(7, 5), torch.randn(7, 5), torch.randn(13, 5)] + ([torch.randn(13)] if biased else [])
     ours, theirs = ([tensor.clone().requires_grad_() for tensor in tensors] for _ in range(2))
     bias = [] if biased else [None]
-    found, expected = divergence_sum(*ours, *bias), by_torch(*theirs, *bias)
+    found, expected = kl_divergence_sum(*ours, *bias), by_torch(*theirs, *bias)
     torch.testing.assert_close(found, expected)
     (3 * found).backward()
     (3 * expected).backward()
@@ -40,7 +40,7 @@ def test_value_and_gradients_are_torchs(biased: bool, rows: int, monkeypatch: py
 def test_the_same_prediction_twice_is_no_divergence() -> None:
     torch.manual_seed(5)
     hidden, weight = torch.randn(7, 5, requires_grad=True), torch.randn(13, 5)
-    found = divergence_sum(hidden, hidden.detach().clone(), weight, None)
+    found = kl_divergence_sum(hidden, hidden.detach().clone(), weight, None)
     found.backward()
     assert found.item() == pytest.approx(0, abs=1e-6)
     torch.testing.assert_close(hidden.grad, torch.zeros_like(hidden), rtol=0, atol=1e-6)

@@ -13,10 +13,10 @@ from torch.nn import functional
 
 from manyheads.training.loss import CHUNK_LOGITS, working_type
 
-__all__ = ["divergence_sum"]
+__all__ = ["kl_divergence_sum"]
 
 
-def divergence_sum(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def kl_divergence_sum(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Mean of KL(p || q) and KL(q || p), summed over all tokens, in nats.
 
     Args:
@@ -28,15 +28,15 @@ def divergence_sum(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor |
     Returns:
         float32 (), with gradients for all four.
     """
-    return Divergence.apply(first, second, weight, bias)  # type: ignore[no-untyped-call]
+    return KlDivergence.apply(first, second, weight, bias)  # type: ignore[no-untyped-call]
 
 
-class Divergence(torch.autograd.Function):
+class KlDivergence(torch.autograd.Function):
     """As the cross-entropy: gradients are computed in the forward pass, so that few logits are held at once."""
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """See `divergence_sum`."""
+        """See `kl_divergence_sum`."""
         dtype = working_type(first)
         total = first.new_zeros((), dtype=torch.float32)
         gradients = [torch.empty_like(first), torch.empty_like(second), torch.zeros_like(weight)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from tests.training.parts import Bench, scored, tiny_model, weights
 
-from manyheads.training.averaging import MovingAverage
+from manyheads.training.ema import ExponentialMovingAverage
 from manyheads.training.log import ValidationReport
 
 
 def test_it_is_the_average_of_its_definition() -> None:
     model = tiny_model()
-    average, expected = MovingAverage(model, 0.7), weights(model)
+    average, expected = ExponentialMovingAverage(model, 0.7), weights(model)
     for step in range(1, 30):
         with torch.no_grad():
             for parameter in model.parameters():
@@ -45,7 +45,7 @@ def test_validation_sees_the_average_and_training_its_own_weights() -> None:
 
 def test_an_update_that_was_not_applied_does_not_count() -> None:
     bench = Bench(steps=3, ema=0.9)
-    before = {name: tensor.clone() for name, tensor in bench.trainer.average.weights.items()}  # type: ignore[union-attr]
+    before = {name: tensor.clone() for name, tensor in bench.trainer.ema.weights.items()}  # type: ignore[union-attr]
     bench.model.decoder_norm.bias.register_hook(lambda gradient: gradient * float("nan"))
     bench.trainer.run()
     assert all(torch.equal(tensor, before[name]) for name, tensor in bench.saved[-1][0].published.items())
