@@ -87,5 +87,23 @@ def test_the_mark_zero_is_a_mark() -> None:
 def test_a_batch_moves_to_a_device_whole() -> None:
     batch = make_batch([[4]], [[5, 6]], pad=PAD, bos=BOS, eos=EOS)
     moved = batch.to(torch.device("meta"))
-    assert {part.device.type for part in (moved.source, moved.target_in, moved.target_out)} == {"meta"}
+    assert {
+        part.device.type for part in (moved.source, moved.target_in, moved.target_out, moved.target_places)
+    } == {"meta"}
     assert (moved.source_tokens, moved.target_tokens) == (2, 3)
+
+
+def test_the_places_of_real_target_tokens_are_known() -> None:
+    batch = make_batch([[4], [4, 5]], [[5, 6, 7], []], pad=PAD, bos=BOS, eos=EOS)
+    assert batch.target_out.flatten()[batch.target_places].tolist() == [5, 6, 7, EOS, EOS]
+    for half in batch.halves():
+        assert half.target_out.flatten()[half.target_places].tolist() == half.target_out.flatten().tolist()
+
+
+def test_twice_a_batch_is_all_pairs_and_all_again() -> None:
+    batch = make_batch([[4], [4, 5]], [[5, 6], []], pad=PAD, bos=BOS, eos=EOS)
+    both = batch.twice()
+    assert both.source.tolist() == 2 * batch.source.tolist()
+    assert both.target_in.tolist() == 2 * batch.target_in.tolist()
+    assert both.target_out.flatten()[both.target_places].tolist() == 2 * [5, 6, EOS, EOS]
+    assert (both.source_tokens, both.target_tokens) == (batch.source_tokens, batch.target_tokens)

@@ -160,6 +160,27 @@ def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folde
     assert f"going on after step {last:,}" in found.messages
 
 
+@pytest.mark.parametrize("request_to_stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_to_stop_is_heeded_by_all_however_often_it_comes(
+    folder: Path, request_to_stop: signal.Signals
+) -> None:
+    """A cluster or a terminal tells everybody, and then the launcher tells its processes once more."""
+    out = folder / f"asked-{request_to_stop.name}"
+    config = config_of(folder, steps=100_000, save_every=50_000)
+    process = start(config, out, 2)
+    while not (out / "metrics.jsonl").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    for pid in [*children(process.pid), process.pid]:
+        os.kill(pid, request_to_stop)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode != 0
+    (last,) = (out / "checkpoints").glob("step-*")
+    step = int(last.name.removeprefix("step-"))
+    assert f"stopped and saved at step {step:,}" in told
+    assert [record["step"] for record in metrics(out)] == list(range(1, step + 1))
+
+
 def children(pid: int) -> list[int]:
     """The processes that a process has started."""
     path = Path(f"/proc/{pid}/task/{pid}/children")

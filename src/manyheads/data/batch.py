@@ -5,7 +5,7 @@ Shapes: B batch, S longest source, T longest target, both with their mark.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Batch", "blank_batch", "make_batch", "pad_rows"]
+__all__ = ["Batch", "blank_batch", "make_batch", "pad_rows", "real_places"]
 
 Ids = Sequence[int] | NDArray[np.int32]
 
@@ -26,6 +26,7 @@ class Batch:
         source: (B, S) int64: tokens, end mark, padding.
         target_in: (B, T) int64: begin mark, tokens, padding.
         target_out: (B, T) int64: tokens, end mark, padding; the token after each of target_in.
+        target_places: (N,) int64: where target_out is no padding, row by row, as places in its B x T.
         source_tokens: real source positions, end marks counted.
         target_tokens: real target positions, end marks counted: what the loss is divided by.
         pad: the id of padding.
@@ -34,6 +35,7 @@ class Batch:
     source: Tensor
     target_in: Tensor
     target_out: Tensor
+    target_places: Tensor
     source_tokens: int
     target_tokens: int
     pad: int
@@ -54,18 +56,34 @@ class Batch:
             source=source[:, :source_end],
             target_in=self.target_in[rows, :target_end],
             target_out=target_out[:, :target_end],
+            target_places=real_places(target_out[:, :target_end], self.pad),
             source_tokens=int(source_lengths.sum()),
             target_tokens=int(target_lengths.sum()),
             pad=self.pad,
         )
 
+    def twice(self) -> Batch:
+        """Every pair two times: all pairs, and all again; counts are those of once."""
+        both = self.mapped(lambda ids: torch.cat([ids, ids]))
+        places = torch.cat([self.target_places, self.target_places + self.target_out.numel()])
+        return replace(both, target_places=places)
+
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
+        return self.mapped(lambda x: x.to(device, non_blocking=True))
+
+    def pinned(self) -> Batch:
+        """The same batch in memory from where a GPU fetches it while the processor goes on."""
+        return self.mapped(Tensor.pin_memory)
+
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        """The same batch with each tensor changed."""
         return replace(
             self,
-            source=self.source.to(device, non_blocking=True),
-            target_in=self.target_in.to(device, non_blocking=True),
-            target_out=self.target_out.to(device, non_blocking=True),
+            source=change(self.source),
+            target_in=change(self.target_in),
+            target_out=change(self.target_out),
+            target_places=change(self.target_places),
         )
 
 
@@ -83,12 +101,19 @@ def pad_rows(rows: Sequence[Ids], pad: int, *, first: int | None = None, last: i
     return torch.from_numpy(padded)
 
 
+def real_places(ids: Tensor, pad: int) -> Tensor:
+    """Where a rectangle holds no padding, row by row: (B, T) -> (N,) int64, places in its B x T."""
+    return (ids != pad).flatten().nonzero()[:, 0]
+
+
 def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos: int, eos: int) -> Batch:
     """Token ids without marks, one row a pair, as the tensors of teacher forcing."""
+    target_out = pad_rows(targets, pad, last=eos)
     return Batch(
         source=pad_rows(sources, pad, last=eos),
         target_in=pad_rows(targets, pad, first=bos),
-        target_out=pad_rows(targets, pad, last=eos),
+        target_out=target_out,
+        target_places=real_places(target_out, pad),
         source_tokens=sum(map(len, sources)) + len(sources),
         target_tokens=sum(map(len, targets)) + len(targets),
         pad=pad,
@@ -98,4 +123,6 @@ def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos:
 def blank_batch(*, pad: int, bos: int, eos: int) -> Batch:
     """A batch without anything to predict: its loss is 0, and so are its gradients."""
     source, target_in, target_out = (torch.tensor([[token]]) for token in (eos, bos, pad))
-    return Batch(source, target_in, target_out, source_tokens=0, target_tokens=0, pad=pad)
+    return Batch(
+        source, target_in, target_out, real_places(target_out, pad), source_tokens=0, target_tokens=0, pad=pad
+    )

@@ -112,7 +112,7 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
         tokenizers, store = prepare(config, run, corpus, listener)
         model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).to(device).train()
         updater = Updater(model, config.training, device=device, precision=precision, world=ALONE)
-        batches = endless(CorpusUpdates(config, corpus.train, store, tokenizers), config.training.workers)
+        batches = endless(CorpusUpdates(config, corpus.train, store, tokenizers), config.training.workers, device)
         timed(updater, batches, WARM_UPDATES)
         found = []
         for turn in range(rounds):
@@ -140,10 +140,10 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     )
 
 
-def endless(feed: CorpusUpdates, workers: int) -> Generator[list[Batch]]:
+def endless(feed: CorpusUpdates, workers: int, device: torch.device) -> Generator[list[Batch]]:
     """The parts of one update after the other, made ahead as in training, epoch after epoch."""
     for epoch in itertools.count():
-        for _, parts in updates_ahead(feed, epoch, feed.epoch(epoch), 0, workers):
+        for _, parts in updates_ahead(feed, epoch, feed.epoch(epoch), 0, workers, device):
             yield parts
 
 

@@ -1,4 +1,8 @@
-"""Ctrl-C and SIGTERM: finish the step, save, leave; the second one leaves at once. SIGUSR1: save and go on."""
+"""Ctrl-C and SIGTERM: finish the step, save, leave; the second one leaves at once. SIGUSR1: save and go on.
+
+Under a launcher such as `torchrun` one request comes several times: from the terminal or the cluster, and from the
+launcher, which makes an end itself of what does not stop. There a second one changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +42,12 @@ class Requests:
 
 
 @contextmanager
-def heeding_signals() -> Iterator[Requests]:
-    """While open, the first SIGINT or SIGTERM and each SIGUSR1 are only noted; outside the main thread none is."""
+def heeding_signals(*, launched: bool) -> Iterator[Requests]:
+    """While open, the first SIGINT or SIGTERM and each SIGUSR1 are only noted; outside the main thread none is.
+
+    Args:
+        launched: whether a launcher watches over this process; then all are only noted.
+    """
     requests = Requests()
     if threading.current_thread() is not threading.main_thread():
         yield requests
@@ -47,8 +55,9 @@ def heeding_signals() -> Iterator[Requests]:
 
     def note_stop(number: int, frame: FrameType | None) -> None:
         requests.signal = signal.Signals(number)
-        for each in STOPPING:
-            signal.signal(each, before[each])  # the next one is not held back
+        if not launched:
+            for each in STOPPING:
+                signal.signal(each, before[each])  # the next one is not held back
 
     def note_save(number: int, frame: FrameType | None) -> None:
         requests.wants_save = True

@@ -99,7 +99,7 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
     if force and world.is_main:  # from here on the run is of this configuration and corpus
         run.begin(config, tokenizers, environment(corpus))
     if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card
-        with heeding_signals() as requests:
+        with heeding_signals(launched=world.size > 1) as requests:
             trainer.run(requests.stop, requests.save_now)
         if not trainer.finished():
             listener.message(

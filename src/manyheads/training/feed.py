@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from manyheads.data.batch import Batch
@@ -41,12 +42,13 @@ class Updates(Protocol):
 
 
 def updates_ahead(
-    updates: Updates, epoch: int, plan: Sequence[Pairs], first: int, threads: int
+    updates: Updates, epoch: int, plan: Sequence[Pairs], first: int, threads: int, device: torch.device
 ) -> Iterator[tuple[Pairs, list[Batch]]]:
-    """The pairs and the parts of each update of an epoch, from the position `first` on, made ahead."""
+    """The pairs and the parts of each update of an epoch, from the position `first` on, made ahead for a device."""
 
     def make(position: int) -> tuple[Pairs, list[Batch]]:
-        return plan[position], updates.batches(epoch, position, plan[position])
+        parts = updates.batches(epoch, position, plan[position])
+        return plan[position], [part.pinned() for part in parts] if device.type == "cuda" else parts
 
     return prefetch(make, range(first, len(plan)), threads)
 

@@ -127,7 +127,8 @@ class Gradients:
             nll: negative log-likelihood of the right tokens (n,), float32: what is nearly 1 keeps its digits.
         """
         wrongness = (-nll).exp() - (1 - self.smoothing)
-        logits = probabilities.scatter_(1, right[:, None], wrongness[:, None].to(probabilities.dtype))
+        rows = torch.arange(len(right), device=right.device)
+        logits = probabilities.index_put_((rows, right), wrongness.to(probabilities.dtype))
         self.hidden[self.row : self.row + len(chunk)] = logits @ weight
         self.weight += logits.t() @ chunk
         if self.bias is not None:

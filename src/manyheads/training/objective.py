@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from manyheads.data.batch import Batch
@@ -15,17 +14,15 @@ __all__ = ["TranslationObjective", "translation_loss"]
 
 def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
     """Smoothed loss and plain negative log-likelihood, summed over the real target tokens, in nats."""
-    hidden, right = hidden_states(model, batch.source, batch.target_in, batch.target_out)
+    hidden, right = hidden_states(model, batch)
     return cross_entropy_sums(hidden, model.output.weight, model.output.bias, right, smoothing)
 
 
-def hidden_states(
-    model: EncoderDecoder, source: Tensor, target_in: Tensor, target_out: Tensor
-) -> tuple[Tensor, Tensor]:
+def hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]:
     """Last hidden states (N, D) of the N real target positions, row by row, and the right token of each (N,)."""
-    hidden = model.decode(target_in, *model.encode(source))
-    real = target_out != model.pad
-    return hidden[real], target_out[real]
+    hidden = model.decode(batch.target_in, *model.encode(batch.source))
+    places = batch.target_places
+    return hidden.flatten(0, 1).index_select(0, places), batch.target_out.flatten().index_select(0, places)
 
 
 class TranslationObjective(nn.Module):
@@ -46,8 +43,7 @@ class TranslationObjective(nn.Module):
 
     def twice(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Two passes with other dropout: the mean of their losses, and how far their predictions lie apart."""
-        both = [torch.cat([ids, ids]) for ids in (batch.source, batch.target_in, batch.target_out)]
-        hidden, right = hidden_states(self.model, *both)
+        hidden, right = hidden_states(self.model, batch.twice())
         output = self.model.output
         loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, right, self.smoothing)
         first, second = hidden.chunk(2)

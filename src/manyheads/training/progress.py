@@ -76,11 +76,12 @@ class Snapshot:
 class Window:
     """Sums since the last log point, of what was finite.
 
-    They stay on the device until somebody asks: reading one would make the processor wait for the accelerator.
+    Losses stay on the device until somebody asks: reading one would make the processor wait for the accelerator.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        self.sums = torch.zeros(5, dtype=torch.float64, device=device)  # loss, nll, tokens, places
+    def __init__(self) -> None:
+        self.sums = [0.0] * 5  # loss, nll, source tokens, target tokens, places
+        self.unread: list[tuple[Tensor, list[int]]] = []  # loss and nll of a part (2,), and its counts
         self.norm = 0.0
         self.updates = 0
         self.seconds = 0.0
@@ -88,14 +89,23 @@ class Window:
     def add(self, batch: Batch, loss: Tensor, nll: Tensor) -> None:
         """One part of an update; its counts are left out too when its loss is not finite."""
         places = batch.source.numel() + batch.target_in.numel()
-        counts = self.sums.new_tensor([batch.source_tokens, batch.target_tokens, places])
-        row = torch.cat([torch.stack([loss.detach(), nll]).double(), counts])
-        self.sums += torch.where(loss.detach().isfinite(), row, 0.0)
+        losses = torch.stack([loss.detach(), nll])
+        self.unread.append((losses, [batch.source_tokens, batch.target_tokens, places]))
+
+    def read(self) -> list[float]:
+        """The sums, with all that waits on the device."""
+        if self.unread:
+            losses = torch.stack([pair for pair, _ in self.unread]).tolist()
+            for pair, (_, counts) in zip(losses, self.unread, strict=True):
+                if math.isfinite(pair[0]):
+                    self.sums = [old + new for old, new in zip(self.sums, [*pair, *counts], strict=True)]
+            self.unread.clear()
+        return self.sums
 
     def state(self) -> dict[str, Any]:
         """What resuming needs, for JSON."""
         return {
-            "sums": self.sums.tolist(),
+            "sums": self.read(),
             "norm": self.norm,
             "updates": self.updates,
             "seconds": self.seconds,
@@ -103,12 +113,13 @@ class Window:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-        self.sums.copy_(torch.tensor(state["sums"], dtype=torch.float64))
+        self.sums = list(state["sums"])
+        self.unread.clear()
         self.norm, self.updates, self.seconds = state["norm"], state["updates"], state["seconds"]
 
     def report(self, progress: Progress, rate: float, epoch_updates: int, world: World) -> StepReport:
         """The means of the window over all processes, NaN where nothing was finite."""
-        loss, nll, source, target, places = world.total(self.sums.tolist())
+        loss, nll, source, target, places = world.total(self.read())
         tokens, updates, seconds = target or math.nan, self.updates or math.nan, max(1e-9, self.seconds)
         return StepReport(
             step=progress.step,

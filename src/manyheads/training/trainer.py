@@ -98,7 +98,7 @@ class Trainer:
         self.schedule = Schedule(config, model.config.d_model)
         self.ema = ExponentialMovingAverage(model, config.ema) if config.ema > 0 else None
         self.progress = Progress(total_steps=self.planned_steps(), fixed=config.max_minutes is None)
-        self.window = Window(device)
+        self.window = Window()
         self.divergence = DivergenceDetector()
         self.limit = TimeLimit(config)
 
@@ -126,7 +126,7 @@ class Trainer:
         while not self.finished():
             plan = self.updates.epoch(self.progress.epoch)
             epoch, first = self.progress.epoch, self.progress.position
-            for pairs, batches in updates_ahead(self.updates, epoch, plan, first, self.config.workers):
+            for pairs, batches in updates_ahead(self.updates, epoch, plan, first, self.config.workers, self.device):
                 rate = self.update(pairs, batches, start)
                 if self.tell(rate, len(plan)):
                     start = time.perf_counter()
@@ -156,7 +156,7 @@ class Trainer:
         if not self.planned(self.config.log_every):
             return False
         report = self.window.report(self.progress, rate, epoch_updates, self.world)
-        self.window = Window(self.device)
+        self.window = Window()
         self.listener.step(report)
         return self.divergence.see(report.loss) and self.diverged(report.loss)
 

@@ -1,0 +1,52 @@
+"""What an update asks of the device: a number that is read makes the processor wait until all before it is done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from tests.training.parts import Bench, PairUpdates, random_pairs
+from torch.utils._python_dispatch import TorchDispatchMode
+
+READING = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2", "is_nonzero")
+
+
+class Reads(TorchDispatchMode):
+    """Counts the operations whose result, or the size of it, must be known to the processor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = func.overloadpacket.__name__
+        masked = name in ("index", "index_put_") and any(
+            place is not None and place.dtype is torch.bool for place in args[1]
+        )
+        if name in READING or masked:
+            self.counts[name] += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"accumulation": 2}, {"r_drop": 1.0}, {"ema": 0.9}], ids=lambda settings: " ".join(settings)
+)
+def test_an_update_reads_one_number_the_norm_of_its_gradient(optimizer: str, settings: dict[str, Any]) -> None:
+    """Losses are read at log points, all at once."""
+    parts = settings.get("accumulation", 1)
+    bench = Bench(None, PairUpdates(*random_pairs(23), parts=parts), optimizer=optimizer, log_every=100, **settings)
+    trainer, plan = bench.trainer, bench.updates.epoch(0)
+    trainer.update(plan[0], bench.updates.batches(0, 0, plan[0]), 0.0)  # the first one prepares
+    batches = bench.updates.batches(0, 1, plan[1])
+    with Reads() as reads:
+        trainer.update(plan[1], batches, 0.0)
+    assert reads.counts == {"_local_scalar_dense": 1}
+    with Reads() as reads:
+        assert len(trainer.window.read()) == 5
+    assert reads.counts["_local_scalar_dense"] <= 2 * 2 * parts
