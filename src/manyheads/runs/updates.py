@@ -50,14 +50,18 @@ class CorpusUpdates:
         return self.sampler.epoch(number)
 
     def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[Batch]:
-        """The parts of one update that are this process's; a blank one when the pairs do not suffice for all."""
+        """The parts of one update that are this process's; blank ones when the pairs do not suffice for all.
+
+        Each process has as many: those that share their weights wait for each other in every part.
+        """
         sources, targets = self.rows(epoch, position, pairs)
         parts = np.array_split(np.arange(len(pairs)), min(self.parts, len(pairs)))
-        own = self.world.share(parts)
+        own, most = self.world.share(parts), -(-len(parts) // self.world.size)
         marks = {"pad": PAD, "bos": BOS, "eos": EOS}
         return [
-            make_batch([sources[row] for row in part], [targets[row] for row in part], **marks) for part in own
-        ] or [blank_batch(**marks)]
+            *(make_batch([sources[row] for row in part], [targets[row] for row in part], **marks) for part in own),
+            *[blank_batch(**marks)] * (most - len(own)),
+        ]
 
     def heaviest(self) -> int:
         """The position in epoch 0 of the update with the most places, padding counted."""
