@@ -12,6 +12,7 @@ from manyheads.data.batch import Batch, Ids, blank_batch, make_batch
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TokenStore
 from manyheads.data.texts import TextStore
+from manyheads.errors import DataError
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
 
@@ -88,11 +89,20 @@ def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64]
     """How often each pair comes in an epoch, by its corpus (N,); None when each comes once.
 
     With a temperature T, a corpus of n pairs gets a share of n ** (1 / T), and the largest comes once.
+
+    Raises:
+        DataError: no pair ever comes.
     """
     if not config.more:
         return None
     if config.weights is not None:
-        return np.array(config.weights)[corpora]
-    sizes = np.maximum(1, np.bincount(corpora, minlength=1 + len(config.more)))
+        given: NDArray[np.float64] = np.array(config.weights, dtype=np.float64)[corpora]
+        if not given.any():
+            raise DataError(
+                f"data.weights = {list(config.weights)} leaves no pair to train with: all that have a weight are "
+                f"longer than data.max_length = {config.max_length} tokens. Use a larger limit, or other weights."
+            )
+        return given
+    sizes = np.maximum(1, np.bincount(corpora))
     found: NDArray[np.float64] = ((sizes / sizes.max()) ** (1 / config.temperature - 1))[corpora]
     return None if config.temperature == 1 else found
