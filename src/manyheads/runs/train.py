@@ -20,7 +20,7 @@ from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.listeners import recording
 from manyheads.runs.prepare import prepare
-from manyheads.runs.resume import resume, save
+from manyheads.runs.resume import forget_metrics_after, resume, save
 from manyheads.runs.same import check_same_corpus, check_same_run
 from manyheads.runs.signals import heeding_signals
 from manyheads.runs.updates import CorpusUpdates
@@ -95,7 +95,8 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
         corpus = open_corpus(config, run)
         tokenizers, store = prepare(config, run, corpus, listener)
     trainer = make_trainer(config, run, corpus, tokenizers, store, world, listener)
-    resume(run, trainer, listener)
+    if not resume(run, trainer, listener) and world.is_main:
+        forget_metrics_after(run, 0)
     if force and world.is_main:  # from here on the run is of this configuration and corpus
         run.begin(config, tokenizers, environment(corpus))
     if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card
