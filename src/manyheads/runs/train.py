@@ -29,7 +29,7 @@ from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.generators import seed_process
 from manyheads.training.log import Listener, SilentListener
-from manyheads.training.memory import keep_freed_memory
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.trainer import Trainer
 
@@ -73,6 +73,7 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
         RunError: the directory holds something else, or a run of another configuration or corpus.
         KeyboardInterrupt, SystemExit: Ctrl-C or SIGTERM came, and all has been saved.
     """
+    keep_few_kernels()
     keep_freed_memory()
     run = RunDirectory(out)
     with joined() as world:
