@@ -269,7 +269,12 @@ def test_several_corpora_are_mixed_in_each_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "often"),
-    [({"weights": [1, 3]}, (1, 3)), ({"weights": [0.5, 2]}, (0.5, 2)), ({"temperature": 2.0}, (1, math.sqrt(6)))],
+    [
+        ({"weights": [1, 3]}, (1, 3)),
+        ({"weights": [0.5, 2]}, (0.5, 2)),
+        ({"weights": [0, 2]}, (0, 2)),
+        ({"temperature": 2.0}, (1, math.sqrt(6))),
+    ],
 )
 def test_weights_and_temperature_say_how_often_they_come(
     tmp_path: Path, data: dict[str, Any], often: tuple[float, float]
