@@ -620,6 +620,20 @@ def stop() -> None:
     raise KeyboardInterrupt
 
 
+def test_a_run_that_goes_on_with_more_time_is_measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_clock(monkeypatch, slow_start)
+    first = Bench(steps=10_000, max_minutes=2)
+    first.trainer.run()
+    snapshot = first.trainer.snapshot()
+    run_clock(monkeypatch, slow_start)
+    second = Bench(steps=10_000, max_minutes=4)
+    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.trainer.run()
+    # 48 updates took 120 s; then 3 of 10 s, 27 of 2 s, and 36 s for 18 more
+    assert second.trainer.progress.step == 96
+    assert second.trainer.progress.seconds == pytest.approx(240)
+
+
 # --- going on ---
 
 

@@ -104,6 +104,10 @@ class Trainer:
             return self.config.steps
         return len(self.updates.epoch(0)) * self.config.epochs
 
+    def plan(self) -> dict[str, float | None]:
+        """The settings that say how long training goes on."""
+        return {name: getattr(self.config, name) for name in ("steps", "epochs", "max_minutes")}
+
     # --- the loop ---
 
     def run(self, stop: Callable[[], bool] = never, save_now: Callable[[], bool] = never) -> None:
@@ -301,6 +305,7 @@ class Trainer:
             },
             state={
                 "progress": asdict(self.progress),
+                "plan": self.plan(),
                 "splits": self.oom.splits,
                 "window": self.window.state(),
                 "watch": self.divergence.state(),
@@ -318,9 +323,10 @@ class Trainer:
                 key.removeprefix(AVERAGE): value for key, value in optimizer.items() if key.startswith(AVERAGE)
             }
             self.ema.restore(found or dict(self.model.named_parameters()))  # it may have been asked for by force
-        planned, self.progress = self.planned_steps(), Progress(**state["progress"])
-        if self.config.max_minutes is None:  # the plan may have been changed by force
-            self.progress.total_steps, self.progress.fixed = planned, True
+        self.progress = Progress(**state["progress"])
+        timed, changed = self.config.max_minutes is not None, state.get("plan", self.plan()) != self.plan()
+        if changed or not timed:  # settings or corpus may have been changed by force
+            self.progress.total_steps, self.progress.fixed = self.planned_steps(), not timed
         self.progress.stopped_early = self.out_of_patience()
         self.oom.splits = state["splits"]
         self.window.restore(state["window"])
