@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
@@ -74,7 +75,7 @@ class Prepared:
         """One update after the other, made ahead as in training, epoch after epoch."""
         for epoch in itertools.count():
             plan = self.updates.epoch(epoch)
-            for _, parts in updates_ahead(self.updates, epoch, plan, 0, self.config.training.workers):
+            for _, parts in updates_ahead(self.updates, epoch, plan, 0, self.config.training.workers, torch.device("cpu")):
                 yield from parts
 
     def valid_batches(self) -> Iterator[Batch]:

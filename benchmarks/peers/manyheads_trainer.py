@@ -15,7 +15,7 @@ from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.feed import Pairs
 from manyheads.training.generators import seed_process
 from manyheads.training.log import SilentListener
-from manyheads.training.memory import keep_freed_memory
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.trainer import Trainer
 from manyheads.training.validation import corpus_nll
 from peers.corpus import Prepared, open_prepared
@@ -48,6 +48,7 @@ def validation_loss(model: EncoderDecoder, prepared: Prepared) -> float:
 
 def main() -> None:
     folder, precision = sys.argv[1:]
+    keep_few_kernels()
     keep_freed_memory()
     prepared = open_prepared(Path(folder))
     training = prepared.config.training
