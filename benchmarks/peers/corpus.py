@@ -74,8 +74,8 @@ class Prepared:
     def batches(self) -> Iterator[Batch]:
         """One update after the other, made ahead as in training, epoch after epoch."""
         for epoch in itertools.count():
-            plan = self.updates.epoch(epoch)
-            for _, parts in updates_ahead(self.updates, epoch, plan, 0, self.config.training.workers, torch.device("cpu")):
+            plan, workers = self.updates.epoch(epoch), self.config.training.workers
+            for _, parts in updates_ahead(self.updates, epoch, plan, 0, workers, torch.device("cpu")):
                 yield from parts
 
     def valid_batches(self) -> Iterator[Batch]:
