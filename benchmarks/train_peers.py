@@ -1,235 +1,168 @@
-"""Training speed of the same model, data, batches and precision: manyheads, torch.nn.Transformer, MarianMT.
+"""Training speed and memory of the same model in manyheads and its peers, in turn in one run.
 
-    python benchmarks/train_peers.py --root data/multi30k [--precision fp32|bf16] [--seconds 60] [--json]
+    python benchmarks/train_peers.py --root data/multi30k [--eole PYTHON] [--joeynmt PYTHON]
+        [--contenders manyheads:bf16 marian:bf16 ...] [--size default|base|tiny] [--seconds 60] [--tokens 1000000]
+        [--updates 4] [--threads 2] [--json]
 
-Multi30k German-English, joint BPE 8k, width 256, feed-forward 1024, 4 heads, 3+3 layers, 4096-token batches,
-label smoothing 0.1, Adam, clipping at 1; dropout 0.1 on the residual stream. All three see the same tensors in
-the same order, some updates each in turn, so that what else the machine does falls on all alike. Counted are
-target tokens that are no padding. MarianMT needs: pip install transformers
+Multi30k German-English, joint BPE of 8,000 pieces, width 256, feed-forward 1024, 4 heads, 3+3 layers, batches of
+4,096 tokens, label smoothing 0.1, Adam, gradients clipped at 1, dropout 0.1 on embeddings and sublayers. `base` is
+width 512, feed-forward 2048, 8 heads, 6+6 layers; `tiny` is 128, 256, 4, 4+4 with 10,000 pieces.
+
+Each contender is a process of its own and waits for its turn at the beginning of an update; a turn is some whole
+updates with the making of their batches, and one contender after the other has one. Counted are target tokens that
+are no padding, end marks included, over the time of the turn; the first turn of each warms up and is left out.
+Ratios are medians over the rounds. Memory is the largest resident size of the process so far; manyheads tries the
+heaviest update of the corpus before the first, the others have seen those of their turns. What a contender holds
+between its turns stays: `base` needs fewer at once than all.
+
+    manyheads        its Trainer, as `manyheads train` runs it, which also asks the allocator to keep freed memory
+    torch            torch.nn.Transformer in a plain loop, on the same batches, made by the same code
+    marian           Hugging Face MarianMT in the same loop
+    marian-trainer   MarianMT in Seq2SeqTrainer with its grouping by length, on about as many tokens an update
+    eole, joeynmt    their training programs on the same tokens, with their batching, which counts padding too
+
+Eole and JoeyNMT run with the Python that the options name, as they need other packages. Their programs are held
+where they begin an update, by a wrapper around the one method that both call with the batches of each (see
+`peers/eole_program.py`, `peers/joeynmt_program.py`); all else is theirs. A toolkit that is not there is left out.
+
+Afterwards those on the same batches train on until each has seen --tokens target tokens, and the loss of the
+validation text is printed: nats a token, no smoothing, fp32. All of them had the same batches in the same order and
+the same learning rates, up 100 updates and then down with the root of the step. MarianMT is post-norm, and the
+others are pre-norm.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib.util
 import json
 import platform
 import statistics
+import sys
+import tempfile
 import time
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from peers.corpus import SIZES, configuration, prepare_corpus
+from peers.lane import CONTENDERS, TOOLKITS, Lane
 
-from manyheads.config.schema import Config, DataConfig, ModelConfig, TrainingConfig
-from manyheads.data.batch import Batch, make_batch
-from manyheads.data.corpus import read_pairs
-from manyheads.data.sampler import Sampler
-from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.positions import sinusoids
-from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
-from manyheads.training.memory import keep_freed_memory
-from manyheads.training.objective import translation_loss
-from manyheads.training.precision import autocast
-
-SETTINGS = ModelConfig()  # the defaults are the model of this comparison
-SMOOTHING = 0.1
-TURN = 4  # updates a contender makes before the next one's turn
+OURS = ("manyheads:fp32", "manyheads:bf16")
+FEWEST = 3  # rounds, the first of which warms up
 
 
-class Contender(Protocol):
-    """A model that can tell its loss, summed over target tokens."""
-
-    name: str
-    module: nn.Module
-
-    def loss(self, batch: Batch) -> Tensor: ...
-
-
-class Manyheads:
-    name = "manyheads"
-
-    def __init__(self, size: int) -> None:
-        self.module = EncoderDecoder(SETTINGS, size, size)
-
-    def loss(self, batch: Batch) -> Tensor:
-        return translation_loss(self.module, batch, SMOOTHING)[0]
-
-
-class TorchTransformer(nn.Module):
-    """torch.nn.Transformer with embeddings, as its documentation's translation tutorial puts them together."""
-
-    name = "torch.nn.Transformer"
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(size, SETTINGS.d_model, padding_idx=PAD)
-        nn.init.normal_(self.embedding.weight, std=SETTINGS.d_model**-0.5)
-        self.register_buffer("positions", sinusoids(256, SETTINGS.d_model))
-        self.transformer = nn.Transformer(
-            SETTINGS.d_model,
-            SETTINGS.num_heads,
-            SETTINGS.num_encoder_layers,
-            SETTINGS.num_decoder_layers,
-            SETTINGS.d_ff,
-            SETTINGS.dropout,
-            batch_first=True,
-            norm_first=True,
-        )
-        self.output = nn.Linear(SETTINGS.d_model, size)
-        self.output.weight = self.embedding.weight
-
-    @property
-    def module(self) -> nn.Module:
-        return self
-
-    def embed(self, ids: Tensor) -> Tensor:
-        x = self.embedding(ids) * SETTINGS.d_model**0.5 + self.positions[: ids.size(1)]
-        return functional.dropout(x, SETTINGS.dropout, self.training)
-
-    def loss(self, batch: Batch) -> Tensor:
-        padded = batch.source == PAD
-        hidden = self.transformer(
-            self.embed(batch.source),
-            self.embed(batch.target_in),
-            tgt_mask=nn.Transformer.generate_square_subsequent_mask(batch.target_in.size(1), dtype=torch.bool),
-            src_key_padding_mask=padded,
-            memory_key_padding_mask=padded,
-            tgt_is_causal=True,
-        )
-        return functional.cross_entropy(
-            self.output(hidden).flatten(0, 1).float(),
-            batch.target_out.flatten(),
-            ignore_index=PAD,
-            label_smoothing=SMOOTHING,
-            reduction="sum",
-        )
+def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
+    """Those contenders that can run here; says which are left out."""
+    found = []
+    for contender in contenders:
+        name = contender.partition(":")[0]
+        toolkit = TOOLKITS[name]
+        missing = [package for package in toolkit.needs if importlib.util.find_spec(package) is None]
+        if toolkit.own_python and pythons[name] is None:
+            print(f"{contender} is left out: name a Python that has it with --{name} PYTHON", file=sys.stderr)
+        elif missing:
+            print(f"{contender} is left out: pip install {' '.join(missing)}", file=sys.stderr)
+        else:
+            found.append(contender)
+    if not found:
+        raise SystemExit("nothing is left to measure")
+    return found
 
 
-class Marian:
-    name = "transformers MarianMT"
-
-    def __init__(self, size: int) -> None:
-        from transformers import MarianConfig, MarianMTModel
-
-        self.module = MarianMTModel(
-            MarianConfig(
-                vocab_size=size,
-                d_model=SETTINGS.d_model,
-                encoder_ffn_dim=SETTINGS.d_ff,
-                decoder_ffn_dim=SETTINGS.d_ff,
-                encoder_layers=SETTINGS.num_encoder_layers,
-                decoder_layers=SETTINGS.num_decoder_layers,
-                encoder_attention_heads=SETTINGS.num_heads,
-                decoder_attention_heads=SETTINGS.num_heads,
-                activation_function="relu",
-                dropout=SETTINGS.dropout,
-                scale_embedding=True,
-                pad_token_id=PAD,
-                bos_token_id=BOS,
-                eos_token_id=EOS,
-                forced_eos_token_id=EOS,
-                decoder_start_token_id=BOS,
-                max_position_embeddings=256,
-            )
-        )
-
-    def loss(self, batch: Batch) -> Tensor:
-        logits = self.module(
-            input_ids=batch.source,
-            attention_mask=batch.source != PAD,
-            decoder_input_ids=batch.target_in,
-            use_cache=False,
-        ).logits
-        return functional.cross_entropy(
-            logits.flatten(0, 1).float(),
-            batch.target_out.flatten(),
-            ignore_index=PAD,
-            label_smoothing=SMOOTHING,
-            reduction="sum",
-        )
+def measure(lanes: list[Lane], seconds: float, updates: int) -> None:
+    """Rounds of one turn each, until they took about so many seconds for each contender."""
+    start, rounds = time.perf_counter(), 0
+    while rounds < FEWEST or time.perf_counter() - start < seconds * len(lanes):
+        for lane in lanes:
+            lane.speeds.append(lane.work(updates))
+        rounds += 1
 
 
-class Lane:
-    """One contender, its optimiser, and the speed of each of its turns."""
-
-    def __init__(self, contender: Contender, precision: Any) -> None:
-        self.contender = contender
-        self.precision = precision
-        contender.module.train()
-        self.optimizer = torch.optim.Adam(contender.module.parameters(), 1e-3, (0.9, 0.98), fused=True)
-        self.speeds: list[float] = []
-
-    def turn(self, batches: list[Batch]) -> None:
-        start, tokens = time.perf_counter(), 0
-        for batch in batches:
-            with autocast(torch.device("cpu"), self.precision):
-                loss = self.contender.loss(batch)
-            (loss / batch.target_tokens).backward()
-            nn.utils.clip_grad_norm_(self.contender.module.parameters(), 1.0)
-            self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
-            tokens += batch.target_tokens
-        self.speeds.append(tokens / (time.perf_counter() - start))
+def losses(lanes: list[Lane], tokens: int) -> dict[str, Any]:
+    """Validation loss of those on the same batches, after as many tokens as one has seen, or more on request."""
+    alike = [lane for lane in lanes if lane.toolkit.same_batches]
+    goal = max([tokens, *(lane.tokens for lane in alike)])
+    found = {}
+    for lane in alike:
+        while lane.tokens < goal:
+            lane.work(1)
+        found[lane.contender] = {"tokens": lane.tokens, "loss": round(lane.validation_loss(), 4)}
+    return found
 
 
-def load_batches(root: str) -> tuple[list[Batch], int]:
-    """Tokenised batches of one epoch and the vocabulary's size."""
-    config = Config(data=DataConfig(root=root, source="de", target="en", valid="val"), training=TrainingConfig())
-    pairs = list(read_pairs(config.data, "train"))
-    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    tokenizers = train_tokenizers(config.tokenizer, sources, targets, "de", "en")
-    source, target = tokenizers.source.encode(sources), tokenizers.target.encode(targets)
-    lengths = [np.array([len(row) + 1 for row in rows], dtype=np.int64) for rows in (source, target)]
-    sampler = Sampler(*lengths, batch_tokens=config.training.batch_tokens, seed=1)
-    batches = [
-        make_batch([source[row] for row in rows], [target[row] for row in rows], pad=PAD, bos=BOS, eos=EOS)
-        for rows in sampler.epoch(0)
-    ]
-    return batches, tokenizers.target.size
+def row(lane: Lane, lanes: list[Lane]) -> dict[str, Any]:
+    """What the turns of a contender came to, and how many times as fast ours were."""
+    speeds = lane.speeds[1:]
+    ratios = {
+        our.contender: round(statistics.median(a / b for a, b in zip(our.speeds[1:], speeds, strict=True)), 3)
+        for our in lanes
+        if our.contender in OURS
+    }
+    return {
+        "median": round(statistics.median(speeds)),
+        "min": round(min(speeds)),
+        "max": round(max(speeds)),
+        "tokens an update": round(lane.tokens / lane.updates),
+        "MiB": round(lane.mebibytes),
+        "times as fast": ratios,
+    }
+
+
+def show(rows: dict[str, dict[str, Any]], found: dict[str, Any], head: str) -> None:
+    """The table for people."""
+    ours = [name for name in OURS if name in rows]
+    print(head)
+    print(f"{'':20} {'tokens/s':>8}  {'[min to max]':18} {'an update':>9} {'MiB':>6}", *ours, sep="   ")
+    for name, one in rows.items():
+        span = f"[{one['min']:,} to {one['max']:,}]"
+        figures = f"{one['median']:8,}  {span:18} {one['tokens an update']:9,} {one['MiB']:6,}"
+        times = [f"{one['times as fast'][our]:.2f}x".rjust(len(our)) for our in ours]
+        print(f"{name:20} {figures}", *times, sep="   ")
+    print("the last columns: how many times as fast as this row that was, median of the rounds")
+    for name, one in found.items():
+        print(f"{name:20} validation loss {one['loss']:.4f} after {one['tokens']:,} target tokens")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", default="data/multi30k")
+    parser.add_argument(
+        "--contenders", nargs="+", default=CONTENDERS, choices=CONTENDERS, metavar="TOOLKIT:PRECISION"
+    )
+    parser.add_argument("--size", default="default", choices=list(SIZES))
+    parser.add_argument("--eole", metavar="PYTHON", help="a Python that has Eole")
+    parser.add_argument("--joeynmt", metavar="PYTHON", help="a Python that has JoeyNMT")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=60, help="measured for each contender, about")
+    parser.add_argument("--updates", type=int, default=4, help="in a turn")
+    parser.add_argument("--tokens", type=int, default=1_000_000, help="before validation; 0 leaves it out")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", default="data/multi30k")
-    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=60, help="measured for each contender, about")
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    keep_freed_memory()  # for all three: it is a setting of the process
-    batches, size = load_batches(arguments.root)
-    lanes = []
-    for build in (Manyheads, TorchTransformer, Marian):
-        torch.manual_seed(1)
-        lanes.append(Lane(build(size), arguments.precision))
-    place, start = 0, time.perf_counter()
-    while time.perf_counter() - start < arguments.seconds * len(lanes) or len(lanes[0].speeds) < 4:
-        chosen = [batches[(place + offset) % len(batches)] for offset in range(TURN)]
-        place += TURN
-        for lane in lanes:
-            lane.turn(chosen)
-    rows = {}
-    for lane in lanes:
-        counted = lane.speeds[1:]  # the first turn warms up
-        ratios = [speed / ours for speed, ours in zip(counted, lanes[0].speeds[1:], strict=True)]
-        rows[lane.contender.name] = {
-            "median": round(statistics.median(counted)),
-            "min": round(min(counted)),
-            "max": round(max(counted)),
-            "to manyheads": round(statistics.median(ratios), 3),
-        }
+    arguments = parse_arguments()
+    pythons = {"eole": arguments.eole, "joeynmt": arguments.joeynmt}
+    contenders = available(arguments.contenders, pythons)
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
+        folder = Path(name)
+        prepare_corpus(configuration(arguments.root, arguments.size), folder)
+        lanes = []
+        for contender in contenders:
+            python = pythons.get(contender.partition(":")[0])
+            lanes.append(running.enter_context(Lane(contender, folder, threads=arguments.threads, python=python)))
+        measure(lanes, arguments.seconds, arguments.updates)
+        rows = {lane.contender: row(lane, lanes) for lane in lanes}
+        found = losses(lanes, arguments.tokens) if arguments.tokens else {}
+    turns = f"{len(lanes[0].speeds) - 1} turns of {arguments.updates} updates"
     if arguments.json:
-        about = {"unit": "target tokens/s", "precision": arguments.precision, "threads": arguments.threads}
-        versions = {"python": platform.python_version(), "torch": torch.__version__}
-        print(json.dumps({**about, "device": platform.machine(), "versions": versions, "rows": rows}))
+        about = {"unit": "target tokens/s", "size": arguments.size, "threads": arguments.threads, "turns": turns}
+        versions = {lane.toolkit.package: lane.version for lane in lanes}
+        about |= {"device": platform.machine(), "versions": {"python": platform.python_version(), **versions}}
+        print(json.dumps({**about, "rows": rows, "validation": found}))
         return
-    print(f"non-pad target tokens/s, {arguments.precision}, {arguments.threads} threads, {len(counted)} turns each")
-    for name, row in rows.items():
-        span = f"[{row['min']:,} to {row['max']:,}]"
-        print(f"{name:24} {row['median']:6,}  {span:20} {row['to manyheads']:.2f} of manyheads")
+    show(rows, found, f"non-pad target tokens/s, size {arguments.size}, {arguments.threads} threads, {turns} each")
 
 
 if __name__ == "__main__":

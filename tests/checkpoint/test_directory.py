@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import portalocker
 import pytest
 import torch
 from safetensors import SafetensorError
@@ -514,7 +515,7 @@ def test_a_long_list_of_differences_is_cut() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_weights_that_are_not_finite_are_refused(value: float) -> None:
     model = torch.nn.Linear(3, 2)
-    tensors = {"weight": torch.full((2, 3), value), "bias": torch.zeros(2)}
+    tensors = {"weight": torch.tensor([[1.0, 2.0, 3.0], [4.0, value, 6.0]]), "bias": torch.zeros(2)}
     with pytest.raises(RunError, match="x is damaged: weight holds values that are not finite"):
         load_weights(model, tensors, "x")
 
@@ -598,6 +599,17 @@ def test_a_directory_is_locked_for_all_others_as_long_as_it_is_written(tmp_path:
         assert not isinstance(caught.value, SaveError)
     with run.locked():
         pass
+
+
+def test_who_comes_while_a_run_is_written_and_stays_keeps_all_others_out(tmp_path: Path) -> None:
+    """The file that is locked must stay: of two files of that name each could be locked by somebody."""
+    run = begun(tmp_path)
+    with run.locked():
+        waiting = (tmp_path / ".lock").open("a")
+    with waiting:
+        portalocker.lock(waiting, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        with pytest.raises(RunError, match="is being trained by another process"), run.locked():
+            pass
 
 
 def test_a_place_that_cannot_be_locked_is_named(tmp_path: Path) -> None:

@@ -110,6 +110,13 @@ def test_short_and_long_updates_come_mixed() -> None:
     assert abs(np.corrcoef(np.arange(len(means)), means)[0, 1]) < 0.3
 
 
+def test_the_order_of_short_and_long_updates_is_another_in_each_epoch() -> None:
+    source, target = like_sentences(3_000)
+    sampler = Sampler(source, target, batch_tokens=500)
+    first, second = ([float(target[batch].mean()) for batch in sampler.epoch(number)] for number in (0, 1))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
+
+
 def test_a_giant_pair_does_not_swallow_the_others() -> None:
     source, target = np.full(50, 5), np.full(50, 5)
     source[17] = target[17] = 4_000
@@ -235,12 +242,13 @@ def test_pairs_come_as_often_as_their_rate_says() -> None:
     rates = np.repeat([0.0, 0.25, 1.0, 2.5], 250)
     sampler = Sampler(source, target, batch_tokens=300, rates=rates)
     counts = np.zeros((40, 1_000), dtype=np.int64)
+    weights: list[int] = []
     for number in range(40):
         plan = sampler.epoch(number)
         assert len(plan) == sampler.number
         np.add.at(counts[number], np.concatenate(list(plan)), 1)
-        weights = [int(target[update].sum()) for update in plan]
-        assert 0.8 * 300 < np.mean(weights) < 1.2 * 300
+        weights += [int(target[update].sum()) for update in plan]
+    assert np.mean(weights) == pytest.approx(300, rel=0.03), "the budget"
     assert set(np.unique(counts[:, :250])) == {0}
     assert set(np.unique(counts[:, 250:500])) == {0, 1}
     assert set(np.unique(counts[:, 500:750])) == {1}
@@ -250,8 +258,25 @@ def test_pairs_come_as_often_as_their_rate_says() -> None:
     assert counts[:, 250:500].sum(0).min() > 0, "in each epoch others"
 
 
-def test_the_heaviest_update_is_the_one_with_the_most_positions() -> None:
+def test_no_update_is_empty_however_few_pairs_an_epoch_happens_to_have() -> None:
+    source, target = like_sentences(500)
+    sampler = Sampler(source, target, batch_tokens=1, rates=np.full(500, 0.5))
+    for number in range(20):
+        assert all(len(update) for update in sampler.epoch(number))
+
+
+def test_an_epoch_has_a_pair_however_rarely_pairs_come() -> None:
+    sampler = Sampler(*like_sentences(7), batch_tokens=300, rates=np.array([0.0, 0.01, 0.01, 0.02, 0.01, 0.0, 0.0]))
+    plans = [sampler.epoch(number) for number in range(50)]
+    assert all(len(plan) == 1 and len(plan[0]) for plan in plans)
+    assert {0, 5, 6}.isdisjoint(np.concatenate([plan[0] for plan in plans]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_heaviest_update_is_the_one_with_the_most_positions(seed: int) -> None:
+    """Though the two sides have nothing to do with each other."""
     source, target = like_sentences(2_000)
+    source = np.random.default_rng(seed).permutation(source)
     plan = Sampler(source, target, batch_tokens=500).epoch(0)
     places = [len(update) * int(source[update].max() + target[update].max()) for update in plan]
     assert places[plan.heaviest()] == max(places)

@@ -81,6 +81,11 @@ def test_the_fingerprint_is_of_the_text_in_its_order(tmp_path: Path) -> None:
     assert len(set(sums)) == 3
 
 
+def test_the_fingerprint_tells_where_the_source_ends(tmp_path: Path) -> None:
+    one, other = ([Pair("ein", "Hund", 1)], [Pair("einH", "und", 1)])
+    assert text_store(tmp_path / "a", one).sha256 != text_store(tmp_path / "b", other).sha256
+
+
 def test_what_is_stored_comes_back(tmp_path: Path) -> None:
     pairs = some_pairs(23)
     build(tmp_path / "store", pairs)
@@ -196,6 +201,14 @@ def test_what_a_kill_left_of_a_build_does_not_disturb_the_next(tmp_path: Path) -
 def test_a_folder_without_a_proper_index_is_no_store(tmp_path: Path, content: str) -> None:
     build(tmp_path / "s", some_pairs(2))
     (tmp_path / "s" / "index.json").write_text(content)
+    assert not TokenStore.has(tmp_path / "s", "k")
+
+
+def test_a_store_of_another_format_is_no_store(tmp_path: Path) -> None:
+    build(tmp_path / "s", some_pairs(2))
+    path = tmp_path / "s" / "index.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(index | {"format": index["format"] - 1}), encoding="utf-8")
     assert not TokenStore.has(tmp_path / "s", "k")
 
 

@@ -26,6 +26,7 @@ from manyheads.runs.corpus import read_corpus
 from manyheads.runs.prepare import prepare
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
+from manyheads.training.distributed import World
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +34,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def updates(config: Config, folder: Path) -> CorpusUpdates:
+def updates(config: Config, folder: Path, *worlds: World) -> CorpusUpdates:
     run = RunDirectory(folder)
     corpus = read_corpus(config, run)
     tokenizers, store = prepare(config, run, corpus, Ear())
-    return CorpusUpdates(config, corpus.train, store, tokenizers)
+    return CorpusUpdates(config, corpus.train, store, tokenizers, *worlds)
 
 
 def all_of(found: CorpusUpdates, epoch: int) -> list[list[Batch]]:
@@ -124,6 +125,27 @@ def test_parts_are_the_update_cut_up(corpus: Path, tmp_path: Path, accumulation:
         assert max(len(part.source) for part in parts) - min(len(part.source) for part in parts) <= 1
 
 
+@pytest.mark.parametrize("processes", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 11])
+def test_each_process_has_as_many_parts_of_an_update_and_all_together_have_it(
+    corpus: Path, tmp_path: Path, processes: int, count: int
+) -> None:
+    """Those that share their weights wait for each other in every part: one more in one of them hangs them all."""
+    config = make_config(corpus, training={"accumulation": 2})
+    worlds = [World(rank, processes) for rank in range(processes)]
+    parts = [updates(config, tmp_path, world).batches(0, 0, np.arange(count)) for world in worlds]
+    assert {len(own) for own in parts} == {min(2, -(-count // processes))}
+    whole = updates(config, tmp_path).batches(0, 0, np.arange(count))
+    real = [[part for part in own if part.target_tokens] for own in parts]
+    assert max(len(part.source) for own in real for part in own) == -(-count // (2 * processes))
+    for name in ("source", "target_in", "target_out"):
+        rows, expected = (
+            sorted(row[row != PAD].tolist() for own in both for part in own for row in getattr(part, name))
+            for both in (real, [whole])
+        )
+        assert rows == expected
+
+
 def test_the_marks_stand_where_they_belong(corpus: Path, tmp_path: Path) -> None:
     found = updates(make_config(corpus), tmp_path)
     for parts in all_of(found, 0):
@@ -145,6 +167,7 @@ def test_the_budget_is_held(
         assert sizes == expected
     else:
         assert all(count < 60 + max(found.store.target.lengths) + 1 for count in tokens)
+        assert len(tokens) == math.ceil(sum(tokens) / 60), "end marks counted"
 
 
 def test_lines_are_named_as_the_files_count_them(corpus: Path, tmp_path: Path) -> None:
@@ -246,7 +269,12 @@ def test_several_corpora_are_mixed_in_each_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "often"),
-    [({"weights": [1, 3]}, (1, 3)), ({"weights": [0.5, 2]}, (0.5, 2)), ({"temperature": 2.0}, (1, math.sqrt(6)))],
+    [
+        ({"weights": [1, 3]}, (1, 3)),
+        ({"weights": [0.5, 2]}, (0.5, 2)),
+        ({"weights": [0, 2]}, (0, 2)),
+        ({"temperature": 2.0}, (1, math.sqrt(6))),
+    ],
 )
 def test_weights_and_temperature_say_how_often_they_come(
     tmp_path: Path, data: dict[str, Any], often: tuple[float, float]
@@ -257,6 +285,46 @@ def test_weights_and_temperature_say_how_often_they_come(
         np.add.at(counts, np.concatenate(list(found.epoch(epoch))), 1 / 60)
     assert counts[:36].mean() == pytest.approx(often[0], abs=0.05)
     assert counts[36:].mean() == pytest.approx(often[1], abs=0.15)
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_pairs_that_are_left_out_for_their_length_shift_no_other(tmp_path: Path, sampling: float) -> None:
+    """Neither texts nor corpora nor lines."""
+    folder = write_corpus(tmp_path / "corpus")
+    long = [(" ".join(["die Katze schläft"] * n), " ".join(["the cat sleeps"] * n)) for n in (30, 31, 32)]
+    main, extra = SENTENCES[:5], [(f"{one} und mehr", f"{other} and more") for one, other in SENTENCES[5:8]]
+    write_split(folder, "train", [*long[:2], *main[:2], long[2], *main[2:]])
+    write_split(folder, "extra", extra)
+    config = make_config(
+        folder,
+        data={"more": [("extra.de", "extra.en")], "weights": [1, 2], "max_length": 60, "drop_overlap": False},
+        tokenizer={"sampling": sampling, "kind": "bpe", "vocab_size": 70},
+    )
+    found = updates(config, tmp_path / "run")
+    assert found.store.too_long == 3
+    assert texts(found, all_of(found, 0)) == sorted([*main, *extra, *extra])
+    assert found.describe(np.array([0, 2])) == "2 pairs, lines train:3, train:6"
+
+
+def test_a_corpus_whose_pairs_are_all_too_long_does_not_disturb_the_mixture(tmp_path: Path) -> None:
+    folder = write_corpus(tmp_path / "corpus")
+    write_split(folder, "long", [("die Katze schläft " * 30, "the cat sleeps " * 30)])
+    write_split(folder, "extra", [(f"{one} und mehr", f"{other} and more") for one, other in SENTENCES[:9]])
+    more = [("long.de", "long.en"), ("extra.de", "extra.en")]
+    found = updates(
+        make_config(folder, data={"more": more, "temperature": 2.0, "max_length": 60}), tmp_path / "run"
+    )
+    assert found.store.too_long == 1
+    counts = np.bincount(np.concatenate(list(found.epoch(0))))
+    assert counts.tolist() == [1] * 36 + [2] * 9, "the square root of 36 over 9"
+
+
+def test_weights_that_leave_no_pair_are_named(tmp_path: Path) -> None:
+    folder = write_corpus(tmp_path / "corpus")
+    write_split(folder, "long", [("die Katze schläft " * 30, "the cat sleeps " * 30)])
+    data = {"more": [("long.de", "long.en")], "weights": [0, 1], "max_length": 60}
+    with pytest.raises(DataError, match=r"data\.weights = \[0\.0, 1\.0\] leaves no pair to train with"):
+        updates(make_config(folder, data=data), tmp_path / "run")
 
 
 def test_a_corpus_without_a_pair_is_named(tmp_path: Path) -> None:

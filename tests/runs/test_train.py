@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,11 @@ from tests.training.parts import Ear, scored
 
 from manyheads.checkpoint import RunDirectory, average_tensors
 from manyheads.config.schema import Config
-from manyheads.errors import ConfigError, DataError, RunError, SaveError
+from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
 from manyheads.runs.listeners import RecordingListener
 from manyheads.runs.train import TrainingSummary, train
 from manyheads.tasks.translation import Translator
+from manyheads.training.divergence import DivergenceDetector
 from manyheads.training.log import StepReport, ValidationReport
 
 module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name
@@ -299,6 +301,43 @@ def test_a_run_that_was_interrupted_while_it_began_begins_again(
     assert_same_run(out, finished)
 
 
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_a_run_that_was_killed_between_the_files_of_its_beginning_begins_again(
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    """Two tokenizers, the environment, and last the configuration."""
+    out, owner = tmp_path / "run", importlib.import_module("manyheads.checkpoint.directory")
+    with monkeypatch.context() as patch:
+        kill_at(patch, owner, "write_atomically", call, after=True)
+        with pytest.raises(Kill):
+            train(hard_config(corpus), out, listener=Ear())
+    assert not RunDirectory(out).exists
+    train(hard_config(corpus), out, listener=Ear())
+    assert_same_run(out, finished)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="Windows has none")
+def test_a_checkpoint_that_was_asked_for_in_between_changes_nothing_in_the_end(
+    corpus: Path, finished: Path, tmp_path: Path
+) -> None:
+    """Nor does it take the place of one that belongs to the mean."""
+
+    class Asking(Ear):
+        def step(self, report: StepReport) -> None:
+            super().step(report)
+            if report.step == 9:
+                signal.raise_signal(signal.SIGUSR1)
+
+        def validation(self, report: ValidationReport) -> None:
+            super().validation(report)
+            seen.append(run.steps())
+
+    run, seen = RunDirectory(tmp_path / "run"), list[list[int]]()
+    train(hard_config(corpus), run.path, listener=Asking())
+    assert seen == [[], [4], [8, 9]]
+    assert_same_run(run.path, finished)
+
+
 def test_a_log_line_cut_by_a_kill_is_forgotten(corpus: Path, finished: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
@@ -368,6 +407,39 @@ def test_when_no_checkpoint_can_be_used_training_does_not_begin_anew(corpus: Pat
     assert files(copied) == before
 
 
+# --- a loss that goes astray ---
+
+
+def cry_wolf(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    """Let the n-th log point look as if training diverged."""
+    calls = iter(range(1, 10**9))
+    monkeypatch.setattr(DivergenceDetector, "see", lambda self, loss: next(calls) == call)
+
+
+def test_on_request_a_run_that_diverges_goes_back_to_its_last_checkpoint(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cry_wolf(monkeypatch, 2)
+    ear = Ear()
+    config = make_config(corpus, training={"divergence": "rollback"})
+    assert train(config, tmp_path / "run", listener=ear).step == 12
+    assert "Back to step 4, at half the rate." in "".join(ear.messages)
+    logged = [record for record in metrics(tmp_path / "run") if record["kind"] == "step"]
+    assert [record["step"] for record in logged] == [3, 6, 9, 12], "what was undone is not in the log"
+    assert logged[1]["learning_rate"] == ear.steps[1].learning_rate / 2
+
+
+def test_a_run_that_diverges_before_its_first_checkpoint_ends_and_keeps_its_log(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cry_wolf(monkeypatch, 1)
+    config = make_config(corpus, training={"divergence": "rollback"})
+    with pytest.raises(TrainingError, match=r"step 3: the loss is .* no checkpoint to go back to"):
+        train(config, tmp_path / "run", listener=Ear())
+    assert RunDirectory(tmp_path / "run").steps() == []
+    assert [record["step"] for record in metrics(tmp_path / "run")] == [3]
+
+
 # --- another configuration, another corpus ---
 
 
@@ -422,6 +494,27 @@ def test_by_force_a_run_goes_on_with_another_plan_and_keeps_it(corpus: Path, cop
     assert [report.step for report in ear.steps] == [15]
     assert RunDirectory(copied).config() == hard_config(corpus, steps=15)
     assert train(hard_config(corpus, steps=15), copied, listener=Ear()).step == 15
+
+
+def test_by_force_a_run_is_described_anew(corpus: Path, finished: Path, copied: Path) -> None:
+    """The card of the old plan must not pass for that of the new one when a kill comes before it is written."""
+    config = hard_config(corpus, steps=15)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, copied, listener=Interrupting(step=15), force=True)
+    assert not RunDirectory(copied).described
+    train(config, copied, listener=Ear())
+    assert (copied / "README.md").read_bytes() != (finished / "README.md").read_bytes()
+
+
+def test_a_moving_average_asked_for_by_force_begins_with_the_weights_that_are_there(
+    corpus: Path, copied: Path
+) -> None:
+    still = 1e-30  # a learning rate that moves nothing
+    train(hard_config(corpus, steps=13, ema=0.9, learning_rate=still), copied, listener=Ear(), force=True)
+    run = RunDirectory(copied)
+    averages = run.checkpoint(13).optimizer
+    for name, tensor in run.weights_of(12).items():
+        torch.testing.assert_close(averages[f"average.{name}"], tensor)
 
 
 def test_a_model_changed_by_force_translates_as_it_was_trained(corpus: Path, copied: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 
 DRAWS = 20_000
-# scores of pieces over the characters a, b, c; x has none
+# scores of pieces over the characters a, b, c; x has none, d none of its own
 MERGES = {"a": -9.0, "b": -9.1, "c": -9.2, "ab": -1.0, "bc": -2.0, "abc": -3.0, "ca": -4.0, "abca": -5.0}
-UNIGRAMS = {"a": -1.5, "b": -2.0, "c": -2.5, "ab": -2.2, "bc": -2.1, "abc": -3.0, "ca": -2.6}
+UNIGRAMS = {"a": -1.5, "b": -2.0, "c": -2.5, "ab": -2.2, "bc": -2.1, "abc": -3.0, "ca": -2.6, "cd": -2.7}
 
 
 def frequencies(sampler: WordSampler, word: str) -> dict[tuple[str, ...], float]:
@@ -60,10 +60,10 @@ def test_bpe_dropout_has_the_chances_of_its_definition(dropout: float, word: str
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize("word", ["abca", "bcab", "abcabc", "axbc", "a", "x"])
+@pytest.mark.parametrize("word", ["abca", "bcab", "abcabc", "axbc", "a", "x", "acd"])
 def test_unigram_splits_have_their_probability_to_the_power_of_alpha(alpha: float, word: str) -> None:
     unknown = min(UNIGRAMS.values()) - 10
-    scores = UNIGRAMS | {"x": unknown}
+    scores = UNIGRAMS | {"x": unknown, "d": unknown}
     weights = {
         split: math.exp(alpha * sum(scores[piece] for piece in split))
         for split in splits(word)

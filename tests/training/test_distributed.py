@@ -148,12 +148,14 @@ def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
     assert losses(folder / "machines") == pytest.approx(losses(two), abs=1e-6)
 
 
-def test_fewer_pairs_than_processes_leave_some_idle(folder: Path) -> None:
-    """An update of one pair and two processes: one has nothing to do, and the sums are right."""
-    config = config_of(folder, batch_sentences=1, accumulation=1, steps=5)
-    train(config, folder / "single", listener=Ear())
-    run(config, folder / "pair", 2)
-    assert losses(folder / "pair") == pytest.approx(losses(folder / "single"), abs=1e-5)
+@pytest.mark.parametrize(("pairs", "parts", "spread"), [(1, 1, False), (3, 2, True)])
+def test_fewer_pairs_than_parts_leave_some_idle(folder: Path, pairs: int, parts: int, spread: bool) -> None:
+    """One process has nothing to do for once; the sums are right, and none waits for the other in vain."""
+    plan = {"batch_sentences": pairs, "accumulation": parts, "steps": 5, "optimizer": "adamw"}
+    one, two = folder / f"single-{pairs}", folder / f"pair-{pairs}"
+    train(config_of(folder, **plan), one, listener=Ear())
+    run(config_of(folder, **plan, shard=spread), two, 2)
+    assert losses(two) == pytest.approx(losses(one), abs=1e-5)
 
 
 def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folder: Path) -> None:

@@ -23,6 +23,17 @@ def test_it_is_the_average_of_its_definition() -> None:
         torch.testing.assert_close(average.weights[name], tensor)
 
 
+def test_each_update_is_taken_in_by_its_number_the_first_being_1() -> None:
+    bench = Bench(steps=4, save_every=1, ema=0.9)
+    expected = weights(bench.model)
+    bench.trainer.run()
+    for step, (snapshot, _) in enumerate(bench.saved, start=1):
+        kept = (1 + step) / (10 + step)
+        expected = {name: kept * expected[name] + (1 - kept) * own for name, own in snapshot.model.items()}
+        for name, tensor in expected.items():
+            torch.testing.assert_close(snapshot.published[name], tensor)
+
+
 def test_validation_sees_the_average_and_training_its_own_weights() -> None:
     seen: list[dict[str, torch.Tensor]] = []
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
 from manyheads.training import memory as module
-from manyheads.training.memory import keep_freed_memory, out_of_memory
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory, out_of_memory
 
 
 def test_the_real_error_of_this_machine_is_known() -> None:
@@ -17,6 +19,15 @@ def test_the_real_error_of_this_machine_is_known() -> None:
     assert out_of_memory(MemoryError())
     assert not out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     assert not out_of_memory(ValueError("out of memory"))
+
+
+def test_how_many_kernels_are_kept_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    keep_few_kernels()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
+    keep_few_kernels()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
 
 
 def test_keeping_freed_memory_can_be_asked_for_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,10 @@ import torch
 from tests.training.parts import Bench, PairUpdates, random_pairs, tiny_model, weights
 from torch import Tensor
 
+from manyheads.checkpoint import load_weights
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
+from manyheads.training.distributed import World
 from manyheads.training.oom import split
 
 NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
@@ -117,6 +119,62 @@ def test_the_heaviest_update_is_tried_before_the_first_and_leaves_no_trace() -> 
     assert third.trainer.progress.step == 0
 
 
+def test_what_was_computed_in_vain_has_drawn_nothing() -> None:
+    """With dropout, halves that come after a failure are those that come without one."""
+
+    def bench() -> Bench:
+        found = Bench(tiny_model(dropout=0.4), PairUpdates(*random_pairs(6), size=6), steps=2)
+        found.trainer.try_heaviest = lambda: None  # type: ignore[method-assign]
+        return found
+
+    poor, halved = bench(), bench()
+    calls = 0
+
+    def fail_once(gradient: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise NO_MEMORY
+        return gradient
+
+    poor.model.source_embedding.tokens.weight.register_hook(fail_once)
+    halved.trainer.oom.splits = 1
+    for each in (poor, halved):
+        torch.manual_seed(3)
+        each.trainer.run()
+    assert poor.trainer.oom.splits == 1
+    assert all(torch.equal(tensor, weights(halved.model)[name]) for name, tensor in weights(poor.model).items())
+
+
+def test_parts_are_halved_as_long_as_any_of_them_can_be() -> None:
+    bench = Bench(updates=PairUpdates(*random_pairs(3), size=3, parts=2), steps=2)
+    tried = memory_for(bench, 1)
+    bench.trainer.run()
+    assert tried == [2, *[1] * 3 * 3], "the trial, and two updates of three pairs"
+
+
+def test_when_training_goes_on_what_was_too_large_is_not_tried_again() -> None:
+    first, second = (Bench(updates=PairUpdates(*random_pairs(14), size=7), steps=steps) for steps in (3, 5))
+    memory_for(first, 4)
+    first.trainer.run()
+    snapshot = first.trainer.snapshot()
+    load_weights(second.model, snapshot.model, "the snapshot")
+    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    tried = memory_for(second, 4)
+    second.trainer.run()
+    assert set(tried) == {3, 4}
+    assert second.ear.messages == []
+
+
+def test_one_of_several_processes_does_not_halve_what_the_others_do_not() -> None:
+    bench = Bench(steps=3)
+    bench.trainer.updater.world = World(0, 2)
+    tried = memory_for(bench, 2)
+    with pytest.raises(TrainingError, match=r"memory ran out in an update of lines \[.*batch_tokens"):
+        bench.trainer.run()
+    assert tried == [5]
+
+
 def test_when_a_single_pair_is_too_much_it_is_named() -> None:
     bench = Bench(steps=3)
     memory_for(bench, 0)
@@ -125,13 +183,17 @@ def test_when_a_single_pair_is_too_much_it_is_named() -> None:
     assert bench.saved == []
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
+@pytest.mark.parametrize("place", ["the model", "the optimiser"])
+def test_other_errors_are_not_taken_for_a_lack_of_memory(place: str) -> None:
     bench = Bench(steps=3)
 
     def fail(*_: object) -> None:
         raise RuntimeError("shapes cannot be multiplied")
 
-    bench.trainer.updater.objective.register_forward_pre_hook(fail)
+    if place == "the model":
+        bench.trainer.updater.objective.register_forward_pre_hook(fail)
+    else:
+        bench.trainer.updater.optimizer.register_step_pre_hook(fail)
     with pytest.raises(RuntimeError, match="shapes"):
         bench.trainer.run()
 

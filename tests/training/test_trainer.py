@@ -237,7 +237,10 @@ def test_a_finished_trainer_does_nothing_more() -> None:
     bench = Bench(steps=3)
     bench.trainer.run()
     before = weights(bench.model)
+    computed: list[object] = []
+    bench.trainer.updater.objective.register_forward_pre_hook(lambda *_: computed.append(1))
     bench.trainer.run()
+    assert computed == [], "not even a trial"
     assert bench.saved_steps == [3]
     assert all(torch.equal(before[name], tensor) for name, tensor in weights(bench.model).items())
 
@@ -245,13 +248,13 @@ def test_a_finished_trainer_does_nothing_more() -> None:
 def test_figures_of_speed_and_padding(monkeypatch: pytest.MonkeyPatch) -> None:
     run_clock(monkeypatch, lambda update: 0.5)
     updates = PairUpdates([[4], [4] * 5], [[5] * 3, [5] * 7], size=2)
-    bench = Bench(updates=updates, steps=8, log_every=4)
+    bench = Bench(updates=updates, steps=12, log_every=4)
     bench.trainer.run()
     first = bench.ear.steps[0]
     assert first.source_tokens_per_second == pytest.approx(8 / 0.5)
     assert first.target_tokens_per_second == pytest.approx(12 / 0.5)
     assert first.padding == pytest.approx(1 - (8 + 12) / (2 * 6 + 2 * 8))
-    assert (first.seconds, first.seconds_left) == pytest.approx((2.0, 2.0))
+    assert (first.seconds, first.seconds_left) == pytest.approx((2.0, 4.0))
 
 
 # --- validation, the best, patience ---
@@ -328,9 +331,18 @@ def test_without_patience_training_goes_to_the_end() -> None:
     assert (bench.trainer.progress.step, bench.trainer.progress.stopped_early) == (5, False)
 
 
-def test_a_plateau_of_the_validation_loss_lowers_the_rate() -> None:
+@pytest.mark.parametrize("metric", ["loss", "bleu"])
+def test_a_plateau_of_the_validation_loss_lowers_the_rate(metric: str) -> None:
+    """Whatever the best is chosen by, and however that moves."""
     settings = {"schedule": "plateau", "plateau_patience": 2, "plateau_factor": 0.5, "warmup_steps": 1}
-    bench = Bench(validate=lambda step: scored(step, 1.0), steps=6, save_every=1, learning_rate=0.08, **settings)
+    bench = Bench(
+        validate=lambda step: scored(step, 1.0, bleu=30.0 - step),
+        steps=6,
+        save_every=1,
+        learning_rate=0.08,
+        metric=metric,
+        **settings,
+    )
     bench.trainer.run()
     rates = [report.learning_rate for report in bench.ear.steps]
     assert rates == pytest.approx([0.08, 0.08, 0.08, 0.04, 0.04, 0.02])
@@ -438,10 +450,11 @@ def remembering_bench(**settings: Any) -> Bench:
     """A bench that can go back to what it saved last."""
     bench = Bench(tiny_model(dropout=0.3), PairUpdates(*random_pairs(23), size=5), **settings)
 
-    def go_back() -> None:
+    def go_back() -> bool:
         snapshot, _ = bench.saved[-1]
         load_weights(bench.model, snapshot.model, "the snapshot")
         bench.trainer.restore(snapshot.optimizer, snapshot.state)
+        return True
 
     bench.trainer.go_back = go_back
     return bench
@@ -457,7 +470,7 @@ def test_a_loss_gone_astray_is_told_and_training_goes_on() -> None:
     assert message.startswith("warning: step 6: the loss is")
 
 
-def test_on_request_training_goes_back_and_on_at_half_the_rate() -> None:
+def test_on_request_training_goes_back_and_on_at_half_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"steps": 12, "save_every": 4, "log_every": 2, "divergence": "rollback", "schedule": "linear"}
     calm, bench = remembering_bench(**settings), remembering_bench(**settings)
     torch.manual_seed(3)
@@ -465,6 +478,7 @@ def test_on_request_training_goes_back_and_on_at_half_the_rate() -> None:
     seen: list[int] = []
     lead_astray(bench, {6, 10}, seen)
     torch.manual_seed(3)
+    run_clock(monkeypatch, lambda update: 0.5)
     bench.trainer.run()
     assert seen == [2, 4, 6, 6, 8, 10, 10, 12], "6 and 10 are done again, from 4 and 8"
     rates = {report.step: report.learning_rate for report in calm.ear.steps}
@@ -474,6 +488,7 @@ def test_on_request_training_goes_back_and_on_at_half_the_rate() -> None:
     assert bench.ear.messages[0].endswith("Back to step 4, at half the rate.")
     assert bench.saved_steps == [4, 8, 12]
     assert bench.saved[-1][0].state["progress"]["rollbacks"] == 2
+    assert bench.trainer.progress.seconds == pytest.approx(12 * 0.5), "going back is no training"
 
 
 def test_when_going_back_does_not_help_training_ends() -> None:
@@ -482,6 +497,7 @@ def test_when_going_back_does_not_help_training_ends() -> None:
     with pytest.raises(TrainingError, match="going back 3 times has not helped"):
         bench.trainer.run()
     assert bench.saved_steps == [4]
+    assert sum("Back to step 4" in message for message in bench.ear.messages) == 3
 
 
 def test_without_a_checkpoint_there_is_nothing_to_go_back_to() -> None:
@@ -544,7 +560,9 @@ def test_the_steps_that_fit_into_the_time_are_planned_once(monkeypatch: pytest.M
     assert bench.trainer.progress.seconds == pytest.approx(120)
     assert [report.total_steps for report in bench.ear.steps] == [10_000, 10_000] + [48] * 3
     (message,) = bench.ear.messages
-    assert "48 steps fit into 2 minutes" in message
+    plan = itertools.islice((pairs for n in itertools.count() for pairs in bench.updates.epoch(n)), 3, 30)
+    speed = sum(bench.updates.batch(pairs).target_tokens for pairs in plan) / 54
+    assert message == f"{speed:,.0f} target tokens/s: 48 steps fit into 2 minutes"
     assert bench.saved_steps == [48]
 
 
@@ -579,7 +597,7 @@ def test_when_the_time_is_over_before_it_is_measured_training_ends_there(monkeyp
     run_clock(monkeypatch, slow_start)
     bench = Bench(steps=1_000, max_minutes=0.5)
     bench.trainer.run()
-    assert bench.trainer.progress.step == 30
+    assert bench.trainer.progress.step == bench.trainer.progress.total_steps == 30
     assert bench.saved_steps == [30]
 
 
@@ -600,6 +618,20 @@ def test_a_plan_that_was_fixed_stays_when_training_goes_on(monkeypatch: pytest.M
 
 def stop() -> None:
     raise KeyboardInterrupt
+
+
+def test_a_run_that_goes_on_with_more_time_is_measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_clock(monkeypatch, slow_start)
+    first = Bench(steps=10_000, max_minutes=2)
+    first.trainer.run()
+    snapshot = first.trainer.snapshot()
+    run_clock(monkeypatch, slow_start)
+    second = Bench(steps=10_000, max_minutes=4)
+    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.trainer.run()
+    # 48 updates took 120 s; then 3 of 10 s, 27 of 2 s, and 36 s for 18 more
+    assert second.trainer.progress.step == 96
+    assert second.trainer.progress.seconds == pytest.approx(240)
 
 
 # --- going on ---
@@ -629,7 +661,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
 @pytest.mark.parametrize("cut", [1, 3, 6, 9])  # 3 is the end of an epoch
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
 def test_training_in_two_goes_is_training_in_one(tmp_path: Path, cut: int, optimizer: str) -> None:
-    """Invariant J, with dropout, parts, patience and a plateau: weights, moments and losses, bit for bit."""
+    """Invariant J, with dropout, parts, averages, patience and a plateau: weights, moments, losses, bit for bit."""
 
     def make() -> Bench:
         torch.manual_seed(7)
@@ -645,13 +677,15 @@ def test_training_in_two_goes_is_training_in_one(tmp_path: Path, cut: int, optim
             schedule="plateau",
             plateau_patience=1,
             patience=11,
+            ema=0.8,
         )
 
     whole = make()
     whole.trainer.run()
     parted = train_through_disk(tmp_path, make, cut)
     expected, found = whole.trainer.snapshot(), parted.trainer.snapshot()
-    for one, other in ((expected.model, found.model), (expected.optimizer, found.optimizer)):
+    for part in ("model", "published", "optimizer"):
+        one, other = getattr(expected, part), getattr(found, part)
         assert one.keys() == other.keys()
         assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
     for state in (expected.state, found.state):
@@ -685,6 +719,15 @@ def test_a_plan_made_longer_is_followed_from_the_checkpoint() -> None:
     second.trainer.restore(snapshot.optimizer, snapshot.state)
     second.trainer.run()
     assert second.trainer.progress.step == 6
+
+
+def test_training_goes_on_in_the_number_format_it_began_with() -> None:
+    """Measured a second time, it might be another."""
+    first, second = Bench(), Bench()
+    first.trainer.updater.precision = "bf16"
+    snapshot = first.trainer.snapshot()
+    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    assert second.trainer.updater.precision == "bf16"
 
 
 def test_patience_that_is_given_afterwards_goes_on() -> None:

@@ -67,6 +67,8 @@ class Sampler:
             return generator.permutation(len(self.weights))
         often = np.floor(self.rates)
         often += generator.random(len(often)) < self.rates - often
+        if not often.any():
+            often[self.rates.argmax()] = 1  # an update needs a pair
         return generator.permutation(np.repeat(np.arange(len(often)), often.astype(np.int64)))
 
     def halved(self, pairs: Indices, parts: int) -> list[Indices]:

@@ -28,7 +28,7 @@ from manyheads.training.distributed import ALONE
 from manyheads.training.feed import updates_ahead
 from manyheads.training.flops import flops_per_target_token, product_ceiling, synchronise
 from manyheads.training.log import Listener
-from manyheads.training.memory import keep_freed_memory
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.update import Updater
 
@@ -103,6 +103,7 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     """
     if rounds < 1 or updates < 1:
         raise UsageError(f"{rounds} rounds of {updates} updates measure nothing. Ask for at least one of each.")
+    keep_few_kernels()
     keep_freed_memory()
     device = pick_device(config.training.device)
     if config.training.compile:

@@ -12,11 +12,11 @@ from manyheads.training.log import Listener
 from manyheads.training.progress import Snapshot
 from manyheads.training.trainer import Trainer
 
-__all__ = ["resume", "save"]
+__all__ = ["forget_metrics_after", "resume", "save"]
 
 
-def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> None:
-    """Put a trainer where the last good checkpoint stands, if there is one.
+def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
+    """Put a trainer where the last good checkpoint stands; False if there is none.
 
     Raises:
         RunError: there are checkpoints, but none that can be used.
@@ -34,14 +34,13 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> None:
         listener.message(f"going on after step {step:,}")
         if trainer.world.is_main:
             forget_metrics_after(run, step)
-        return
+        return True
     if steps:
         raise RunError(
             f"no checkpoint in {run.path / 'checkpoints'} can be used. Copy the run again, or remove that folder "
             "to train from the start."
         )
-    if trainer.world.is_main:
-        forget_metrics_after(run, 0)
+    return False
 
 
 def forget_metrics_after(run: RunDirectory, step: int) -> None:

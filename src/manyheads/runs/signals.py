@@ -57,13 +57,15 @@ def heeding_signals(*, launched: bool) -> Iterator[Requests]:
         requests.signal = signal.Signals(number)
         if not launched:
             for each in STOPPING:
-                signal.signal(each, before[each])  # the next one is not held back
+                signal.signal(each, before.get(each, signal.SIG_DFL))  # the next one is not held back
 
     def note_save(number: int, frame: FrameType | None) -> None:
         requests.wants_save = True
 
-    before = {each: signal.signal(each, note_stop) for each in STOPPING}
-    before |= {each: signal.signal(each, note_save) for each in SAVING}
+    noting = dict.fromkeys(STOPPING, note_stop) | dict.fromkeys(SAVING, note_save)
+    before = {each: signal.getsignal(each) or signal.SIG_DFL for each in noting}  # None: not set from Python
+    for each, note in noting.items():
+        signal.signal(each, note)
     try:
         yield requests
     finally:

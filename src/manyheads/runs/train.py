@@ -20,7 +20,7 @@ from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.listeners import recording
 from manyheads.runs.prepare import prepare
-from manyheads.runs.resume import resume, save
+from manyheads.runs.resume import forget_metrics_after, resume, save
 from manyheads.runs.same import check_same_corpus, check_same_run
 from manyheads.runs.signals import heeding_signals
 from manyheads.runs.updates import CorpusUpdates
@@ -30,7 +30,7 @@ from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.generators import seed_process
 from manyheads.training.log import Listener, SilentListener
-from manyheads.training.memory import keep_freed_memory
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.trainer import Trainer
 
@@ -74,6 +74,7 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
         RunError: the directory holds something else, or a run of another configuration or corpus.
         KeyboardInterrupt, SystemExit: Ctrl-C or SIGTERM came, and all has been saved.
     """
+    keep_few_kernels()
     keep_freed_memory()
     if config.training.compile:
         check_compiler(pick_device(config.training.device))
@@ -98,7 +99,8 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
         corpus = open_corpus(config, run)
         tokenizers, store = prepare(config, run, corpus, listener)
     trainer = make_trainer(config, run, corpus, tokenizers, store, world, listener)
-    resume(run, trainer, listener)
+    if not resume(run, trainer, listener) and world.is_main:
+        forget_metrics_after(run, 0)
     if force and world.is_main:  # from here on the run is of this configuration and corpus
         run.begin(config, tokenizers, environment(corpus))
     if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card

@@ -12,6 +12,7 @@ from manyheads.data.batch import Batch, Ids, blank_batch, make_batch, next_lengt
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TokenStore
 from manyheads.data.texts import TextStore
+from manyheads.errors import DataError
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
 
@@ -51,14 +52,18 @@ class CorpusUpdates:
         return self.sampler.epoch(number)
 
     def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[Batch]:
-        """The parts of one update that are this process's; a blank one when the pairs do not suffice for all."""
+        """The parts of one update that are this process's; blank ones when the pairs do not suffice for all.
+
+        Each process has as many: those that share their weights wait for each other in every part.
+        """
         sources, targets = self.rows(epoch, position, pairs)
         parts = np.array_split(np.arange(len(pairs)), min(self.parts, len(pairs)))
-        own = self.world.share(parts)
+        own, most = self.world.share(parts), -(-len(parts) // self.world.size)
         marks = {"pad": PAD, "bos": BOS, "eos": EOS}
         return [
-            make_batch([sources[row] for row in part], [targets[row] for row in part], **marks) for part in own
-        ] or [blank_batch(**marks)]
+            *(make_batch([sources[row] for row in part], [targets[row] for row in part], **marks) for part in own),
+            *[blank_batch(**marks)] * (most - len(own)),
+        ]
 
     def heaviest(self) -> int:
         """The position in epoch 0 of the update with the most places, padding counted."""
@@ -85,11 +90,20 @@ def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64]
     """How often each pair comes in an epoch, by its corpus (N,); None when each comes once.
 
     With a temperature T, a corpus of n pairs gets a share of n ** (1 / T), and the largest comes once.
+
+    Raises:
+        DataError: no pair ever comes.
     """
     if not config.more:
         return None
     if config.weights is not None:
-        return np.array(config.weights)[corpora]
-    sizes = np.maximum(1, np.bincount(corpora, minlength=1 + len(config.more)))
+        given: NDArray[np.float64] = np.array(config.weights, dtype=np.float64)[corpora]
+        if not given.any():
+            raise DataError(
+                f"data.weights = {list(config.weights)} leaves no pair to train with: all that have a weight are "
+                f"longer than data.max_length = {config.max_length} tokens. Use a larger limit, or other weights."
+            )
+        return given
+    sizes = np.maximum(1, np.bincount(corpora))
     found: NDArray[np.float64] = ((sizes / sizes.max()) ** (1 / config.temperature - 1))[corpora]
     return None if config.temperature == 1 else found

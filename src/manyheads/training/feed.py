@@ -56,20 +56,16 @@ def updates_ahead(
 def prefetch(make: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
     """`make` of each task, in order, computed by threads a little ahead; 0 threads compute each when it is due.
 
-    What `make` raises is raised when its result is due. Leaving the loop early waits for what is being made.
+    What `make` raises is raised when its result is due. Leaving the loop early waits for what was begun.
     """
     if threads == 0:
         yield from map(make, tasks)
         return
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads, "batches") as pool:
-        try:
-            for task in tasks:
-                waiting.append(pool.submit(make, task))
-                if len(waiting) > AHEAD * threads:
-                    yield waiting.popleft().result()
-            while waiting:
+        for task in tasks:
+            waiting.append(pool.submit(make, task))
+            if len(waiting) > AHEAD * threads:
                 yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        while waiting:
+            yield waiting.popleft().result()

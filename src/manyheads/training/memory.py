@@ -1,12 +1,13 @@
-"""Memory: having the allocator keep it, and knowing when it has run out."""
+"""Memory: having the allocator keep it, having the kernels need little of it, knowing when it has run out."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 
 import torch
 
-__all__ = ["keep_freed_memory", "out_of_memory"]
+__all__ = ["keep_few_kernels", "keep_freed_memory", "out_of_memory"]
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc, malloc.h
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
@@ -17,6 +18,15 @@ def out_of_memory(error: BaseException) -> bool:
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     return isinstance(error, RuntimeError) and any(sign in str(error).lower() for sign in SIGNS)
+
+
+def keep_few_kernels() -> None:
+    """Have oneDNN remember the kernels of the last 64 shapes instead of 1,024, unless somebody has said how many.
+
+    Batches come in hundreds of shapes, and each kernel keeps buffers of its own: gigabytes after some thousand
+    updates. Read when torch first multiplies matrices on a CPU.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
 def keep_freed_memory() -> None:

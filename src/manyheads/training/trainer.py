@@ -44,13 +44,8 @@ AVERAGE = "average."  # before the names of averaged weights in a checkpoint
 
 
 def never() -> bool:
-    """Nobody asks for anything."""
+    """Nobody asks for anything, and nothing is kept."""
     return False
-
-
-def nowhere() -> None:
-    """There is nothing to go back to."""
-    raise TrainingError("there is no checkpoint to go back to. Try a lower training.learning_rate.")
 
 
 class Trainer:
@@ -67,7 +62,7 @@ class Trainer:
         listener: Listener,
         validate: Callable[[int], ValidationReport],
         save: Callable[[Snapshot, bool], None],
-        go_back: Callable[[], None] = nowhere,
+        go_back: Callable[[], bool] = never,
         world: World = ALONE,
     ) -> None:
         """Set up; nothing is computed yet.
@@ -81,7 +76,8 @@ class Trainer:
             listener: who is told.
             validate: scores the model at a step; its `best` is filled in here.
             save: keeps a snapshot; the second argument says whether it is the best so far.
-            go_back: calls `restore` with the last snapshot kept, and puts its weights into the model.
+            go_back: calls `restore` with the last snapshot kept, and puts its weights into the model; False when
+                there is none.
             world: the processes that train together.
         """
         self.model = model
@@ -107,6 +103,10 @@ class Trainer:
         if self.config.epochs is None:
             return self.config.steps
         return len(self.updates.epoch(0)) * self.config.epochs
+
+    def plan(self) -> dict[str, float | None]:
+        """The settings that say how long training goes on."""
+        return {name: getattr(self.config, name) for name in ("steps", "epochs", "max_minutes")}
 
     # --- the loop ---
 
@@ -172,7 +172,9 @@ class Trainer:
                 f"{what}, and going back {MOST_ROLLBACKS} times has not helped. The last checkpoint is good. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
-        self.go_back()
+        if not self.go_back():
+            cure = "Try a lower training.learning_rate or a longer warm-up."
+            raise TrainingError(f"{what}, and there is no checkpoint to go back to. {cure}")
         self.progress.rollbacks = rollbacks
         self.listener.message(f"warning: {what}. Back to step {self.progress.step:,}, at half the rate.")
         return True
@@ -308,6 +310,7 @@ class Trainer:
             },
             state={
                 "progress": asdict(self.progress),
+                "plan": self.plan(),
                 "splits": self.oom.splits,
                 "window": self.window.state(),
                 "watch": self.divergence.state(),
@@ -325,9 +328,10 @@ class Trainer:
                 key.removeprefix(AVERAGE): value for key, value in optimizer.items() if key.startswith(AVERAGE)
             }
             self.ema.restore(found or dict(self.model.named_parameters()))  # it may have been asked for by force
-        planned, self.progress = self.planned_steps(), Progress(**state["progress"])
-        if self.config.max_minutes is None:  # the plan may have been changed by force
-            self.progress.total_steps, self.progress.fixed = planned, True
+        self.progress = Progress(**state["progress"])
+        timed, changed = self.config.max_minutes is not None, state.get("plan", self.plan()) != self.plan()
+        if changed or not timed:  # settings or corpus may have been changed by force
+            self.progress.total_steps, self.progress.fixed = self.planned_steps(), not timed
         self.progress.stopped_early = self.out_of_patience()
         self.oom.splits = state["splits"]
         self.window.restore(state["window"])

@@ -1,0 +1,121 @@
+"""What all contenders share: settings, text tokenised once, batches, and the validation text.
+
+Everything lies in one folder: a run directory of manyheads, `settings.json`, and the same tokens as text for the
+toolkits that read text, pieces with blanks between them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
+from manyheads.data.batch import Batch, make_batch
+from manyheads.data.ragged import Ragged
+from manyheads.data.sampler import fixed_batches
+from manyheads.data.store import TokenStore
+from manyheads.runs.corpus import open_corpus, read_corpus
+from manyheads.runs.prepare import prepare
+from manyheads.runs.updates import CorpusUpdates
+from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+from manyheads.training.feed import updates_ahead
+from manyheads.training.log import SilentListener
+
+MARKS = {"pad": PAD, "bos": BOS, "eos": EOS}
+FOREVER = 10**9  # updates: nobody comes to the end of training
+SIZES = {  # the model, pieces of the vocabulary, peak learning rate
+    "default": (ModelConfig(), 8_000, 1e-3),
+    "base": (
+        ModelConfig(d_model=512, d_ff=2_048, num_heads=8, num_encoder_layers=6, num_decoder_layers=6), 8_000, 5e-4,
+    ),
+    "tiny": (
+        ModelConfig(d_model=128, d_ff=256, num_heads=4, num_encoder_layers=4, num_decoder_layers=4), 10_000, 1e-3,
+    ),
+}  # fmt: skip
+
+
+def configuration(root: str, size: str) -> Config:
+    """The settings of a comparison: the model's size, subwords and peak learning rate by its name."""
+    model, pieces, rate = SIZES[size]
+    return Config(
+        data=DataConfig(root=root, source="de", target="en", valid="val"),
+        tokenizer=TokenizerConfig(vocab_size=pieces),
+        model=model,
+        training=TrainingConfig(
+            steps=FOREVER, save_every=FOREVER, learning_rate=rate, warmup_steps=100, valid_sentences=0
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the contenders of our own environment read.
+
+    Attributes:
+        store: token ids of the training pairs.
+        updates: the batches of manyheads.
+        size: pieces of the joint vocabulary.
+        valid: token ids of the validation pairs, sources and targets.
+    """
+
+    config: Config
+    store: TokenStore
+    updates: CorpusUpdates
+    size: int
+    valid: tuple[list[list[int]], list[list[int]]]
+
+    def batches(self) -> Iterator[Batch]:
+        """One update after the other, made ahead as in training, epoch after epoch."""
+        for epoch in itertools.count():
+            plan, workers = self.updates.epoch(epoch), self.config.training.workers
+            for _, parts in updates_ahead(self.updates, epoch, plan, 0, workers, torch.device("cpu")):
+                yield from parts
+
+    def valid_batches(self) -> Iterator[Batch]:
+        """The validation text, like lengths together."""
+        sources, targets = self.valid
+        lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+        for pairs in fixed_batches(np.array(lengths), self.config.training.batch_tokens):
+            yield make_batch([sources[pair] for pair in pairs], [targets[pair] for pair in pairs], **MARKS)
+
+
+def prepare_corpus(config: Config, folder: Path) -> None:
+    """Read and tokenise the text into a folder."""
+    run = RunDirectory(folder / "run")
+    corpus = read_corpus(config, run)
+    tokenizers, store = prepare(config, run, corpus, SilentListener())
+    run.begin(config, tokenizers, {})
+    (folder / "settings.json").write_text(json.dumps(config.model_dump()))
+    write_text(folder, tokenizers.target, {"de": store.source, "en": store.target})
+
+
+def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> None:
+    """The training pairs and the vocabulary as text, in the order of the ids."""
+    (folder / "vocabulary.txt").write_text(
+        "".join(f"{piece}\n" for piece in tokenizer.pieces(range(tokenizer.size)))
+    )
+    for language, rows in sides.items():
+        with (folder / f"train.{language}").open("w") as file:
+            for row in range(len(rows)):
+                print(*tokenizer.pieces(rows[row].tolist()), file=file)
+
+
+def open_prepared(folder: Path) -> Prepared:
+    """What `prepare_corpus` left in a folder."""
+    run = RunDirectory.existing(folder / "run")
+    config = run.config()
+    corpus = open_corpus(config, run)
+    tokenizers, store = prepare(config, run, corpus, SilentListener())
+    valid = (
+        tokenizers.source.encode([pair.source for pair in corpus.valid]),
+        tokenizers.target.encode([pair.target for pair in corpus.valid]),
+    )
+    updates = CorpusUpdates(config, corpus.train, store, tokenizers)
+    return Prepared(config, store, updates, tokenizers.target.size, valid)

@@ -1,0 +1,73 @@
+"""manyheads as `manyheads train` runs it: its own Trainer, with all that it does around an update."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+
+from manyheads.data.batch import Batch
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.tokenizer import BOS, EOS
+from manyheads.training.feed import Pairs
+from manyheads.training.generators import seed_process
+from manyheads.training.log import SilentListener
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory
+from manyheads.training.trainer import Trainer
+from manyheads.training.validation import corpus_nll
+from peers.corpus import Prepared, open_prepared
+from peers.turns import Turns
+
+
+class TrainerInTurns(Trainer):
+    """The Trainer, held between its turns."""
+
+    turns: Turns
+
+    def update(self, pairs: Pairs, batches: list[Batch], start: float) -> float:
+        """One update, when it is due."""
+        self.turns.before_update(sum(batch.target_tokens for batch in batches))
+        return super().update(pairs, batches, time.perf_counter())
+
+
+def never(*_: object) -> NoReturn:
+    """Training is stopped long before its first validation."""
+    raise AssertionError("the end of training was reached")
+
+
+def validation_loss(model: EncoderDecoder, prepared: Prepared) -> float:
+    """Nats a target token of the validation text, in fp32."""
+    model.eval()
+    nats, tokens = corpus_nll(model, *prepared.valid, bos=BOS, eos=EOS)
+    model.train()
+    return nats / tokens
+
+
+def main() -> None:
+    folder, precision = sys.argv[1:]
+    keep_few_kernels()
+    keep_freed_memory()
+    prepared = open_prepared(Path(folder))
+    training = prepared.config.training
+    torch.manual_seed(training.seed)
+    model = EncoderDecoder(prepared.config.model, prepared.size, prepared.size)
+    seed_process(training.seed, 0)
+    trainer = TrainerInTurns(
+        model,
+        training,
+        prepared.updates,
+        device=torch.device("cpu"),
+        precision="bf16" if precision == "bf16" else "fp32",
+        listener=SilentListener(),
+        validate=never,
+        save=never,
+    )
+    trainer.turns = Turns(lambda: validation_loss(model, prepared))
+    trainer.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Hugging Face MarianMT in a plain loop, on the batches of manyheads. Needs: pip install transformers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from transformers import MarianConfig, MarianMTModel
+
+from manyheads.config.schema import ModelConfig
+from manyheads.data.batch import Batch
+from manyheads.text.tokenizer import BOS, EOS, PAD
+from peers.corpus import open_prepared
+from peers.plain_loop import train
+
+
+def marian(config: ModelConfig, size: int) -> MarianMTModel:
+    """MarianMT of the same sizes; it is post-norm, as in the paper, and has no other form."""
+    return MarianMTModel(
+        MarianConfig(
+            vocab_size=size,
+            d_model=config.d_model,
+            encoder_ffn_dim=config.d_ff,
+            decoder_ffn_dim=config.d_ff,
+            encoder_layers=config.num_encoder_layers,
+            decoder_layers=config.num_decoder_layers,
+            encoder_attention_heads=config.num_heads,
+            decoder_attention_heads=config.num_heads,
+            activation_function="relu",
+            dropout=config.dropout,
+            scale_embedding=True,
+            pad_token_id=PAD,
+            bos_token_id=BOS,
+            eos_token_id=EOS,
+            forced_eos_token_id=EOS,
+            decoder_start_token_id=BOS,
+            max_position_embeddings=256,
+        )
+    )
+
+
+def main() -> None:
+    folder, precision = sys.argv[1:]
+    prepared = open_prepared(Path(folder))
+    torch.manual_seed(prepared.config.training.seed)
+    model = marian(prepared.config.model, prepared.size)
+
+    def loss(batch: Batch, smoothing: float) -> Tensor:
+        logits = model(
+            input_ids=batch.source,
+            attention_mask=batch.source != PAD,
+            decoder_input_ids=batch.target_in,
+            use_cache=False,
+        ).logits
+        return functional.cross_entropy(
+            logits.flatten(0, 1).float(),
+            batch.target_out.flatten(),
+            ignore_index=PAD,
+            label_smoothing=smoothing,
+            reduction="sum",
+        )
+
+    train(model, loss, prepared, precision)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""torch.nn.Transformer with embeddings, as its documentation's translation tutorial puts them together."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from manyheads.config.schema import ModelConfig
+from manyheads.data.batch import Batch
+from manyheads.model.positions import sinusoids
+from manyheads.text.tokenizer import PAD
+from peers.corpus import open_prepared
+from peers.plain_loop import train
+
+LONGEST = 256  # positions; no pair of the corpus is longer
+
+
+class TorchTransformer(nn.Module):
+    """The model of manyheads out of torch's parts: pre-norm, one matrix of words, the same places of dropout."""
+
+    positions: Tensor
+
+    def __init__(self, config: ModelConfig, size: int) -> None:
+        super().__init__()
+        self.dropout = config.dropout
+        self.scale = config.d_model**0.5
+        self.embedding = nn.Embedding(size, config.d_model, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=1 / self.scale)
+        self.register_buffer("positions", sinusoids(LONGEST, config.d_model))
+        self.transformer = nn.Transformer(
+            config.d_model,
+            config.num_heads,
+            config.num_encoder_layers,
+            config.num_decoder_layers,
+            config.d_ff,
+            config.dropout,
+            batch_first=True,
+            norm_first=True,
+        )
+        for module in self.transformer.modules():  # the one rate would also fall on what manyheads leaves alone
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = config.attention_dropout
+            if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout = nn.Dropout(config.feed_forward_dropout)
+        self.output = nn.Linear(config.d_model, size)
+        self.output.weight = self.embedding.weight
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Tokens and positions: (B, S) -> (B, S, D)."""
+        x = self.embedding(ids) * self.scale + self.positions[: ids.size(1)]
+        return functional.dropout(x, self.dropout, self.training)
+
+    def loss(self, batch: Batch, smoothing: float) -> Tensor:
+        """Cross-entropy, summed over the real target tokens."""
+        padded = batch.source == PAD
+        hidden = self.transformer(
+            self.embed(batch.source),
+            self.embed(batch.target_in),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(batch.target_in.size(1), dtype=torch.bool),
+            src_key_padding_mask=padded,
+            memory_key_padding_mask=padded,
+            tgt_is_causal=True,
+        )
+        return functional.cross_entropy(
+            self.output(hidden).flatten(0, 1).float(),
+            batch.target_out.flatten(),
+            ignore_index=PAD,
+            label_smoothing=smoothing,
+            reduction="sum",
+        )
+
+
+def main() -> None:
+    folder, precision = sys.argv[1:]
+    prepared = open_prepared(Path(folder))
+    torch.manual_seed(prepared.config.training.seed)
+    model = TorchTransformer(prepared.config.model, prepared.size)
+    train(model, model.loss, prepared, precision)
+
+
+if __name__ == "__main__":
+    main()
