@@ -103,9 +103,8 @@ def test_compiled_layers_have_the_losses_and_gradients_of_others() -> None:
     assert_equal_to_eager(batches_of(5, 7), positions="rotary")
 
 
-@needs_compiler
-def test_compiled_dropout_falls_anew_each_time_and_leaves_the_mean() -> None:
-    """By torch's own compiler; both layers of a model have their own."""
+def test_compiled_dropout_falls_anew_each_time_and_leaves_the_mean(graphs: Graphs) -> None:
+    """Both layers of a model have their own."""
     updater = updater_of(tiny_model(dropout=0.5, feed_forward_dropout=0.3, word_dropout=0.1), compile=True)
     plain = updater_of(tiny_model(dropout=0.5, feed_forward_dropout=0.3, word_dropout=0.1))
     (batch,) = batches_of(200)
@@ -137,8 +136,8 @@ def test_learned_positions_that_just_suffice_suffice(graphs: Graphs) -> None:
 def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: Graphs) -> None:
     """However many rows, and however many layers: equal ones share their code."""
     dice = np.random.default_rng(5)
-    lengths = dice.lognormal(2.6, 0.6, 1_500).astype(np.int64).clip(2, 90)
-    others = (lengths * dice.uniform(0.7, 1.4, len(lengths))).astype(np.int64).clip(2, 90)
+    lengths = dice.lognormal(2.2, 0.5, 1_500).astype(np.int64).clip(2, 40)
+    others = (lengths * dice.uniform(0.8, 1.2, len(lengths))).astype(np.int64).clip(2, 40)
     updater = updater_of(tiny_model(num_encoder_layers=2, num_decoder_layers=3), compile=True)
     seen: set[tuple[int, int, int]] = set()
     for pairs in Sampler(lengths, others, batch_tokens=250).epoch(0):
@@ -147,8 +146,8 @@ def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: Graphs) -> No
         seen.add((*batch.source.shape, batch.target_in.size(1)))
         gradients(updater, batch)
     shapes = updater.layers.shapes
-    assert len(seen) > 60
-    assert len(shapes) < 25
+    assert len(seen) > 40
+    assert len(shapes) < 18
     encoders = {(several, source) for several, source, _ in shapes}
     assert graphs.count == len(encoders) + len(shapes)
 

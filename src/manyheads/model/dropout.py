@@ -13,7 +13,7 @@ class Dropout(nn.Module):
 
     On a CPU one random byte decides about one element, so the probability is rounded to a multiple of 1/256,
     and the scale fits the rounded one. Drawing bytes eight at a time is meant to be
-    cheaper there than torch's own dropout (`benchmarks/layers.py`). Elsewhere, and in compiled code, torch's own is used.
+    
     """
 
     def __init__(self, probability: float) -> None:
