@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, metrics, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import Ear, needs_compiler
 
 from manyheads.cli.recipes import described
 from manyheads.config.schema import Config
@@ -131,6 +131,18 @@ def test_spread_weights_train_as_whole_ones(folder: Path, ema: float) -> None:
     expected, found = load_file(one / "model.safetensors"), load_file(two / "model.safetensors")
     for name in expected:
         torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-4)
+
+
+@needs_compiler
+@pytest.mark.parametrize("shard", [False, True], ids=["whole", "spread"])
+def test_processes_compile_their_layers(folder: Path, alone: Path, shard: bool) -> None:
+    """Each for itself, and together they make the updates of one that does not compile."""
+    out = folder / f"compiled-{shard}"
+    run(config_of(folder, compile=True, shard=shard, steps=4), out, 2)
+    found, expected = (
+        [record["loss"] for record in metrics(path) if record["kind"] == "step"] for path in (out, alone)
+    )
+    assert found == pytest.approx(expected[:4], abs=2e-5)
 
 
 def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
