@@ -127,12 +127,12 @@ class SearchOptions:
 
     def part(self, places: Sequence[int]) -> Self:
         """The options of some of the rows."""
-        chosen = {
-            name: tuple(given[place] for place in places)
-            for name, given in vars(self).items()
-            if name in ("prefixes", "forbidden", "required") and given
-        }
-        return replace(self, **chosen) if chosen else self
+        return replace(
+            self,
+            prefixes=chosen(self.prefixes, places),
+            forbidden=chosen(self.forbidden, places),
+            required=chosen(self.required, places),
+        )
 
     def longest(self, rows: Sequence[Sequence[int]], most: int) -> list[int]:
         """The longest output of each row in tokens, the end symbol not counted; `most` is what the model can do."""
@@ -151,3 +151,8 @@ class SearchOptions:
         return [
             len(prefix) + sum(map(len, sequences)) for prefix, sequences in zip(prefixes, required, strict=True)
         ]
+
+
+def chosen[Entry](entries: tuple[Entry, ...], places: Sequence[int]) -> tuple[Entry, ...]:
+    """Some of the entries, one a row, or none where there are none."""
+    return tuple(entries[place] for place in places) if entries else ()
