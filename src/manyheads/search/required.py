@@ -90,16 +90,12 @@ def grid_beam_search(
 
 @dataclass(frozen=True)
 class _Prefix:
-    """An open hypothesis: its tokens, their log-probabilities, and which sequences stand in it (by number)."""
+    """An open hypothesis: its tokens, their log-probabilities, which sequences stand in it (by number)."""
 
     tokens: Ids = ()
     scores: tuple[float, ...] = ()
     met: frozenset[int] = frozenset()
-
-    @property
-    def total(self) -> float:
-        """Its log-probability."""
-        return sum(self.scores)
+    total: float = 0.0
 
 
 class _Grid:
@@ -152,7 +148,7 @@ class _Grid:
             for number, sequence in enumerate(self.sequences)
             if tokens[len(tokens) - len(sequence) :] == sequence
         }
-        return _Prefix(tokens, (*prefix.scores, value), prefix.met | met)
+        return _Prefix(tokens, (*prefix.scores, value), prefix.met | met, prefix.total + value)
 
     def advance(
         self, values: list[list[float]], ids: list[list[int]], lacking: list[dict[int, float]]
@@ -222,8 +218,9 @@ class _Grid:
 
     def hypothesis(self, prefix: _Prefix, end: float | None) -> Hypothesis:
         """What a search returns of a prefix."""
-        scores = prefix.scores if end is None else (*prefix.scores, end)
-        total = sum(scores)
+        scores, total = (
+            (prefix.scores, prefix.total) if end is None else ((*prefix.scores, end), prefix.total + end)
+        )
         score = total / max(len(scores), 1) ** self.length_penalty
         return Hypothesis(prefix.tokens, total, score, scores, ended=end is not None)
 

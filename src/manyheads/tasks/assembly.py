@@ -65,7 +65,7 @@ class Assembler:
         ]
         return Candidate(
             text=line.put_together("" if one is None else tokenizer.decode(one.tokens) for one in parts),
-            score=found[0].score if len(found) == 1 else total / len(scores) ** self.options.length_penalty,
+            score=found[0].score if len(found) == 1 else total / max(len(scores), 1) ** self.options.length_penalty,
             tokens=[piece for one in found for piece in tokenizer.pieces(marked(one))],
             token_scores=scores,
             log_probability=total,

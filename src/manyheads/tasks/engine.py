@@ -192,7 +192,13 @@ class TorchEngine:
             raise UsageError("a stream is a greedy output: no sampling, diverse groups or required words.")
         with self.evaluating():
             steps = self.greedy_steps(row, options)
-            for _, tokens in steps:
+            while True:
+                try:
+                    _, tokens = next(steps)
+                except StopIteration as end:
+                    if end.value[0].ended:
+                        yield EOS
+                    return
                 yield from tokens
 
     @torch.inference_mode()

@@ -34,8 +34,8 @@ class TranslateOptions:
         diverse_strength: how strongly.
         rivals: so many likeliest other tokens are told beside each token.
         alignment: which word comes from which is told.
-        split: "sentences" translates each sentence of a line by itself; "auto" does so when the line is longer than
-            the longest that the model was trained on (data.max_length); "none" never, and cuts at the model's limit.
+        split: "sentences" translates each sentence of a line by itself; "auto" does so when the line is longer
+            than any that the model was trained on (data.max_length); "none" never, and cuts at the model's limit.
     """
 
     length_penalty: float | None = None

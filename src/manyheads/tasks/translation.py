@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -18,7 +18,7 @@ from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.parts import Line, split_line
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.incremental import growing_text
-from manyheads.text.tokenizer import TokenizerPair
+from manyheads.text.tokenizer import EOS, TokenizerPair
 from manyheads.training.precision import pick_device
 
 __all__ = ["Candidate", "TranslateOptions", "Translation", "Translator"]
@@ -111,8 +111,8 @@ class Translator:
             beam_size: overrides `search.beam_size`; 1 is greedy.
             n_best: candidates a line; the beam is at least as wide.
             prefixes: what the translation of each line begins with; none at all, or one a line.
-            forbidden: for each line, phrases that no word of its translation begins with; none, or one entry a line.
-            required: for each line, phrases that stand in its translation; none, or one entry a line.
+            forbidden: for each line, phrases that no word of its translation begins with; likewise.
+            required: for each line, phrases that stand in its translation; likewise.
             options: all else.
 
         Raises:
@@ -132,25 +132,35 @@ class Translator:
             for number, (line, outputs) in enumerate(zip(lines, found, strict=True))
         ]
 
-    def stream(self, text: str, *, prefix: str = "", options: TranslateOptions = DEFAULTS) -> Iterator[str]:
+    def stream(
+        self, text: str, *, prefix: str = "", options: TranslateOptions = DEFAULTS
+    ) -> Generator[str, None, bool]:
         """The greedy translation of a line in pieces, each as soon as it is known.
 
         Together they are the translation that `translate` gives with a beam of 1 and the same options. A model in
         PyTorch is in evaluation mode until the last piece has been taken.
+
+        Returns:
+            When all pieces have been taken, whether the source or the output was cut (`Translation.truncated`).
         """
         (line,) = self.lines([text], options)
         per_line = PerLine.of(self.tokenizers.target, 1, [prefix] if prefix else [], [], [])
         places = filled([line])
         asked = search_options(self.config.search, options, 1, 1, per_line.of_parts(places))
         numbers = {part: number for number, (_, part) in enumerate(places)}
+        ended: set[int] = set()
 
         def written(part: int, ids: list[int]) -> Iterator[str]:
-            if not ids:
-                return iter(())
-            tokens = self.engine.stream(self.shortened(ids), asked.part([numbers[part]]))
-            return growing_text(self.tokenizers.target, tokens)
+            def tokens() -> Iterator[int]:
+                for token in self.engine.stream(self.shortened(ids), asked.part([numbers[part]])):
+                    if token == EOS:
+                        ended.add(part)
+                    yield token
+
+            return growing_text(self.tokenizers.target, tokens()) if ids else iter(())
 
         yield from line.stream(written(part, ids) for part, ids in enumerate(line.parts))
+        return len(ended) < len(places) or any(len(ids) > self.longest_source for ids in line.parts)
 
     def lines(self, texts: Sequence[str], options: TranslateOptions) -> list[Line]:
         """The lines, cut into the parts that are translated one by one."""
@@ -193,5 +203,6 @@ def refuse_other_tokenizers(run: Path, own: TokenizerPair, other: Path, its: Tok
         if digest(own) != digest(its):
             raise UsageError(
                 f"{run} and {other} cannot translate together: their {side} tokenizers differ "
-                f"(SHA-256 {digest(own)[:12]}, {digest(its)[:12]}). Train both on the same data and tokenizer settings."
+                f"(SHA-256 {digest(own)[:12]}, {digest(its)[:12]}). Train both on the same data and tokenizer "
+                "settings."
             )
