@@ -16,7 +16,7 @@ KINDS = ["bpe", "unigram", "characters", "bytes"]
 
 
 def tokenizer(kind: str) -> Tokenizer:
-    size = {"vocab_size": 360} if kind in ("bpe", "unigram") else {}
+    size = {"vocab_size": 340} if kind in ("bpe", "unigram") else {}
     config = TokenizerConfig.model_validate({"kind": kind} | size)
     return train_tokenizers(config, TEXTS, TEXTS, "de", "de").target
 
