@@ -41,8 +41,11 @@ class Searching:
     rivals: int
     split: str
 
-    def options(self) -> TranslateOptions:
+    def options(self, *, token_scores: bool) -> TranslateOptions:
         """As a translator takes them.
+
+        Args:
+            token_scores: whether they will be shown.
 
         Raises:
             UsageError: a value is out of its range.
@@ -68,6 +71,7 @@ class Searching:
             alignment=self.alignment,
             attention_layer=self.attention_layer,
             rivals=self.rivals,
+            token_scores=token_scores,
             split=self.split,  # type: ignore[arg-type]  # one of the choices
         )
 

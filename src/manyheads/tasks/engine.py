@@ -57,17 +57,14 @@ class TorchEngine:
     def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
         """See `Engine.search`."""
         self.check(options)
-        # What the second pass may rank otherwise must all be found first.
-        ranked = options.coverage_penalty and options.sampling is None
-        wanted = replace(options, n_best=options.beam_size) if ranked else options
         found: list[list[Hypothesis]] = [[] for _ in rows]
         with self.evaluating(), torch.inference_mode():
             for places in self.batches(rows, options):
+                part = options.part(places)
                 sources = [rows[place] for place in places]
-                for place, one in zip(places, self.search_batch(sources, wanted.part(places)), strict=True):
-                    found[place] = one
-            found = review(self.models, self.combine, rows, found, options)
-        return [hypotheses[: options.n_best] for hypotheses in found]
+                for place, hypotheses in zip(places, self.search_batch(sources, part), strict=True):
+                    found[place] = hypotheses
+        return found
 
     def check(self, options: SearchOptions) -> None:
         """Refuse what these models cannot do."""
@@ -97,7 +94,11 @@ class TorchEngine:
 
     def search_batch(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
         """Search for rows together, in the way that the options ask for."""
-        return self.sampled(rows, options) if options.sampling else self.searched(rows, options)
+        # What the second pass may rank otherwise must all be found first.
+        wanted = replace(options, n_best=options.beam_size) if options.coverage_penalty else options
+        found = self.sampled(rows, options) if options.sampling else self.searched(rows, wanted)
+        found = review(self.models, self.combine, rows, found, options)
+        return [hypotheses[: options.n_best] for hypotheses in found]
 
     def searched(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
         """Search greedily, with a beam, with a beam for required words, or with several beams."""
