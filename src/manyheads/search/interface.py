@@ -1,16 +1,20 @@
-"""All that search knows of a model: a `Stepper`; all that it returns: a `Hypothesis`.
+"""All that search knows of a model: a `Stepper`; all that it returns: a `Hypothesis`; what others ask: an `Engine`.
 
 Shapes: R rows (one a hypothesis in progress; the rows of a sentence stand together), V vocabulary.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from torch import Tensor
+from manyheads.search.options import SearchOptions
 
-__all__ = ["Hypothesis", "Stepper"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Engine", "Hypothesis", "Stepper"]
 
 
 class Stepper(Protocol):
@@ -40,6 +44,10 @@ class Hypothesis:
             counts the tokens and the end symbol.
         token_scores: the log-probability of each token in nats, the end symbol's last (when it has ended).
         ended: whether it came to the end symbol; false when it was cut at the length limit.
+        rivals: beside each of token_scores, the likeliest other tokens and their log-probabilities, best first;
+            None unless asked for (`SearchOptions.rivals`).
+        attention: beside each of token_scores, how much it looked at each source token and, last, at the source's
+            end mark, which add up to 1; None unless asked for (`SearchOptions.attention`).
     """
 
     tokens: tuple[int, ...]
@@ -47,3 +55,36 @@ class Hypothesis:
     score: float
     token_scores: tuple[float, ...]
     ended: bool
+    rivals: tuple[tuple[tuple[int, float], ...], ...] | None = None
+    attention: tuple[tuple[float, ...], ...] | None = None
+
+
+class Engine(Protocol):
+    """What a translator asks to search: source ids in, outputs out.
+
+    Ids are those of the run's tokenizers. What comes out for a row depends on that row and its options alone:
+    not on the other rows, their number or their order.
+    """
+
+    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+        """Search for each row; the engine makes its own batches.
+
+        Args:
+            rows: sources as ids without marks, none of them empty, none longer than the model allows; any number.
+            options: `prefixes`, `forbidden` and `required` have no entry, or one for each row.
+
+        Returns:
+            For each row 1 to n_best outputs, best first; samples in the order in which they were drawn.
+
+        Raises:
+            UsageError: an option is on that this engine does not know; the message names it.
+        """
+        ...
+
+    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+        """The tokens of the greedy output of one row, each as soon as it is known, the end symbol last if it came.
+
+        Raises:
+            UsageError: as `search`.
+        """
+        ...
