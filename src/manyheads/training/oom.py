@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import torch
 
-from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.training.generators import put_generators, take_generators
 from manyheads.training.memory import out_of_memory
+from manyheads.training.part import Part
 from manyheads.training.update import Sums, Updater
 
 __all__ = ["OomRecovery", "split"]
@@ -17,7 +17,7 @@ __all__ = ["OomRecovery", "split"]
 CURE = "Take a smaller training.batch_tokens, a larger training.accumulation or a smaller model."
 
 
-def split(batches: list[Batch], times: int) -> list[Batch]:
+def split(batches: list[Part], times: int) -> list[Part]:
     """Each batch halved that many times, down to single pairs: the same pairs in the same order."""
     for _ in range(times):
         batches = [half for batch in batches for half in batch.halves()]
@@ -36,7 +36,7 @@ class OomRecovery:
         self.tell = tell
         self.splits = 0
 
-    def gradients(self, batches: list[Batch], tokens: float, where: Callable[[], str]) -> list[Sums]:
+    def gradients(self, batches: list[Part], tokens: float, where: Callable[[], str]) -> list[Sums]:
         """The gradients of an update; when memory runs out, of its halves: the same but for rounding and dropout.
 
         Args:
@@ -59,7 +59,7 @@ class OomRecovery:
                 torch.cuda.empty_cache()
             put_generators(generators, updater.device)
 
-    def halve(self, error: Exception, batches: list[Batch], where: Callable[[], str]) -> None:
+    def halve(self, error: Exception, batches: list[Part], where: Callable[[], str]) -> None:
         """Halve from now on after memory ran out, or give up."""
         if not out_of_memory(error):
             raise error
