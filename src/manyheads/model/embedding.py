@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor, nn
 
 from manyheads.config.schema import ModelConfig
@@ -18,6 +19,8 @@ __all__ = ["TokenEmbedding"]
 
 class TokenEmbedding(nn.Module):
     """Tokens times sqrt(D), plus positions, then dropout (sections 3.4, 3.5 and 5.4).
+
+    BERT adds the type of each token, and norms the sum.
 
     Rows are drawn from a normal distribution of deviation 1 / sqrt(D), so that after the scaling a token's
     signal is about as strong as its position's. The row of padding is zero at the start, and reading it never
@@ -36,12 +39,18 @@ class TokenEmbedding(nn.Module):
             self.positions = SinusoidalPositions(config.d_model)
         elif config.positions == "learned":
             self.positions = LearnedPositions(config.max_positions, config.d_model, strength)
+        self.types = nn.Embedding(config.token_types, config.d_model) if config.token_types else None
+        if self.types is not None:
+            nn.init.normal_(self.types.weight, std=strength)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if config.embedding_norm else nn.Identity()
         self.word_dropout = SharedDropout(config.word_dropout, axes=(2,))
         self.dropout = Dropout(config.dropout if config.embedding_dropout is None else config.embedding_dropout)
 
-    def forward(self, ids: Tensor, positions: Tensor, length: int) -> Tensor:
-        """Token ids (B, S) at positions (B or 1, S), all below `length` -> (B, S, D)."""
+    def forward(self, ids: Tensor, positions: Tensor, length: int, types: Tensor | None = None) -> Tensor:
+        """Token ids (B, S) at positions (B or 1, S), all below `length`, of types (B, S) -> (B, S, D)."""
         x = self.word_dropout(self.tokens(ids)) * self.scale
         if self.positions is not None:
             x = x + self.positions(positions, length)
-        return self.dropout(x)
+        if self.types is not None:
+            x = x + self.types(torch.zeros_like(ids) if types is None else types)
+        return self.dropout(self.norm(x))

@@ -14,7 +14,7 @@ from torch.nn import functional
 from manyheads.config.schema import ModelConfig
 from manyheads.model.cache import KeyValueCache
 from manyheads.model.embedding import TokenEmbedding
-from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues
+from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, final_norm
 from manyheads.model.masks import causal_mask, padding_mask, position_ids
 from manyheads.model.positions import RotaryPositions
 from manyheads.model.transformer import Transformer
@@ -36,10 +36,7 @@ class EncoderDecoder(Transformer):
         decoder = [DecoderLayer(config) for _ in range(config.num_decoder_layers)]
         self.encoder_layers = nn.ModuleList(encoder)  # type: ignore[assignment]
         self.decoder_layers = nn.ModuleList(decoder)  # type: ignore[assignment]
-        # Pre-norm leaves the residual stream unnormed at its end.
-        final = config.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if final else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if final else nn.Identity()
+        self.encoder_norm, self.decoder_norm = final_norm(config), final_norm(config)
         self.output = nn.Linear(config.d_model, target_size, bias=config.bias)
         rotary = config.positions == "rotary"
         self.rotary = RotaryPositions(config.d_model // config.num_heads) if rotary else None
