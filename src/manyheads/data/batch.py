@@ -42,6 +42,11 @@ class Batch:
     pad: int
 
     @property
+    def examples(self) -> int:
+        """How many pairs, B."""
+        return len(self.source)
+
+    @property
     def places(self) -> int:
         """Positions of both sides that are computed, padding and all."""
         return self.source.numel() + self.target_in.numel()

@@ -7,7 +7,7 @@ import platform
 import statistics
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,7 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     )
 
 
-def endless(feed: Updates, workers: int, device: torch.device) -> Generator[list[Part]]:
+def endless(feed: Updates, workers: int, device: torch.device) -> Generator[Sequence[Part]]:
     """The parts of one update after the other, made ahead as in training, epoch after epoch."""
     for epoch in itertools.count():
         for _, parts in updates_ahead(feed, epoch, feed.epoch(epoch), 0, workers, device):
@@ -165,7 +165,7 @@ class Round:
         return self.target / self.seconds
 
 
-def timed(updater: Updater, batches: Iterator[list[Part]], updates: int) -> Round:
+def timed(updater: Updater, batches: Iterator[Sequence[Part]], updates: int) -> Round:
     """Make some updates."""
     found = Round(0.0)
     synchronise(updater.device)

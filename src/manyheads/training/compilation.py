@@ -57,11 +57,11 @@ class CompiledLayers(EagerLayers):
     def __init__(self, model: Transformer) -> None:
         self.shapes: set[tuple[bool | int, ...]] = set()
         self.longest = model.config.max_positions if model.config.positions == "learned" else sys.maxsize
-        compiled = {
-            kind: torch.compile(kind.forward, fullgraph=True, dynamic=False)
-            for kind in set(map(type, model.layers()))
-        }
-        self.forwards = [(layer, partial(with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()]
+        kinds = {type(layer) for layer in model.layers()}
+        compiled = {kind: torch.compile(kind.forward, fullgraph=True, dynamic=False) for kind in kinds}
+        self.forwards = [
+            (layer, partial(with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()
+        ]
 
     def padded(self, batch: Part) -> Part:
         """The batch in one of the shapes that code is made for."""
@@ -78,7 +78,7 @@ class CompiledLayers(EagerLayers):
             "fail_on_recompile_limit_hit": True,
         }
         for layer, forward in self.forwards:
-            layer.forward = forward
+            layer.forward = forward  # type: ignore[method-assign]
         try:
             with torch._dynamo.config.patch(limits):
                 yield

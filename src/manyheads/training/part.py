@@ -14,6 +14,11 @@ class Part(Protocol):
     """The tensors of one part of an update (of a translation: `data.batch.Batch`)."""
 
     @property
+    def examples(self) -> int:
+        """How many texts, or pairs of texts."""
+        ...
+
+    @property
     def source_tokens(self) -> int:
         """Real tokens that are only read."""
         ...

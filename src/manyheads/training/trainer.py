@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any
@@ -181,7 +181,7 @@ class Trainer:
 
     # --- an update ---
 
-    def update(self, pairs: Pairs, batches: list[Part], start: float) -> float:
+    def update(self, pairs: Pairs, batches: Sequence[Part], start: float) -> float:
         """One optimiser update on these pairs, begun at a reading of the clock; returns its learning rate."""
         progress, shapes = self.progress, self.updater.layers.shapes
         known = len(shapes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
@@ -50,7 +50,7 @@ class Updater:
         self.objective = shared(objective, world, shard=config.shard)
         self.optimizer = build_optimizer(model, config, device)
 
-    def gradients(self, parts: list[Part], tokens: float) -> list[Sums]:
+    def gradients(self, parts: Sequence[Part], tokens: float) -> list[Sums]:
         """Add the gradients of the parts to those that are there.
 
         Args:
