@@ -59,9 +59,7 @@ class CompiledLayers(EagerLayers):
         self.longest = model.config.max_positions if model.config.positions == "learned" else sys.maxsize
         kinds = {type(layer) for layer in model.layers()}
         compiled = {kind: torch.compile(kind.forward, fullgraph=True, dynamic=False) for kind in kinds}
-        self.forwards = [
-            (layer, partial(with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()
-        ]
+        self.forwards = [(layer, partial(with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()]
 
     def padded(self, batch: Part) -> Part:
         """The batch in one of the shapes that code is made for."""
