@@ -38,6 +38,7 @@ from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.training import compilation
 from manyheads.training.distributed import ALONE
+from manyheads.training.objective import TranslationObjective
 from manyheads.training.update import Updater
 from manyheads.training.validation import corpus_nll
 
@@ -68,7 +69,9 @@ def graphs() -> Iterator[Graphs]:
 
 
 def updater_of(model: EncoderDecoder, **settings: Any) -> Updater:
-    return Updater(model.train(), TrainingConfig(**settings), device=CPU, precision="fp32", world=ALONE)
+    config = TrainingConfig(**settings)
+    objective = TranslationObjective(model.train(), config.label_smoothing, config.r_drop)
+    return Updater(objective, config, device=CPU, precision="fp32", world=ALONE)
 
 
 def gradients(updater: Updater, batch: Batch) -> dict[str, Tensor]:
