@@ -141,7 +141,7 @@ class ModelConfig(Section):
     max_positions: Positive = Field(
         1024, description="rows of the learned position table; the longest input of a model"
     )
-    activation: Literal["relu", "gelu", "swiglu"] = Field("relu", description="section 3.3: relu")
+    activation: Literal["relu", "gelu", "swish", "swiglu"] = Field("relu", description="section 3.3: relu")
     tied_embeddings: Literal["all", "decoder", "none"] = Field(
         "all",
         description="which matrices are one: source, target and output; target and output; none (section 3.4)",

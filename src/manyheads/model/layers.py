@@ -98,6 +98,8 @@ class FeedForward(nn.Module):
             return functional.relu(x)
         if self.activation == "gelu":
             return functional.gelu(x)
+        if self.activation == "swish":
+            return functional.silu(x)
         gate, value = x.chunk(2, -1)
         return functional.silu(gate) * value
 

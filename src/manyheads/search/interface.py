@@ -47,7 +47,7 @@ class Hypothesis:
         rivals: beside each of token_scores, the likeliest other tokens and their log-probabilities, best first;
             None unless asked for (`SearchOptions.rivals`).
         attention: beside each of token_scores, how much it looked at each source token and, last, at the source's
-            end mark, which add up to 1; None unless asked for (`SearchOptions.attention_layer`).
+            end mark, which add up to 1; None unless asked for (`SearchOptions.attention`).
     """
 
     tokens: tuple[int, ...]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Self, TypeVar
 
 __all__ = ["Ids", "Sampling", "SearchOptions"]
 
 Ids = tuple[int, ...]
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,10 @@ class SearchOptions:
             at the same step (Vijayakumar et al. 2018); 1 is off.
         diverse_strength: how much the log-probability of such a token is lowered, for each prefix that took it.
         rivals: so many likeliest other tokens are reported beside each token.
-        attention_layer: beside each token, where this decoder layer looked (mean of its heads); -1 is the last.
+        attention: beside each token, where the decoder looked (mean of the heads of one layer) is reported.
+        attention_layer: which layer that is, and which the coverage penalty sees; 0 the lowest, -1 the highest.
+        token_scores: whether the log-probability of each token is wanted; without, an engine that would have to
+            compute them apart may give none.
         prefixes: what the output of each row begins with; none at all, or one a row.
         forbidden: for each row, sequences that do not come out after its prefix; none at all, or one entry a row.
         required: for each row, sequences that come out; none at all, or one entry a row.
@@ -88,7 +92,9 @@ class SearchOptions:
     diverse_groups: int = 1
     diverse_strength: float = 0.5
     rivals: int = 0
-    attention_layer: int | None = None
+    attention: bool = False
+    attention_layer: int = -1
+    token_scores: bool = True
     prefixes: tuple[Ids, ...] = ()
     forbidden: tuple[tuple[Ids, ...], ...] = ()
     required: tuple[tuple[Ids, ...], ...] = ()
@@ -115,15 +121,24 @@ class SearchOptions:
             raise ValueError(
                 f"beam_size = {self.beam_size} cannot be shared out among diverse_groups = {self.diverse_groups}."
             )
+        if self.required and (self.sampling or self.diverse_groups > 1):
+            raise ValueError(
+                "required sequences are searched for by a beam: not by sampling, not in diverse groups."
+            )
+        if self.sampling and self.diverse_groups > 1:
+            raise ValueError("sampling has no beam that could fall into diverse groups.")
         if any(not sequence for row in (*self.forbidden, *self.required) for sequence in row):
             raise ValueError("a forbidden or required sequence of tokens is empty.")
 
     def in_use(self) -> list[str]:
         """Names of the options that are on, but for those that every engine knows: the first six."""
-        optional = fields(self)[6:]
+        names = [one.name for one in fields(self)[6:] if vars(self)[one.name] != one.default]
         if self.diverse_groups == 1:
-            optional = tuple(one for one in optional if one.name != "diverse_strength")
-        return [one.name for one in optional if vars(self)[one.name] != one.default]
+            names = [name for name in names if name != "diverse_strength"]
+        names = [name for name in names if name != "token_scores"]
+        if not (self.attention or self.coverage_penalty):
+            names = [name for name in names if name != "attention_layer"]
+        return names
 
     def part(self, places: Sequence[int]) -> Self:
         """The options of some of the rows."""
@@ -153,6 +168,6 @@ class SearchOptions:
         ]
 
 
-def chosen[Entry](entries: tuple[Entry, ...], places: Sequence[int]) -> tuple[Entry, ...]:
+def chosen(entries: tuple[Entry, ...], places: Sequence[int]) -> tuple[Entry, ...]:
     """Some of the entries, one a row, or none where there are none."""
     return tuple(entries[place] for place in places) if entries else ()
