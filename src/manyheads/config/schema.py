@@ -93,8 +93,10 @@ class DataConfig(Section):
 class TokenizerConfig(Section):
     """How text becomes token ids (section 5.1: byte-pair encoding)."""
 
-    kind: Literal["bpe", "unigram", "words", "characters", "bytes"] = Field(
-        "bpe", description="pieces by SentencePiece, whole words by spaCy (extra words), characters, or UTF-8 bytes"
+    kind: Literal["bpe", "unigram", "words", "characters", "bytes", "marian"] = Field(
+        "bpe",
+        description="pieces by SentencePiece, whole words by spaCy (extra words), characters, or UTF-8 bytes; "
+        "marian comes with an imported MarianMT model",
     )
     vocab_size: Annotated[int, Field(ge=8)] = Field(
         8_000, description="pieces, special symbols included (bpe, unigram)"
@@ -148,6 +150,11 @@ class ModelConfig(Section):
     )
     scale_embeddings: bool = Field(True, description="multiply token embeddings by sqrt(d_model) (section 3.4)")
     bias: bool = Field(True, description="biases in the linear layers")
+    init_from: str | None = Field(
+        None,
+        description="a run or a MarianMT folder to go on from (fine-tuning): its weights, its tokenizers, and the "
+        "shape of its model, whatever is said of them here",
+    )
 
     @model_validator(mode="after")
     def check_widths(self) -> Self:

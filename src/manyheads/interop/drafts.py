@@ -17,6 +17,8 @@ __all__ = ["drafted"]
 def drafted(out: Path) -> Iterator[Path]:
     """A new folder under another name, which becomes `out` at the end, or goes when something fails.
 
+    When `out` has the ending of the one file in it (``.argosmodel``), that file becomes `out`.
+
     Raises:
         RunError: there is something at `out`.
         SaveError: it could not be written.
@@ -31,6 +33,8 @@ def drafted(out: Path) -> Iterator[Path]:
             yield draft
             if out.exists():
                 out.rmdir()
-            draft.rename(out)
+            files = list(draft.iterdir())
+            alone = len(files) == 1 and bool(out.suffix) and files[0].suffix == out.suffix
+            (files[0] if alone else draft).rename(out)
     finally:
         shutil.rmtree(draft, ignore_errors=True)

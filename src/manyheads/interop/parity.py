@@ -1,7 +1,7 @@
 """Whether an exported model still is the model: compared on sentences, by log-probabilities and by outputs.
 
-What is compared, in nats: the log-probability of each token of our greedy outputs, the end mark included, which
-both compute with the whole output given; and the greedy outputs themselves. Padding and the begin mark are forbidden
+What is compared, in nats: the log-probability of each token of our greedy outputs, the end mark included, which both
+compute with the whole output given; and the greedy outputs themselves. Padding and the begin mark are forbidden
 on both sides, as in every search.
 """
 
@@ -21,8 +21,8 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 
 __all__ = ["TOLERANCES", "Parity", "Reference", "Samples", "compare", "random_samples", "reference"]
 
-# Largest mean difference of a token in nats, by what the matrices are stored as; in float32 also the largest one, and
-# the outputs must be the same. A Multi30k model of width 256 has 1e-6 in float32 and 0.006 in int8.
+# Largest mean difference of a token in nats, by what the matrices are stored as. In float32 the largest one counts
+# too, and the outputs must be the same. A Multi30k model of width 256 has 1e-6 in float32 and 0.006 in int8.
 TOLERANCES = {"float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
 ROUGH = 0.3  # int8
 LARGEST = 1e-3

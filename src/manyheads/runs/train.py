@@ -18,6 +18,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.sharded import full_tensor
 from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
+from manyheads.runs.initial import load_initial, with_initial_shape
 from manyheads.runs.listeners import recording
 from manyheads.runs.prepare import prepare
 from manyheads.runs.resume import forget_metrics_after, resume, save
@@ -76,6 +77,7 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
     keep_few_kernels()
     keep_freed_memory()
     run = RunDirectory(out)
+    config = with_initial_shape(config, run, listener)
     with joined() as world:
         if not world.is_main:
             return train_here(config, run, world, SILENT, force)
@@ -143,6 +145,7 @@ def make_trainer(
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
     model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).to(device)
+    load_initial(config, run, model)
     seed_process(config.training.seed, world.rank)
     listener.message(
         f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
