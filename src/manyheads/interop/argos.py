@@ -1,9 +1,9 @@
 """Argos Translate packages (``.argosmodel``), which LibreTranslate uses too.
 
-A zip archive of one folder: ``model/`` is a CTranslate2 model, ``sentencepiece.model`` splits the source and puts the
-target together, ``metadata.json`` names the languages. Argos gives the pieces of a sentence to the model as they are,
-so the model adds the end mark itself (``add_source_eos``). It splits text into sentences with a model that it fetches
-itself the first time.
+A zip archive of one folder: ``model/`` is a CTranslate2 model, ``sentencepiece.model`` splits the source and puts
+the target together, ``metadata.json`` names the languages. Argos gives the pieces of a sentence to the model as
+they are, so the model adds the end mark itself (``add_source_eos``). It splits text into sentences with a model
+that it fetches itself the first time.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ __all__ = ["check_argos", "package_name", "write_argos"]
 PIECES = "sentencepiece.model"
 MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: the same model gives the same bytes
 NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
-    "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian", "fi": "Finnish",
-    "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian",
-    "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nb": "Norwegian",
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian",
+    "fi": "Finnish", "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
+    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian",
+    "nb": "Norwegian",
     "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
     "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
     "zh": "Chinese",

@@ -1,8 +1,8 @@
 """Whether an exported model still is the model: compared on sentences, by log-probabilities and by outputs.
 
-What is compared, in nats: the log-probability of each token of our greedy outputs, the end mark included, which both
-compute with the whole output given; and the greedy outputs themselves. Padding and the begin mark are forbidden
-on both sides, as in every search.
+What is compared, in nats: the log-probability of each token of our greedy outputs, the end mark included, which
+both compute with the whole output given; and the greedy outputs themselves. Padding and the begin mark are
+forbidden on both sides, as in every search.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
-from manyheads.evaluation import score
+from manyheads.evaluation.scores import score
 from manyheads.interop.argos import check_argos, package_name, write_argos
 from manyheads.interop.ctranslate2 import check_ctranslate2, open_ctranslate2, write_ctranslate2
 from manyheads.interop.drafts import drafted
@@ -46,8 +46,8 @@ class Quality:
     def line(self) -> str:
         """The same for people."""
         return (
-            f"BLEU {self.bleu:.2f}, {self.bleu_float32:.2f} in float32, on {self.sentences} sentences of the test set "
-            f"({self.signature})"
+            f"BLEU {self.bleu:.2f}, {self.bleu_float32:.2f} in float32, on {self.sentences} sentences of the test "
+            f"set ({self.signature})"
         )
 
 

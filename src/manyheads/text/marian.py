@@ -21,6 +21,8 @@ from manyheads.text.vocabulary import damaged
 
 __all__ = ["MarianTokenizer"]
 
+BLANK = "▁"
+
 
 class StoredPieces(BaseModel):
     """The file of a `MarianTokenizer`: JSON.
@@ -103,7 +105,7 @@ class MarianTokenizer(Tokenizer):
             SPECIALS[UNK] if unknown else self.processor.decode_pieces([self.symbols[i] for i in run])
             for unknown, run in groupby(kept, lambda i: i == UNK)
         ]
-        return " ".join(runs).strip()
+        return " ".join(runs).replace(BLANK, " ").strip()  # a piece of the other language keeps its sign
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces as the library writes them."""

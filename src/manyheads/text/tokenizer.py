@@ -83,9 +83,7 @@ def train(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Toke
             return ByteTokenizer(lowercase=config.lowercase)
         case "marian":
             raise ConfigError(
-                [
-                    'tokenizer.kind = "marian" comes with an imported model. Name it in model.init_from, or use "bpe".'
-                ]
+                ['tokenizer.kind = "marian" comes with an imported model. Name it in model.init_from.']
             )
 
 

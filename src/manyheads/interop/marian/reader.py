@@ -25,6 +25,14 @@ __all__ = ["START_BIAS", "is_marian", "read_marian", "their_numbers"]
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 START_BIAS = -100.0  # of a begin mark that is no token of theirs: as good as no probability, and still a number
 NUMBERS = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim")
+VOCABULARY = {
+    "model.shared.weight",
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+    "lm_head.weight",
+    "final_logits_bias",
+}
+POSITIONS = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}  # computed, not trained
 # Settings that other variants of the model switch on; ours has no such variant.
 MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "separate_vocabs")
 
@@ -161,12 +169,20 @@ def our_tensors(
             found["target_embedding.tokens.weight"] = our_width(target[rows], (1,))
         if config.tied_embeddings == "none":
             found["output.weight"] = our_width(theirs["lm_head.weight"][rows], (1,))
+        refuse_unused(theirs, {name for entry in entries(config) for name in entry.theirs}, folder)
     except (KeyError, IndexError, RuntimeError) as error:
         raise RunError(f"{folder} lacks weights, or they do not fit its config.json: {error}.") from error
     if rows[BOS] in (rows[i] for i in range(len(SPECIALS)) if i != BOS):
         bias[BOS] = START_BIAS
     found["output.bias"] = bias
     return {name: tensor.float().contiguous() for name, tensor in found.items()}
+
+
+def refuse_unused(theirs: Mapping[str, Tensor], used: set[str], folder: Path) -> None:
+    """Raise `RunError` where there are weights that the configuration does not speak of."""
+    unused = sorted(set(theirs) - used - VOCABULARY - POSITIONS)
+    if unused:
+        raise RunError(f"{folder} has weights, but its config.json does not use them: {', '.join(unused[:5])}.")
 
 
 def first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:

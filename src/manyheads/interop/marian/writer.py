@@ -65,8 +65,8 @@ def names_of(tokenizer: Tokenizer) -> list[str]:
 def marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
     """Our ids in the order of theirs, and which of theirs decoding starts from.
 
-    Padding is last. A begin mark whose vector is zero, as in every opus-mt model, is their padding; any other is the
-    token before it.
+    Padding is last. A begin mark whose vector is zero, as in every opus-mt model, is their padding; any other is
+    the token before it.
     """
     size = model.output.out_features
     rows = [EOS, UNK, *range(len(SPECIALS), size)]
