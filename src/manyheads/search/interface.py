@@ -82,7 +82,7 @@ class Engine(Protocol):
         ...
 
     def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
-        """The tokens of the greedy output of one row, each as soon as it is known, without marks.
+        """The tokens of the greedy output of one row, each as soon as it is known, the end symbol last if it came.
 
         Raises:
             UsageError: as `search`.

@@ -113,8 +113,8 @@ class SearchOptions:
             "diverse_strength",
             "rivals",
         ):
-            if not vars(self)[name] >= 0:
-                raise ValueError(f"{name} = {vars(self)[name]} must not be negative.")
+            if not 0 <= vars(self)[name] < float("inf"):
+                raise ValueError(f"{name} = {vars(self)[name]} must be 0 or more, and finite.")
         if self.sampling is None and self.n_best > self.beam_size:
             raise ValueError(f"n_best = {self.n_best} must not be above beam_size = {self.beam_size}.")
         if self.beam_size % self.diverse_groups:
