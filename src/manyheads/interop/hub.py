@@ -40,19 +40,20 @@ def library() -> Any:
 
 
 def fetched(name: str) -> Path:
-    """A folder with the files of a model on the hub; files that are there already are not fetched again.
+    """A folder of ours with the files of a model on the hub; what is there already is not fetched again.
+
+    The hub's own cache is made of links, which we do not follow out of a folder.
 
     Raises:
         RunError: the hub does not have it, or cannot be reached.
         MissingExtraError: huggingface_hub is not installed.
     """
     hub = library()
+    folder = Path(hub.constants.HF_HUB_CACHE) / f"manyheads--{name.replace('/', '--')}"
     try:
-        folder = Path(hub.snapshot_download(name, allow_patterns=WANTED))
-        if not (
-            folder / "model.safetensors"
-        ).exists():  # many opus-mt models: told with its reason when it is opened
-            folder = Path(hub.snapshot_download(name, allow_patterns=[*WANTED, LEGACY]))
+        hub.snapshot_download(name, local_dir=folder, allow_patterns=WANTED)
+        if not (folder / "model.safetensors").exists():  # many opus-mt models; what to do is told at opening
+            hub.snapshot_download(name, local_dir=folder, allow_patterns=[*WANTED, LEGACY])
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"{name} is no folder here, and the hub does not give it: {error}") from error
     return folder
