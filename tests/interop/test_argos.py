@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tests.interop.parts import make_parts, sentences
 
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.argos import check_argos, write_argos
-from manyheads.interop.ctranslate2 import write_ctranslate2
+from manyheads.interop.ctranslate2 import open_ctranslate2, write_ctranslate2
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Samples, reference
 from manyheads.search.options import SearchOptions
@@ -39,8 +40,8 @@ def unpacked(path: Path, folder: Path) -> Path:
     return only
 
 
-def as_argos_does(folder: Path, texts: list[str]) -> list[str]:
-    """Pieces in, pieces out, with the calls and the settings that Argos Translate 1.11 has."""
+def as_argos_does(folder: Path, texts: list[str]) -> tuple[list[list[str]], list[str]]:
+    """Pieces of outputs and their texts, with the calls and the settings that Argos Translate 1.11 has."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
     translator = ctranslate2.Translator(str(folder / "model"))
     found = translator.translate_batch(
@@ -52,9 +53,10 @@ def as_argos_does(folder: Path, texts: list[str]) -> list[str]:
         num_hypotheses=1,
         length_penalty=0.2,
         return_scores=True,
-        max_decoding_length=39,
+        max_decoding_length=40,
     )
-    return [processor.decode_pieces(one.hypotheses[0]).replace("▁", " ").replace("_", " ").strip() for one in found]
+    pieces = [one.hypotheses[0] for one in found]
+    return pieces, [processor.decode_pieces(row).replace("▁", " ").replace("_", " ").strip() for row in pieces]
 
 
 def test_the_archive_is_one_folder_with_all_that_argos_reads(tmp_path: Path) -> None:
@@ -90,16 +92,19 @@ def test_the_same_model_gives_the_same_archive(tmp_path: Path) -> None:
 def test_the_calls_of_argos_give_our_translations(tmp_path: Path, changes: dict[str, Any]) -> None:
     path, opened = package(tmp_path, "float32", **changes)
     texts = sentences(9, seed=5)
-    found = as_argos_does(unpacked(path, tmp_path / "out"), texts)
+    found, shown = as_argos_does(unpacked(path, tmp_path / "out"), texts)
     (tmp_path / "own").mkdir()
     write_ctranslate2(tmp_path / "own", opened.config, opened.tokenizers, opened.model)
-    from manyheads.interop.ctranslate2 import open_ctranslate2
-
+    _, engine = open_ctranslate2(tmp_path / "own")
     options = SearchOptions(4, 0.2, 0.0, 39, 4_096)
-    rows = opened.tokenizers.source.encode(texts)
-    right = open_ctranslate2(tmp_path / "own")[1].search(rows, options)
-    assert found == [opened.tokenizers.target.decode(row[0].tokens).strip() for row in right]
-    assert len(set(found)) > 5
+    right = []
+    for row in opened.tokenizers.source.encode(texts):  # an output has a token at least: Argos says nothing else
+        right += engine.search([row], replace(options, min_length_ratio=1.001 / len(row)))
+    target = opened.tokenizers.target
+    assert [row[:39] for row in found] == [target.pieces(one[0].tokens) for one in right]
+    ids = {piece: i for i, piece in enumerate(target.pieces(range(target.size)))}
+    assert shown == [target.decode([ids[piece] for piece in row]).strip() for row in found]
+    assert len(set(shown)) > 2
 
 
 def test_the_check_sees_other_pieces(tmp_path: Path) -> None:
@@ -154,7 +159,7 @@ def test_stock_argos_translate_installs_and_uses_it(tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    right = as_argos_does(unpacked(path, tmp_path / "out"), texts)
+    _, right = as_argos_does(unpacked(path, tmp_path / "out"), texts)
     found = json.loads(result.stdout.splitlines()[-1])
     ended = [i for i, text in enumerate(right) if len(text.split()) < 15]  # Argos has no limit of 40 tokens
     assert [found[i].strip() for i in ended] == [right[i] for i in ended]

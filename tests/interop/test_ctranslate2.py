@@ -37,7 +37,7 @@ GREEDY = SearchOptions(
 BEAM = replace(GREEDY, beam_size=4, n_best=3)
 
 
-def opened(folder: Path, parts: Parts, **choices: Any) -> CTranslate2Engine:
+def opened_engine(folder: Path, parts: Parts, **choices: Any) -> CTranslate2Engine:
     """The engine of a model, by way of the disk."""
     folder.mkdir(exist_ok=True)
     write_ctranslate2(folder, *parts)
@@ -113,7 +113,7 @@ def test_every_kind_of_tokenizer(tmp_path: Path, kind: str) -> None:
     parts = make_parts(tokenizer={"kind": kind})
     names = piece_names(parts[1].source)
     assert len(set(names)) == len(names) == parts[1].source.size
-    engine = opened(tmp_path / "x", parts)
+    engine = opened_engine(tmp_path / "x", parts)
     rows = rows_of(parts, 5)
     assert [one[0].tokens for one in engine.search(rows, GREEDY)] == [
         one[0].tokens for one in ours(parts, rows, GREEDY)
@@ -124,7 +124,7 @@ def test_every_kind_of_tokenizer(tmp_path: Path, kind: str) -> None:
 def test_greedy_outputs_their_scores_and_their_cuts_are_ours(tmp_path: Path, penalty: float) -> None:
     """Some of the outputs would go on beyond their limits, which differ."""
     parts = make_parts()
-    engine, rows = opened(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
     options = replace(GREEDY, length_penalty=penalty, max_length_ratio=0.5, max_length_offset=3)
     found, right = engine.search(rows, options), ours(parts, rows, options)
     assert [one[0].tokens for one in found] == [one[0].tokens for one in right]
@@ -136,7 +136,7 @@ def test_greedy_outputs_their_scores_and_their_cuts_are_ours(tmp_path: Path, pen
 
 def test_an_output_of_no_token_has_a_score(tmp_path: Path) -> None:
     parts = make_parts(end_bias=30.0)
-    (found,) = opened(tmp_path / "x", parts).search(rows_of(parts, 1), GREEDY)
+    (found,) = opened_engine(tmp_path / "x", parts).search(rows_of(parts, 1), GREEDY)
     assert found[0].tokens == ()
     assert found[0].ended
     assert_scored(parts, rows_of(parts, 1)[0], found[0])
@@ -144,7 +144,7 @@ def test_an_output_of_no_token_has_a_score(tmp_path: Path) -> None:
 
 def test_a_beam_finds_outputs_as_good_as_ours_and_scores_each_rightly(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
     found, right = engine.search(rows, BEAM), ours(parts, rows, BEAM)
     assert sorted({len(outputs) for outputs in found})[-1] == 3
     assert all(
@@ -160,7 +160,7 @@ def test_a_beam_finds_outputs_as_good_as_ours_and_scores_each_rightly(tmp_path: 
 
 def test_without_token_scores_the_sum_is_still_known(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
     for options in (GREEDY, BEAM, replace(BEAM, length_penalty=0.3)):
         full, bare = engine.search(rows, options), engine.search(rows, replace(options, token_scores=False))
         assert any(not one[0].token_scores for one in bare)
@@ -172,7 +172,7 @@ def test_without_token_scores_the_sum_is_still_known(tmp_path: Path) -> None:
 
 def test_results_do_not_depend_on_the_rows_beside(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened(tmp_path / "x", parts, workers=2), rows_of(parts)
+    engine, rows = opened_engine(tmp_path / "x", parts, workers=2), rows_of(parts)
     for options in (replace(GREEDY, max_length_ratio=0.6), BEAM):
         together = engine.search(rows, options)
         alone = [engine.search([row], options)[0] for row in rows]
@@ -181,7 +181,7 @@ def test_results_do_not_depend_on_the_rows_beside(tmp_path: Path) -> None:
 
 def test_prefixes_forbidden_words_and_lengths_are_kept(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
     plain = [row[0].tokens for row in engine.search(rows, GREEDY)]
     prefix = tuple((9, 11) if i % 2 else () for i in range(len(rows)))
     for options in (GREEDY, BEAM):
@@ -203,7 +203,7 @@ def test_prefixes_forbidden_words_and_lengths_are_kept(tmp_path: Path) -> None:
 
 def test_attention_is_that_of_the_last_layer_and_adds_up_to_one(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened(tmp_path / "x", parts), rows_of(parts, 4)
+    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts, 4)
     seen: list[torch.Tensor] = []
     attention = parts[2].decoder_layers[-1].cross_attention
 
@@ -233,14 +233,14 @@ def test_attention_is_that_of_the_last_layer_and_adds_up_to_one(tmp_path: Path) 
     ],
 )
 def test_what_it_cannot_do_is_refused_by_name(tmp_path: Path, options: SearchOptions, name: str) -> None:
-    engine = opened(tmp_path / "x", make_parts())
+    engine = opened_engine(tmp_path / "x", make_parts())
     with pytest.raises(UsageError, match=rf"--engine ctranslate2 cannot do: {name}"):
         engine.search([[5]], options)
 
 
 def test_a_stream_gives_the_greedy_output(tmp_path: Path) -> None:
     parts = make_parts()
-    engine, rows = opened(tmp_path / "x", parts), rows_of(parts)
+    engine, rows = opened_engine(tmp_path / "x", parts), rows_of(parts)
     options = replace(GREEDY, max_length_ratio=0.5)
     for row, (one,) in zip(rows, engine.search(rows, options), strict=True):
         assert tuple(engine.stream(row, options)) == one.tokens
@@ -331,9 +331,9 @@ def test_a_model_that_the_library_cannot_read_is_told(tmp_path: Path) -> None:
 def test_workers_and_threads_are_chosen_or_as_given(tmp_path: Path) -> None:
     parts = make_parts()
     cores = torch.get_num_threads()
-    engine = opened(tmp_path / "x", parts)
+    engine = opened_engine(tmp_path / "x", parts)
     assert (engine.many, engine.single) == ((cores, 1), (1, cores))
-    assert opened(tmp_path / "x", parts, threads=1, workers=3).many == (3, 1)
+    assert opened_engine(tmp_path / "x", parts, threads=1, workers=3).many == (3, 1)
     write_ctranslate2(tmp_path / "x", *parts, quantization="int8")
     _, small = open_ctranslate2(tmp_path / "x")
     assert small.single == (cores, 1)
@@ -344,3 +344,29 @@ def test_long_sources_have_positions(tmp_path: Path) -> None:
     parts = make_parts(positions="sinusoidal", max_positions=41)
     spec = build_spec(parts[2], parts[1])
     assert spec.encoder.position_encodings.encodings.shape == (1024, 30)
+
+
+def test_an_imported_model_and_its_pieces_go_too(tmp_path: Path) -> None:
+    """Theirs, ours and CTranslate2: the pieces that their list lacks are unknown to all."""
+    pytest.importorskip("transformers")
+    from tests.interop.marian import write_marian_folder
+
+    from manyheads.interop.marian import read_marian
+
+    write_marian_folder(tmp_path / "theirs", shared=False, tie_word_embeddings=False)
+    opened = read_marian(tmp_path / "theirs")
+    parts: Parts = (opened.config, opened.tokenizers, opened.model)
+    engine = opened_engine(tmp_path / "out", parts)
+    texts = sentences(9, seed=5)
+    rows = opened.tokenizers.source.encode(texts)
+    assert [one[0].tokens for one in engine.search(rows, GREEDY)] == [
+        one[0].tokens for one in ours(parts, rows, GREEDY)
+    ]
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "out" / "source.spm"))
+    plain = ctranslate2.Translator(str(tmp_path / "out")).translate_batch(
+        pieces.encode(texts, out_type=str), beam_size=1, max_decoding_length=20, min_decoding_length=0
+    )
+    long = replace(GREEDY, max_length_ratio=0.0, max_length_offset=20)
+    assert [tuple(engine.ids[name] for name in one.hypotheses[0]) for one in plain] == [
+        one[0].tokens for one in ours(parts, rows, long)
+    ]

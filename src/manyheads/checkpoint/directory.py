@@ -79,6 +79,18 @@ class RunDirectory:
         return self.path / "metrics.jsonl"
 
     @property
+    def weights_path(self) -> Path:
+        """The weights that translate.
+
+        Raises:
+            RunError: there are none yet.
+        """
+        path = self.path / WEIGHTS
+        if not path.is_file():
+            raise RunError(f"{self.path} has no {WEIGHTS} yet. It is written at the first validation.")
+        return path
+
+    @property
     def exists(self) -> bool:
         """Whether a run has begun here."""
         return (self.path / CONFIG).is_file()
@@ -159,9 +171,7 @@ class RunDirectory:
         Raises:
             RunError: the weights are missing, damaged, or of another shape.
         """
-        path = self.path / WEIGHTS
-        if not path.is_file():
-            raise RunError(f"{self.path} has no {WEIGHTS} yet. It is written at the first validation.")
+        path = self.weights_path
         sizes = tokenizers.source.size, tokenizers.target.size
         check_shapes(config.model, sizes, read_shapes(path), str(path))  # before any memory is taken
         model = EncoderDecoder(config.model, *sizes)

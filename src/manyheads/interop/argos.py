@@ -127,5 +127,5 @@ def check_pieces(processor: sentencepiece.SentencePieceProcessor, opened: Opened
     if split != [[piece for piece in row if piece in known] for row in given]:
         raise ParityError("the package splits text in another way than the run, and was not kept.")
     joined = [processor.decode_pieces(pair.target.pieces(row)).strip() for row in right.outputs]
-    if joined != [pair.target.decode(row) for row in right.outputs]:
+    if joined != [pair.target.decode(row).strip() for row in right.outputs]:
         raise ParityError("the package puts text together in another way than the run, and was not kept.")

@@ -32,6 +32,10 @@ TRAINED = """\
 IMPORTED = "- Imported from {where}, whose licence and description hold for it too"
 EXPORTED = "- Exported by manyheads, and compared with the run it was made of"
 
+PIECES = """\
+Without manyheads: split text with `{source}` (SentencePiece), give the pieces to
+`ctranslate2.Translator("DIRECTORY").translate_batch`, join what comes with `{target}`.
+"""
 OWN_USAGE = """\
 ```
 manyheads translate DIRECTORY < text.SOURCE > text.TARGET
@@ -51,8 +55,7 @@ from manyheads import Translator
 
 Translator.load("DIRECTORY", engine="ctranslate2").translate(["..."])
 ```
-Without manyheads: split text with `tokenizer.source.model` (SentencePiece), give the pieces to
-`ctranslate2.Translator("DIRECTORY").translate_batch`, join what comes with `tokenizer.target.model`.""",
+{pieces}""",
     ),
     "huggingface": (
         "transformers",
@@ -97,7 +100,13 @@ def imported_card(config: Config, tokenizers: TokenizerPair, where: str) -> str:
 
 def export_card(config: Config, tokenizers: TokenizerPair, to: str) -> str:
     """The card of an exported model; as `model_card`."""
-    return card(config, tokenizers, EXPORTED, *USAGES[to])
+    library, usage = USAGES[to]
+    files = {".model": ("tokenizer.source.model", "tokenizer.target.model")}
+    if config.tokenizer.kind == "marian":
+        files = {".json": ("source.spm", "target.spm")}
+    source, target = files.get(tokenizers.source.suffix, ("", ""))
+    pieces = PIECES.format(source=source, target=target) if source else ""
+    return card(config, tokenizers, EXPORTED, library, usage.replace("{pieces}", pieces).rstrip())
 
 
 def card(config: Config, tokenizers: TokenizerPair, origin: str, library: str, usage: str) -> str:

@@ -77,8 +77,8 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
     keep_few_kernels()
     keep_freed_memory()
     run = RunDirectory(out)
-    config = with_initial_shape(config, run, listener)
     with joined() as world:
+        config = with_initial_shape(config, run, listener if world.is_main else SILENT)
         if not world.is_main:
             return train_here(config, run, world, SILENT, force)
         check_same_run(run, config, force)  # before anything is written there

@@ -14,6 +14,7 @@ from manyheads.interop.ctranslate2.convert import (
     write_ctranslate2,
 )
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
+from manyheads.interop.ctranslate2.opening import engine_for, is_export
 from manyheads.interop.ctranslate2.spec import build_spec
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "CTranslate2Engine",
     "build_spec",
     "check_ctranslate2",
+    "engine_for",
+    "is_export",
     "open_ctranslate2",
     "write_ctranslate2",
 ]

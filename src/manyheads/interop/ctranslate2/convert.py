@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from manyheads.checkpoint import write_atomically
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.interop.carried import Carried, read_carried, write_carried
@@ -13,6 +14,7 @@ from manyheads.interop.ctranslate2.spec import build_spec, piece_names
 from manyheads.interop.parity import Parity, Reference, compare
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import SearchOptions
+from manyheads.text.marian import MarianTokenizer
 from manyheads.text.tokenizer import TokenizerPair
 
 __all__ = ["QUANTIZATIONS", "check_ctranslate2", "engine_of", "open_ctranslate2", "write_ctranslate2"]
@@ -36,6 +38,9 @@ def write_ctranslate2(
     spec.validate()
     spec.optimize(quantization=quantization)
     spec.save(str(folder))
+    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
+        if isinstance(tokenizer, MarianTokenizer):  # its own file is no SentencePiece model, but holds one
+            write_atomically(folder / f"{side}.spm", tokenizer.model)
     details = {"quantization": quantization}
     write_carried(folder, config, tokenizers, KIND, details, "model.bin")
 

@@ -97,8 +97,9 @@ def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list
         raise RunError(f"{folder} cannot be a model of ours: source and target have vocabularies of their own.")
     names = {i: name for name, i in ids.items()}
     unk, eos = ids.get("<unk>"), ids.get("</s>")
-    pad, start = theirs.get("pad_token_id"), theirs.get("decoder_start_token_id")
-    if unk is None or eos is None or pad not in names or start not in names or theirs.get("eos_token_id") != eos:
+    pad, start = theirs.get("pad_token_id", -1), theirs.get("decoder_start_token_id", -1)
+    numbers = type(pad) is int and type(start) is int and pad in names and start in names
+    if unk is None or eos is None or not numbers or theirs.get("eos_token_id") != eos:
         raise RunError(f"{path} and config.json do not agree on <unk>, <pad>, </s> and the token to start from.")
     special = [unk, pad, start, eos]  # in the order of our ids
     rest = [i for i in sorted(names) if i not in special]
@@ -116,7 +117,7 @@ def our_config(
     wrong += [f"encoder and decoder have another {n}" for n in ("attention_heads", "ffn_dim")
               if theirs.get(f"encoder_{n}") != theirs.get(f"decoder_{n}")]  # fmt: skip
     activation = theirs.get("activation_function")
-    if activation not in ACTIVATIONS:
+    if str(activation) not in ACTIVATIONS:
         wrong.append(f"activation_function is {activation!r}")
     if wrong:
         raise RunError(f"{folder} cannot be a model of ours: {'; '.join(wrong)}.")
@@ -140,7 +141,7 @@ def our_config(
                     "norm": "post",
                     "positions": "sinusoidal",
                     "max_positions": theirs.get("max_position_embeddings", 512),
-                    "activation": ACTIVATIONS[activation],
+                    "activation": ACTIVATIONS[str(activation)],
                     "tied_embeddings": "all" if shared else "decoder" if tied else "none",
                     "scale_embeddings": bool(theirs.get("scale_embedding", False)),
                 },

@@ -89,10 +89,10 @@ def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
     rows, _ = marian_rows(model)
     found: dict[str, Tensor] = {}
     for entry in entries(config.model_copy(update={"bias": True})):
-        wanted = own.get(entry.ours)
-        if wanted is None:  # a linear layer without bias
-            weight = own[entry.ours.replace(".bias", ".weight")]
-            wanted = torch.zeros(weight.size(0))
+        if entry.ours in own:
+            wanted = own[entry.ours].detach()
+        else:  # a linear layer without bias
+            wanted = torch.zeros(own[entry.ours.replace(".bias", ".weight")].size(0))
         parts = their_width(wanted.float(), entry.axes).chunk(len(entry.theirs))
         found |= dict(zip(entry.theirs, parts, strict=True))
     for name, matrix in matrices(model):
