@@ -18,13 +18,24 @@ if TYPE_CHECKING:
     from manyheads.config.load import load_config
     from manyheads.config.schema import Config
     from manyheads.model.encoder_decoder import EncoderDecoder
-    from manyheads.runs import evaluate, train
+    from manyheads.runs.evaluate import evaluate
+    from manyheads.runs.train import train
+    from manyheads.tasks.pretrained import from_pretrained
     from manyheads.tasks.translation import Translator
     from manyheads.text.tokenizer import Tokenizer
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Config", "EncoderDecoder", "Tokenizer", "Translator", "evaluate", "load_config", "train"]
+__all__ = [
+    "Config",
+    "EncoderDecoder",
+    "Tokenizer",
+    "Translator",
+    "evaluate",
+    "from_pretrained",
+    "load_config",
+    "train",
+]
 
 ROOMS = {
     "Config": "manyheads.config.schema",
@@ -32,6 +43,7 @@ ROOMS = {
     "Tokenizer": "manyheads.text.tokenizer",
     "Translator": "manyheads.tasks.translation",
     "evaluate": "manyheads.runs",
+    "from_pretrained": "manyheads.tasks.pretrained",
     "load_config": "manyheads.config.load",
     "train": "manyheads.runs",
 }

@@ -8,6 +8,7 @@ ManyheadsError            1   never raised itself: the root of the tree
 ├── RunError              3   a run directory that is missing, foreign, damaged or in use
 │   └── SaveError         3   a checkpoint that could not be written; the last one is intact
 ├── TrainingError         1   training cannot go on (a loss that is not finite, memory)
+├── ParityError           1   an exported model that does not give what it should; it was not kept
 └── MissingExtraError     4   an optional package: the message holds the pip line
 ```
 
@@ -25,6 +26,7 @@ __all__ = [
     "DataError",
     "ManyheadsError",
     "MissingExtraError",
+    "ParityError",
     "RunError",
     "SaveError",
     "TrainingError",
@@ -76,6 +78,10 @@ class SaveError(RunError):
 
 class TrainingError(ManyheadsError):
     """Training that cannot go on; the last good checkpoint is intact."""
+
+
+class ParityError(ManyheadsError):
+    """An exported or imported model that gives other results than the one it was made of; it is not kept."""
 
 
 class MissingExtraError(ManyheadsError):

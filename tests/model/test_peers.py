@@ -220,7 +220,7 @@ def rearranged(weight: Tensor, axes: tuple[int, ...], order: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("direction", ["there", "back"])
-@pytest.mark.parametrize(("tied", "activation"), [("all", "relu"), ("decoder", "gelu")])
+@pytest.mark.parametrize(("tied", "activation"), [("all", "relu"), ("decoder", "gelu"), ("all", "swish")])
 def test_marian_gives_the_same_logits(tied, activation, direction) -> None:
     model = scrambled_model(norm="post", activation=activation, tied_embeddings=tied)
     source, target = padded_ids(model)

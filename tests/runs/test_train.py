@@ -303,12 +303,12 @@ def test_a_run_that_was_interrupted_while_it_began_begins_again(
     assert_same_run(out, finished)
 
 
-@pytest.mark.parametrize("call", [1, 2, 3])
+@pytest.mark.parametrize(("room", "call"), [("tokenizers", 1), ("tokenizers", 2), ("directory", 1)])
 def test_a_run_that_was_killed_between_the_files_of_its_beginning_begins_again(
-    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str, call: int
 ) -> None:
     """Two tokenizers, the environment, and last the configuration."""
-    out, owner = tmp_path / "run", importlib.import_module("manyheads.checkpoint.directory")
+    out, owner = tmp_path / "run", importlib.import_module(f"manyheads.checkpoint.{room}")
     with monkeypatch.context() as patch:
         kill_at(patch, owner, "write_atomically", call, after=True)
         with pytest.raises(Kill):

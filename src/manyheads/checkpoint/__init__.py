@@ -9,7 +9,36 @@ No pickle is read or written. `model.safetensors` in the root holds the weights 
 """
 
 from manyheads.checkpoint.directory import Checkpoint, RunDirectory
-from manyheads.checkpoint.files import saving, write_atomically
+from manyheads.checkpoint.files import (
+    as_json,
+    plain_file,
+    read_bytes,
+    read_json,
+    read_shapes,
+    read_tensors,
+    saving,
+    sha256,
+    write_atomically,
+    write_tensors,
+)
+from manyheads.checkpoint.tokenizers import read_tokenizers, write_tokenizers
 from manyheads.checkpoint.weights import average_tensors, load_weights
 
-__all__ = ["Checkpoint", "RunDirectory", "average_tensors", "load_weights", "saving", "write_atomically"]
+__all__ = [
+    "Checkpoint",
+    "RunDirectory",
+    "as_json",
+    "average_tensors",
+    "load_weights",
+    "plain_file",
+    "read_bytes",
+    "read_json",
+    "read_shapes",
+    "read_tensors",
+    "read_tokenizers",
+    "saving",
+    "sha256",
+    "write_atomically",
+    "write_tensors",
+    "write_tokenizers",
+]

@@ -16,20 +16,22 @@ from torch import Tensor
 from manyheads.checkpoint.files import (
     as_json,
     read_json,
+    read_json_text,
+    read_shapes,
     read_tensors,
-    read_text,
     saving,
     sha256,
     sync,
     write_atomically,
     write_tensors,
 )
-from manyheads.checkpoint.weights import load_weights
+from manyheads.checkpoint.tokenizers import read_tokenizers, write_tokenizers
+from manyheads.checkpoint.weights import check_shapes, load_weights
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
+from manyheads.text.tokenizer import TokenizerPair
 
 __all__ = ["Checkpoint", "RunDirectory"]
 
@@ -77,6 +79,18 @@ class RunDirectory:
         return self.path / "metrics.jsonl"
 
     @property
+    def weights_path(self) -> Path:
+        """The weights that translate.
+
+        Raises:
+            RunError: there are none yet.
+        """
+        path = self.path / WEIGHTS
+        if not path.is_file():
+            raise RunError(f"{self.path} has no {WEIGHTS} yet. It is written at the first validation.")
+        return path
+
+    @property
     def exists(self) -> bool:
         """Whether a run has begun here."""
         return (self.path / CONFIG).is_file()
@@ -121,8 +135,7 @@ class RunDirectory:
         with saving("the beginning of the run", self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / CARD).unlink(missing_ok=True)
-            for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
-                write_atomically(self.path / f"tokenizer.{side}{tokenizer.suffix}", tokenizer.to_bytes())
+            write_tokenizers(self.path, tokenizers)
             sums = {"tokenizer_sha256": [tokenizers.source.sha256, tokenizers.target.sha256]}
             write_atomically(self.path / ENVIRONMENT, as_json({**environment, **sums}))
             write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: now it is a run
@@ -135,7 +148,7 @@ class RunDirectory:
         """
         path = self.path / CONFIG
         try:
-            return config_from_json(read_text(path), str(path))
+            return config_from_json(read_json_text(path), str(path))
         except ConfigError as error:
             raise RunError(str(error)) from error
 
@@ -149,30 +162,8 @@ class RunDirectory:
         Raises:
             RunError: one is missing, damaged, or not the one that the run was begun with.
         """
-        source, target = (
-            load_tokenizer(config.tokenizer, language, self.tokenizer_bytes(side))
-            for side, language in (("source", config.data.source), ("target", config.data.target))
-        )
-        sums = [source.sha256, target.sha256]
-        recorded = self.environment() if (self.path / ENVIRONMENT).is_file() else {}
-        for side, found, right in zip(
-            ("source", "target"), sums, recorded.get("tokenizer_sha256", sums), strict=True
-        ):
-            if found != right:
-                raise RunError(
-                    f"tokenizer.{side}.* in {self.path} is not the one this run was begun with. Its weights mean "
-                    "other words: copy the whole run directory again."
-                )
-        if sums[0] == sums[1]:
-            return TokenizerPair(source, source, joint=True)
-        return TokenizerPair(source, target, joint=False)
-
-    def tokenizer_bytes(self, side: str) -> bytes:
-        """The tokenizer file of a side."""
-        found = sorted(self.path.glob(f"tokenizer.{side}.*"))
-        if not found:
-            raise RunError(f"{self.path} has no tokenizer.{side}.* file. Copy the whole run directory.")
-        return found[0].read_bytes()
+        recorded = self.environment().get("tokenizer_sha256") if (self.path / ENVIRONMENT).is_file() else None
+        return read_tokenizers(self.path, config, recorded)
 
     def model(self, config: Config, tokenizers: TokenizerPair) -> EncoderDecoder:
         """The model with the weights that translate, on the CPU, in eval mode.
@@ -180,10 +171,10 @@ class RunDirectory:
         Raises:
             RunError: the weights are missing, damaged, or of another shape.
         """
-        path = self.path / WEIGHTS
-        if not path.is_file():
-            raise RunError(f"{self.path} has no {WEIGHTS} yet. It is written at the first validation.")
-        model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
+        path = self.weights_path
+        sizes = tokenizers.source.size, tokenizers.target.size
+        check_shapes(config.model, sizes, read_shapes(path), str(path))  # before any memory is taken
+        model = EncoderDecoder(config.model, *sizes)
         load_weights(model, read_tensors(path), str(path))
         return model.eval()
 

@@ -1,4 +1,8 @@
-"""Files that are whole or not there: written to a temporary name, synced, renamed."""
+"""Files that are whole or not there: written to a temporary name, synced, renamed.
+
+What is read may come from anybody: sizes are checked before anything is read, headers before tensors, and links out
+of a folder are not followed.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,13 @@ from manyheads.errors import RunError, SaveError
 
 __all__ = [
     "as_json",
+    "check_nodes",
+    "plain_file",
+    "read_bytes",
     "read_json",
+    "read_json_text",
+    "read_shapes",
     "read_tensors",
-    "read_text",
     "saving",
     "sha256",
     "sync",
@@ -28,19 +36,60 @@ __all__ = [
     "write_tensors",
 ]
 
+# More than any file of ours has: what is larger is refused before it is read.
+MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document
+MOST_HEADER = 16 * 2**20  # bytes of the header of a safetensors file
+MOST_NODES = 1_000_000  # values of a JSON document
 
-def read_text(path: Path) -> str:
-    """A small text file of a run."""
+
+def plain_file(path: Path) -> Path:
+    """The path of a file that can be read without a surprise.
+
+    Raises:
+        RunError: it is missing, a device or pipe, or a link that leads out of its folder.
+    """
+    if not path.is_file():
+        raise RunError(f"{path} cannot be read: it is missing, or no file.")
+    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        raise RunError(
+            f"{path} is a link out of its folder, and is not followed. Put a copy of the file in its place."
+        )
+    return path
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of a file of a run, which has at most so many bytes."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        size = plain_file(path).stat().st_size
+        if size > most:
+            raise RunError(f"{path} is no file of ours: it has {size:,} bytes, and at most {most:,} make sense.")
+        return path.read_bytes()
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error}.") from error
+
+
+def check_nodes(data: bytes, origin: Path) -> bytes:
+    """The bytes of a JSON document, unless it would take far more memory than what we write ever does."""
+    nodes = sum(data.count(sign) for sign in (b",", b"[", b"{"))
+    if nodes > MOST_NODES:
+        raise RunError(
+            f"{origin} is no file of ours: it holds up to {nodes:,} values, at most {MOST_NODES:,} make sense."
+        )
+    return data
+
+
+def read_json_text(path: Path) -> str:
+    """A JSON document of a run, not yet parsed."""
+    try:
+        return check_nodes(read_bytes(path), path).decode()
+    except UnicodeDecodeError as error:
         raise RunError(f"{path} cannot be read: {error}.") from error
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object of a run."""
     try:
-        content = json.loads(read_text(path))
+        content = json.loads(read_json_text(path))
     except (ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}.") from error
     if not isinstance(content, dict):
@@ -48,8 +97,45 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the tensors of a safetensors file, from its header alone.
+
+    Raises:
+        RunError: the header is longer than the file or than makes sense, is no JSON, names a tensor twice, or puts
+            tensors where they overlap.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ValueError("a name stands in it twice")
+        return found
+
+    try:
+        room = plain_file(path).stat().st_size - 8
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if room < 2 or length > min(room, MOST_HEADER):
+                raise ValueError(
+                    f"its header has {length:,} bytes, and at most {max(0, min(room, MOST_HEADER)):,} fit"
+                )
+            header = json.loads(check_nodes(file.read(length), path), object_pairs_hook=once)
+        header.pop("__metadata__", None)
+        end = 0
+        for first, last in sorted(entry["data_offsets"] for entry in header.values()):
+            if first != end or last < first:
+                raise ValueError("its tensors overlap, or leave holes")
+            end = last
+        if end != room - length:
+            raise ValueError(f"its tensors have {end:,} bytes, and it holds {room - length:,}")
+        return {name: tuple(int(size) for size in entry["shape"]) for name, entry in header.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RunError(f"{path} is damaged: {error}. Copy it again, or use another checkpoint.") from error
+
+
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """A safetensors file."""
+    read_shapes(path)
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
@@ -106,7 +192,7 @@ def sync(path: Path) -> None:
 
 def sha256(path: Path) -> str:
     """Checksum of a file."""
-    with path.open("rb") as file:
+    with plain_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

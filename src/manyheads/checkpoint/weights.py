@@ -7,29 +7,61 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from manyheads.config.schema import ModelConfig
 from manyheads.errors import RunError
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.sharded import distribute_like
 
-__all__ = ["average_tensors", "load_weights"]
+__all__ = ["average_tensors", "check_shapes", "load_weights"]
 
 
-def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: str) -> None:
-    """Copy tensors into a model whose names and shapes they must fit exactly.
+def check_shapes(
+    config: ModelConfig, sizes: tuple[int, int], shapes: Mapping[str, tuple[int, ...]], origin: str
+) -> None:
+    """Compare the tensors of a file with the model that a configuration asks for, without building it.
 
     Raises:
         RunError: names or shapes differ; the differences are listed.
     """
-    own = dict(model.named_parameters())
-    problems = [f"{name} is missing" for name in own.keys() - tensors.keys()]
-    problems += [f"{name} is unknown" for name in tensors.keys() - own.keys()]
+    layers = config.num_encoder_layers + config.num_decoder_layers
+    if layers > len(shapes):
+        raise RunError(f"{origin} does not fit: its {len(shapes)} tensors cannot be those of {layers} layers.")
+    try:
+        with torch.device("meta"):
+            wanted = EncoderDecoder(config, *sizes)
+    except (RuntimeError, OverflowError) as error:
+        raise RunError(f"the configuration beside {origin} asks for a model that cannot be: {error}") from error
+    compare({name: tuple(one.shape) for name, one in wanted.named_parameters()}, shapes, origin)
+
+
+def compare(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], origin: str) -> None:
+    """Raise `RunError` with the differences between names and shapes, where there are any."""
+    problems = [f"{name} is missing" for name in wanted.keys() - found.keys()]
+    problems += [f"{name} is unknown" for name in found.keys() - wanted.keys()]
     problems += [
-        f"{name} is {tuple(tensors[name].shape)}, not {tuple(parameter.shape)}"
-        for name, parameter in own.items()
-        if name in tensors and tensors[name].shape != parameter.shape
+        f"{name} is {found[name]}, not {shape}" for name, shape in wanted.items() if found.get(name, shape) != shape
     ]
     if problems:
         shown = "; ".join(sorted(problems)[:5]) + ("; ..." if len(problems) > 5 else "")
         raise RunError(f"{origin} does not fit the configuration and the tokenizers beside it: {shown}.")
+
+
+def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: str) -> None:
+    """Copy tensors into a model whose names, shapes and types they must fit exactly.
+
+    Raises:
+        RunError: names, shapes or types differ; the differences are listed.
+    """
+    own = dict(model.named_parameters())
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    compare({name: tuple(parameter.shape) for name, parameter in own.items()}, found, origin)
+    typed = [
+        f"{name} is {tensors[name].dtype}, not {one.dtype}"
+        for name, one in sorted(own.items())
+        if tensors[name].dtype != one.dtype
+    ]
+    if typed:
+        raise RunError(f"{origin} holds numbers of another type: {'; '.join(typed[:5])}.")
     broken = sorted(name for name in own if not tensors[name].isfinite().all())
     if broken:
         raise RunError(f"{origin} is damaged: {broken[0]} holds values that are not finite. Use another.")

@@ -65,7 +65,7 @@ Examples:
 @click.option("--ensemble", multiple=True, type=click.Path(path_type=Path), metavar="RUN", help="Decides too.")
 @click.option("--geometric", is_flag=True, help="An ensemble's mean is that of logarithms.")
 @click.option("--stream", is_flag=True, help="Print the greedy output word by word.")
-@click.option("--engine", default="torch", metavar="NAME", help="What searches: torch.")
+@click.option("--engine", default="torch", metavar="NAME", help="What searches: torch or ctranslate2.")
 @click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
 @output_option("translations")
 @set_option()

@@ -93,8 +93,10 @@ class DataConfig(Section):
 class TokenizerConfig(Section):
     """How text becomes token ids (section 5.1: byte-pair encoding)."""
 
-    kind: Literal["bpe", "unigram", "words", "characters", "bytes"] = Field(
-        "bpe", description="pieces by SentencePiece, whole words by spaCy (extra words), characters, or UTF-8 bytes"
+    kind: Literal["bpe", "unigram", "words", "characters", "bytes", "marian"] = Field(
+        "bpe",
+        description="pieces by SentencePiece, whole words by spaCy (extra words), characters, or UTF-8 bytes; "
+        "marian comes with an imported MarianMT model",
     )
     vocab_size: Annotated[int, Field(ge=8)] = Field(
         8_000, description="pieces, special symbols included (bpe, unigram)"
@@ -141,8 +143,8 @@ class ModelConfig(Section):
     max_positions: Positive = Field(
         1024, description="rows of the learned position table; the longest input of a model"
     )
-    activation: Literal["relu", "gelu", "gelu-tanh", "swiglu"] = Field(
-        "relu", description="section 3.3: relu; gelu is BERT's, gelu-tanh GPT-2's approximation of it"
+    activation: Literal["relu", "gelu", "gelu-tanh", "swish", "swiglu"] = Field(
+        "relu", description="section 3.3: relu; gelu is BERT's, gelu-tanh GPT-2's, swish opus-mt's"
     )
     tied_embeddings: Literal["all", "decoder", "none"] = Field(
         "all",
@@ -158,6 +160,11 @@ class ModelConfig(Section):
         "mean", description="what a classifier sees of a text: its first token, or the mean of all"
     )
     pooler: Literal["tanh", "relu"] = Field("tanh", description="non-linearity of a classifier's head")
+    init_from: str | None = Field(
+        None,
+        description="a run or a MarianMT folder to go on from (fine-tuning): its weights, its tokenizers, and the "
+        "shape of its model, whatever is said of them here",
+    )
 
     @model_validator(mode="after")
     def check_widths(self) -> Self:

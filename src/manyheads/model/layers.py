@@ -102,6 +102,8 @@ class FeedForward(nn.Module):
             return functional.relu(x)
         if self.activation in ("gelu", "gelu-tanh"):
             return functional.gelu(x, approximate="tanh" if self.activation == "gelu-tanh" else "none")
+        if self.activation == "swish":
+            return functional.silu(x)
         gate, value = x.chunk(2, -1)
         return functional.silu(gate) * value
 

@@ -3,8 +3,11 @@
 from manyheads.data.report import DataReport
 from manyheads.runs.average import average
 from manyheads.runs.bench import TrainingSpeed, bench_train
+from manyheads.runs.bring import Import, bring
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
+from manyheads.runs.export import Export, export
+from manyheads.runs.push import push
 from manyheads.runs.report import data_report
 from manyheads.runs.suggest import Suggestion, suggest
 from manyheads.runs.train import TrainingSummary, train
@@ -13,15 +16,20 @@ __all__ = [
     "Comparison",
     "DataReport",
     "Evaluation",
+    "Export",
+    "Import",
     "Suggestion",
     "TrainingSpeed",
     "TrainingSummary",
     "average",
     "bench_train",
+    "bring",
     "compare",
     "data_report",
     "demo",
     "evaluate",
+    "export",
+    "push",
     "suggest",
     "train",
 ]

@@ -1,4 +1,4 @@
-"""The model card of a run: README.md, with the front matter that model hubs read."""
+"""Model cards: the README.md of a run or of its export, with the front matter that model hubs read."""
 
 from __future__ import annotations
 
@@ -7,42 +7,114 @@ from manyheads.config.schema import Config
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["model_card"]
+__all__ = ["export_card", "imported_card", "model_card"]
 
 CARD = """\
 ---
 language: [{source}, {target}]
 license:  # to be filled in by you
-library_name: manyheads
+library_name: {library}
 pipeline_tag: translation
 ---
 # {source} to {target}
 
-A Transformer trained with manyheads {version}: {layers} layers of width {width}, {positions} positions,
+A Transformer of manyheads {version}: {layers} layers of width {width}, {positions} positions,
 {norm}-norm; {kind} vocabulary of {sizes}.
 
-- Data: {data}
-- Training: {steps:,} updates; best validation {metric}: {best} at step {best_step:,}
+{origin}
 - Intended use and limits: to be filled in by you
 
+{usage}
+"""
+TRAINED = """\
+- Data: {data}
+- Training: {steps:,} updates; best validation {metric}: {best} at step {best_step:,}"""
+IMPORTED = "- Imported from {where}, whose licence and description hold for it too"
+EXPORTED = "- Exported by manyheads, and compared with the run it was made of"
+
+PIECES = """\
+Without manyheads: split text with `{source}` (SentencePiece), give the pieces to
+`ctranslate2.Translator("DIRECTORY").translate_batch`, join what comes with `{target}`.
+"""
+OWN_USAGE = """\
 ```
-manyheads translate DIRECTORY < text.{source} > text.{target}
+manyheads translate DIRECTORY < text.SOURCE > text.TARGET
 ```
 ```python
 from manyheads import Translator
 
 Translator.load("DIRECTORY").translate(["..."])
+```"""
+# (library, how it is used) of each format
+USAGES = {
+    "ctranslate2": (
+        "ctranslate2",
+        """\
+```python
+from manyheads import Translator
+
+Translator.load("DIRECTORY", engine="ctranslate2").translate(["..."])
 ```
-"""
+{pieces}""",
+    ),
+    "huggingface": (
+        "transformers",
+        """\
+```python
+from transformers import MarianMTModel, MarianTokenizer
+
+model, tokenizer = MarianMTModel.from_pretrained("DIRECTORY"), MarianTokenizer.from_pretrained("DIRECTORY")
+found = model.generate(**tokenizer(["..."], return_tensors="pt", padding=True))
+print(tokenizer.batch_decode(found, skip_special_tokens=True))
+```""",
+    ),
+    "argos": (
+        "argostranslate",
+        """\
+```
+argospm install FILE.argosmodel
+argos-translate --from SOURCE --to TARGET "..."
+```
+LibreTranslate finds it there too.""",
+    ),
+}
 
 
 def model_card(config: Config, tokenizers: TokenizerPair, progress: Progress) -> str:
     """Markdown with YAML front matter; licence, use and limits are left for a person to fill in."""
-    data, model, metric = config.data, config.model, config.training.metric
+    data, metric = config.data, config.training.metric
+    origin = TRAINED.format(
+        data=data.dataset or (data.train if isinstance(data.train, str) else " and ".join(data.train)),
+        steps=progress.step,
+        metric=metric,
+        best="none" if progress.best is None else f"{abs(progress.best):.3f}",
+        best_step=progress.best_step,
+    )
+    return card(config, tokenizers, origin, "manyheads", OWN_USAGE)
+
+
+def imported_card(config: Config, tokenizers: TokenizerPair, where: str) -> str:
+    """The card of a model that was imported; as `model_card`."""
+    return card(config, tokenizers, IMPORTED.format(where=where), "manyheads", OWN_USAGE)
+
+
+def export_card(config: Config, tokenizers: TokenizerPair, to: str) -> str:
+    """The card of an exported model; as `model_card`."""
+    library, usage = USAGES[to]
+    files = {".model": ("tokenizer.source.model", "tokenizer.target.model")}
+    if config.tokenizer.kind == "marian":
+        files = {".json": ("source.spm", "target.spm")}
+    source, target = files.get(tokenizers.source.suffix, ("", ""))
+    pieces = PIECES.format(source=source, target=target) if source else ""
+    return card(config, tokenizers, EXPORTED, library, usage.replace("{pieces}", pieces).rstrip())
+
+
+def card(config: Config, tokenizers: TokenizerPair, origin: str, library: str, usage: str) -> str:
+    """The card with a word on where the model comes from, and how it is used."""
+    data, model = config.data, config.model
     sizes = f"{tokenizers.source.size:,}"
-    if not tokenizers.joint:
+    if not tokenizers.joint and tokenizers.target.size != tokenizers.source.size:
         sizes += f" and {tokenizers.target.size:,}"
-    best = "none" if progress.best is None else f"{abs(progress.best):.3f}"
     return CARD.format(
         source=data.source,
         target=data.target,
@@ -53,9 +125,7 @@ def model_card(config: Config, tokenizers: TokenizerPair, progress: Progress) ->
         norm=model.norm,
         kind=config.tokenizer.kind,
         sizes=sizes,
-        data=data.dataset or (data.train if isinstance(data.train, str) else " and ".join(data.train)),
-        steps=progress.step,
-        metric=metric,
-        best=best,
-        best_step=progress.best_step,
+        origin=origin,
+        library=library,
+        usage=usage.replace("SOURCE", data.source).replace("TARGET", data.target),
     )

@@ -10,6 +10,7 @@ from manyheads.config.schema import Config
 from manyheads.data.store import TokenStore
 from manyheads.errors import DataError
 from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
+from manyheads.runs.initial import initial_tokenizers
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
 from manyheads.training.log import Listener
 
@@ -24,6 +25,8 @@ def prepare(
     """Tokenizers and token ids: taken from the run where they are there, else made."""
     if run.exists:
         tokenizers = run.tokenizers(config)
+    elif config.model.init_from is not None:
+        tokenizers = initial_tokenizers(config)
     else:
         listener.message(f"training the tokenizer ({config.tokenizer.kind})")
         most = MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None

@@ -15,6 +15,7 @@ from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.model.sharded import full_tensor
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
+from manyheads.runs.initial import load_initial, with_initial_shape
 from manyheads.runs.kinds import Kind, prepare_kind
 from manyheads.runs.listeners import recording
 from manyheads.runs.resume import forget_metrics_after, resume, save
@@ -74,6 +75,7 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
         check_compiler(pick_device(config.training.device))
     run = RunDirectory(out)
     with joined() as world:
+        config = with_initial_shape(config, run, listener if world.is_main else SILENT)
         if not world.is_main:
             return train_here(config, run, world, SILENT, force)
         check_same_run(run, config, force)  # before anything is written there
@@ -128,7 +130,9 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
     config = kind.config
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
-    model = kind.model().to(device)
+    model = kind.model()
+    load_initial(config, run, model)
+    model.to(device)
     seed_process(config.training.seed, world.rank)
     listener.message(
         f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, vocabulary {kind.vocabulary}"

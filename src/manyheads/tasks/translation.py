@@ -9,6 +9,7 @@ from typing import Self
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
+from manyheads.interop.ctranslate2 import engine_for, is_export
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.ensemble import mean_logarithm, mean_probability
 from manyheads.search.interface import Engine, Hypothesis
@@ -64,22 +65,30 @@ class Translator:
         ensemble: Sequence[str | Path] = (),
         geometric: bool = False,
     ) -> Self:
-        """Open a run directory.
+        """Open a run directory, or a folder that was exported for CTranslate2.
 
         Args:
             run: the directory.
             device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-            engine: what searches: "torch".
+            engine: what searches: "torch", or "ctranslate2" (extra ct2), which opens a run and an exported folder.
             ensemble: further runs with the same tokenizers, which decide together with the first one by the mean
                 of their probabilities; settings are those of the first.
             geometric: they decide by the mean of the logarithms instead.
 
         Raises:
             RunError: a directory is missing, none of ours, or damaged.
-            UsageError: the tokenizers of two runs differ, or there is no such engine.
+            UsageError: the tokenizers of two runs differ, there is no such engine, or it cannot do this.
+            MissingExtraError: the engine is not installed.
         """
-        if engine != "torch":
-            raise UsageError(f'there is no engine "{engine}". Use "torch".')
+        if engine not in ("torch", "ctranslate2"):
+            raise UsageError(f'there is no engine "{engine}". Use "torch" or "ctranslate2".')
+        if engine == "ctranslate2":
+            if ensemble:
+                raise UsageError("--engine ctranslate2 searches with one model alone. An ensemble needs torch.")
+            carried, other_engine = engine_for(Path(run), device=device)
+            return cls(carried.config, carried.tokenizers, other_engine)
+        if is_export(Path(run)):
+            raise UsageError(f"{run} is an export, not a run. Use it with --engine ctranslate2.")
         place = pick_device(device)
         directory = RunDirectory.existing(Path(run))
         config = directory.config()

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from manyheads.config.schema import TokenizerConfig
+from manyheads.errors import ConfigError
 from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
+from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.vocabulary import damaged
 from manyheads.text.words import WordTokenizer
@@ -79,6 +81,10 @@ def train(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Toke
             return CharacterTokenizer.train(config, texts, languages)
         case "bytes":
             return ByteTokenizer(lowercase=config.lowercase)
+        case "marian":
+            raise ConfigError(
+                ['tokenizer.kind = "marian" comes with an imported model. Name it in model.init_from.']
+            )
 
 
 def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Tokenizer:
@@ -103,6 +109,8 @@ def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Token
             loaded = CharacterTokenizer.load(data, language)
         case "bytes":
             loaded = ByteTokenizer.load(data, language)
+        case "marian":
+            loaded = MarianTokenizer.load(data)
     if loaded.lowercase != config.lowercase:
         raise damaged(
             config.kind, f"lowercase is {loaded.lowercase} in it, {config.lowercase} in the configuration"

@@ -1,0 +1,131 @@
+"""Argos Translate packages (``.argosmodel``), which LibreTranslate uses too.
+
+A zip archive of one folder: ``model/`` is a CTranslate2 model, ``sentencepiece.model`` splits the source and puts
+the target together, ``metadata.json`` names the languages. Argos gives the pieces of a sentence to the model as
+they are, so the model adds the end mark itself (``add_source_eos``). It splits text into sentences with a model
+that it fetches itself the first time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import sentencepiece
+
+from manyheads.errors import ParityError, RunError
+from manyheads.interop.ctranslate2 import check_ctranslate2, write_ctranslate2
+from manyheads.interop.opened import OpenedModel
+from manyheads.interop.parity import Parity, Reference
+from manyheads.text.marian import MarianTokenizer
+from manyheads.text.subwords import SubwordTokenizer
+from manyheads.text.tokenizer import Tokenizer
+
+__all__ = ["check_argos", "package_name", "write_argos"]
+
+PIECES = "sentencepiece.model"
+MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: the same model gives the same bytes
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian",
+    "fi": "Finnish", "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
+    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian",
+    "nb": "Norwegian",
+    "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
+    "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
+    "zh": "Chinese",
+}  # fmt: skip
+
+
+def package_name(source: str, target: str) -> str:
+    """The folder inside the archive, and the archive's usual name without its ending."""
+    return f"translate-{source}_{target}-1_0"
+
+
+def code(language: str) -> str:
+    """The two or three letters that Argos knows a language by: "de" of "de_DE"."""
+    return re.split("[-_]", language)[0].lower()
+
+
+def pieces_of(tokenizer: Tokenizer) -> bytes:
+    """The SentencePiece model of a tokenizer that is one.
+
+    Raises:
+        RunError: it is none, or text would have to be lower-cased before it.
+    """
+    if not isinstance(tokenizer, SubwordTokenizer | MarianTokenizer):
+        raise RunError(
+            f'an Argos package splits text by SentencePiece, and this run has tokenizer.kind = "{tokenizer.kind}". '
+            'Train with "bpe" or "unigram".'
+        )
+    if tokenizer.lowercase:
+        raise RunError("an Argos package keeps capitals, and this run has tokenizer.lowercase = true.")
+    return tokenizer.model
+
+
+def write_argos(path: Path, opened: OpenedModel, quantization: str, readme: str) -> None:
+    """Write a package.
+
+    Raises:
+        RunError: the run has no SentencePiece model.
+        UsageError: there is no such quantisation.
+    """
+    data, pieces = opened.config.data, pieces_of(opened.tokenizers.source)
+    source, target = code(data.source), code(data.target)
+    metadata = {
+        "package_version": "1.0",
+        "argos_version": "1.9.0",
+        "type": "translate",
+        "from_code": source,
+        "from_name": NAMES.get(source, source),
+        "to_code": target,
+        "to_name": NAMES.get(target, target),
+    }
+    with TemporaryDirectory(dir=path.parent) as name:
+        folder = Path(name)
+        model = folder / "model"
+        model.mkdir()
+        write_ctranslate2(model, opened.config, opened.tokenizers, opened.model, quantization)
+        (folder / PIECES).write_bytes(pieces)
+        (folder / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
+        (folder / "README.md").write_text(readme, encoding="utf-8")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(one for one in folder.rglob("*") if one.is_file()):
+                info = zipfile.ZipInfo(
+                    f"{package_name(source, target)}/{file.relative_to(folder).as_posix()}", MOMENT
+                )
+                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                archive.writestr(info, file.read_bytes())
+
+
+def check_argos(path: Path, opened: OpenedModel, right: Reference) -> Parity:
+    """Unpack a package and compare it: the model, and how its SentencePiece model splits and joins text.
+
+    Raises:
+        ParityError: one of them gives something else than the run.
+    """
+    with TemporaryDirectory() as name:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(name)  # our own archive
+        (folder,) = Path(name).iterdir()
+        parity = check_ctranslate2(folder / "model", right)
+        check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / PIECES)), opened, right)
+    return parity
+
+
+def check_pieces(processor: sentencepiece.SentencePieceProcessor, opened: OpenedModel, right: Reference) -> None:
+    """Compare pieces of sources and texts of outputs; Argos shows underscores as blanks."""
+    pair = opened.tokenizers
+    texts = [pair.source.decode(row) for row in right.samples.rows]
+    rows = pair.source.encode(texts)
+    split = [[piece for piece, i in zip(pair.source.pieces(row), row, strict=True) if i] for row in rows]
+    given = [processor.encode(text, out_type=str) for text in texts]
+    known = {pair.source.pieces([i])[0] for i in range(pair.source.size)}
+    if split != [[piece for piece in row if piece in known] for row in given]:
+        raise ParityError("the package splits text in another way than the run, and was not kept.")
+    joined = [processor.decode_pieces(pair.target.pieces(row)).strip() for row in right.outputs]
+    if joined != [pair.target.decode(row).strip() for row in right.outputs]:
+        raise ParityError("the package puts text together in another way than the run, and was not kept.")

@@ -1,0 +1,206 @@
+"""A model of ours as a CTranslate2 specification: the same numbers under the names that library reads.
+
+CTranslate2 can represent every `EncoderDecoder`: pre- and post-norm, sinusoidal, learned and rotary positions,
+relu, gelu (and its tanh approximation), swish and swiglu, tied or untied embeddings, with and without biases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from manyheads.errors import require
+from manyheads.model.attention import MultiHeadAttention
+from manyheads.model.embedding import TokenEmbedding
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward
+from manyheads.model.positions import LearnedPositions, sinusoids
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
+
+__all__ = ["FORBIDDEN_BIAS", "build_spec", "piece_names", "position_rows", "specs_of"]
+
+FORBIDDEN_BIAS = -1e4  # of tokens that must not come out, whoever decodes: probability 0 in every number type
+FEWEST_POSITIONS = 1024  # rows of a table of sinusoids, which is defined for any length
+
+
+def specs_of() -> ModuleType:
+    """The module `ctranslate2.specs`; raises `MissingExtraError`."""
+    require("ctranslate2", extra="ct2", purpose="CTranslate2")
+    return require("ctranslate2.specs", extra="ct2", purpose="CTranslate2")
+
+
+def piece_names(tokenizer: Tokenizer) -> list[str]:
+    """A name for each id, no name twice: its readable piece, with its id behind it where that is taken."""
+    names = [*SPECIALS, *tokenizer.pieces(range(len(SPECIALS), tokenizer.size))]
+    taken = set(SPECIALS)
+    for i in range(len(SPECIALS), len(names)):
+        while names[i] in taken:
+            names[i] += f"#{i}"
+        taken.add(names[i])
+    return names
+
+
+def position_rows(model: EncoderDecoder) -> int | None:
+    """How many positions a table of the exported model holds; None where there is no table."""
+    config = model.config
+    if config.positions == "rotary":
+        return None
+    return config.max_positions if config.positions == "learned" else max(config.max_positions, FEWEST_POSITIONS)
+
+
+def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
+    """The specification of a model, complete but for its quantisation.
+
+    Padding and the begin mark, which our search never puts out, get a bias that forbids them to every decoder.
+    """
+    specs = specs_of()
+    spec = specs.TransformerSpec(encoder_spec(specs, model), decoder_spec(specs, model))
+    fill_encoder(spec.encoder, model)
+    fill_decoder(spec.decoder, model)
+    names = piece_names(tokenizers.source), piece_names(tokenizers.target)
+    spec.register_source_vocabulary(names[0])
+    spec.register_target_vocabulary(names[1])
+    config = spec.config
+    config.unk_token, config.bos_token, config.eos_token = (SPECIALS[i] for i in (UNK, BOS, EOS))
+    config.decoder_start_token = SPECIALS[BOS]
+    config.add_source_bos, config.add_source_eos = False, True
+    config.layer_norm_epsilon = model.config.norm_epsilon
+    return spec
+
+
+def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
+    """What encoder and decoder are told alike."""
+    config, kinds = model.config, specs.common_spec.Activation
+    activations = {
+        "relu": kinds.RELU,
+        "gelu": kinds.GELU,
+        "gelu-tanh": kinds.GELUTanh,
+        "swish": kinds.SWISH,
+        "swiglu": kinds.SWISH,
+    }
+    rotary = config.positions == "rotary"
+    return {
+        "num_heads": config.num_heads,
+        "pre_norm": config.norm == "pre",
+        "activation": activations[config.activation],
+        "ffn_glu": config.activation == "swiglu",
+        "rotary_dim": config.d_model // config.num_heads if rotary else None,
+        "rotary_interleave": True,  # ours turns the pairs (2i, 2i + 1)
+    }
+
+
+def encoder_spec(specs: ModuleType, model: EncoderDecoder) -> Any:
+    """An empty encoder of the model's shape."""
+    options = shared_options(specs, model)
+    spec = specs.transformer_spec.TransformerEncoderSpec(len(model.encoder_layers), **options)
+    if model.rotary is not None:
+        delattr(spec, "position_encodings")
+    return spec
+
+
+def decoder_spec(specs: ModuleType, model: EncoderDecoder) -> Any:
+    """An empty decoder of the model's shape; its alignment is the mean of all heads of the last layer."""
+    options = shared_options(specs, model) | {"alignment_heads": model.config.num_heads}
+    return specs.transformer_spec.TransformerDecoderSpec(len(model.decoder_layers), **options)
+
+
+def fill_encoder(spec: Any, model: EncoderDecoder) -> None:
+    """Give an encoder its numbers."""
+    fill_embedding(spec, spec.embeddings[0], model.source_embedding, model)
+    for layer_spec, layer in zip(spec.layer, model.encoder_layers, strict=True):
+        fill_encoder_layer(layer_spec, layer)
+    if isinstance(model.encoder_norm, nn.LayerNorm):
+        fill_norm(spec.layer_norm, model.encoder_norm)
+
+
+def fill_decoder(spec: Any, model: EncoderDecoder) -> None:
+    """Give a decoder its numbers, the output layer's included."""
+    fill_embedding(spec, spec.embeddings, model.target_embedding, model)
+    for layer_spec, layer in zip(spec.layer, model.decoder_layers, strict=True):
+        fill_decoder_layer(layer_spec, layer)
+    if isinstance(model.decoder_norm, nn.LayerNorm):
+        fill_norm(spec.layer_norm, model.decoder_norm)
+    weight, bias = model.output.weight, model.output.bias
+    spec.projection.weight = plain(weight)
+    forbidding = torch.zeros(weight.size(0)) if bias is None else plain(bias)
+    forbidding[[PAD, BOS]] = FORBIDDEN_BIAS
+    spec.projection.bias = forbidding
+
+
+def fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: EncoderDecoder) -> None:
+    """Token vectors, their scale, and the table of positions."""
+    table.weight = plain(embedding.tokens.weight)
+    spec.scale_embeddings = model.config.scale_embeddings
+    rows = position_rows(model)
+    if isinstance(embedding.positions, LearnedPositions):
+        spec.position_encodings.encodings = plain(embedding.positions.table.weight)
+    elif rows is not None:  # the library's own sinusoids are others
+        spec.position_encodings.encodings = sinusoids(rows, model.config.d_model)
+
+
+def fill_encoder_layer(spec: Any, layer: EncoderLayer) -> None:
+    """Self-attention and feed-forward."""
+    fill_self_attention(spec.self_attention, layer.self_attention)
+    fill_norm(spec.self_attention.layer_norm, layer.around_attention.norm)
+    fill_feed_forward(spec.ffn, layer.feed_forward)
+    fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
+
+
+def fill_decoder_layer(spec: Any, layer: DecoderLayer) -> None:
+    """Self-attention, cross-attention and feed-forward."""
+    fill_self_attention(spec.self_attention, layer.self_attention)
+    fill_norm(spec.self_attention.layer_norm, layer.around_self_attention.norm)
+    fill_cross_attention(spec.attention, layer.cross_attention)
+    fill_norm(spec.attention.layer_norm, layer.around_cross_attention.norm)
+    fill_feed_forward(spec.ffn, layer.feed_forward)
+    fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
+
+
+def fill_self_attention(spec: Any, attention: MultiHeadAttention) -> None:
+    """Both libraries keep query, key and value in one matrix, in this order."""
+    fill_linear(spec.linear[0], attention.project_in.weight, attention.project_in.bias)
+    fill_linear(spec.linear[1], attention.project_out.weight, attention.project_out.bias)
+
+
+def fill_cross_attention(spec: Any, attention: MultiHeadAttention) -> None:
+    """The query stands alone, key and value together."""
+    weight, bias = attention.project_in.weight, attention.project_in.bias
+    width = weight.size(1)
+    parts = [weight[:width], weight[width:]]
+    biases: Sequence[Tensor | None] = (None, None) if bias is None else (bias[:width], bias[width:])
+    for linear, part, shift in zip(spec.linear, parts, biases, strict=False):
+        fill_linear(linear, part, shift)
+    fill_linear(spec.linear[2], attention.project_out.weight, attention.project_out.bias)
+
+
+def fill_feed_forward(spec: Any, layer: FeedForward) -> None:
+    """Two matrices, or three when one of two halves gates the other (swiglu)."""
+    weight, bias = layer.expand.weight, layer.expand.bias
+    if layer.activation == "swiglu":
+        biases = (None, None) if bias is None else bias.chunk(2)
+        for linear, part, shift in zip((spec.linear_0, spec.linear_0_noact), weight.chunk(2), biases, strict=True):
+            fill_linear(linear, part, shift)
+    else:
+        fill_linear(spec.linear_0, weight, bias)
+    fill_linear(spec.linear_1, layer.contract.weight, layer.contract.bias)
+
+
+def fill_linear(spec: Any, weight: Tensor, bias: Tensor | None) -> None:
+    """Weight, and bias where there is one."""
+    spec.weight = plain(weight)
+    if bias is not None:
+        spec.bias = plain(bias)
+
+
+def fill_norm(spec: Any, norm: nn.LayerNorm) -> None:
+    """Gain and bias."""
+    spec.gamma, spec.beta = plain(norm.weight), plain(norm.bias)
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """A copy in float32 on the CPU: the library quantises in place."""
+    return tensor.detach().to("cpu", torch.float32, copy=True).contiguous()

@@ -1,0 +1,191 @@
+"""Read a MarianMT folder of transformers (the opus-mt family) as a model of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from manyheads.checkpoint import load_weights, read_bytes, read_json
+from manyheads.config.load import parse_config
+from manyheads.config.schema import Config, ModelConfig
+from manyheads.errors import ConfigError, RunError
+from manyheads.interop.marian.names import entries, our_width
+from manyheads.interop.marian.weights import read_weights
+from manyheads.interop.opened import OpenedModel
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.marian import MarianTokenizer
+from manyheads.text.tokenizer import BOS, SPECIALS, TokenizerPair
+
+__all__ = ["START_BIAS", "is_marian", "read_marian", "their_numbers"]
+
+ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
+START_BIAS = -100.0  # of a begin mark that is no token of theirs: as good as no probability, and still a number
+NUMBERS = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim")
+VOCABULARY = {
+    "model.shared.weight",
+    "model.encoder.embed_tokens.weight",
+    "model.decoder.embed_tokens.weight",
+    "lm_head.weight",
+    "final_logits_bias",
+}
+POSITIONS = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}  # computed, not trained
+# Settings that other variants of the model switch on; ours has no such variant.
+MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "separate_vocabs")
+
+
+def is_marian(folder: Path) -> bool:
+    """Whether a folder says that it is a MarianMT model."""
+    path = folder / "config.json"
+    return path.is_file() and read_json(path).get("model_type") == "marian"
+
+
+def read_marian(
+    folder: Path, *, source: str | None = None, target: str | None = None, trust_pickle: bool = False
+) -> OpenedModel:
+    """The model of a folder with config.json, model.safetensors, vocab.json, source.spm and target.spm.
+
+    Args:
+        folder: where they are.
+        source: language of the source; the folder's own word for it unless given.
+        target: likewise.
+        trust_pickle: read pytorch_model.bin where there is no model.safetensors.
+
+    Raises:
+        RunError: a file is missing or damaged, or the model is of a variant that ours cannot be.
+    """
+    theirs = read_json(folder / "config.json")
+    tokenizer = read_json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
+    wrong = [name for name in MUST_BE_OFF if theirs.get(name) or tokenizer.get(name)]
+    if wrong:
+        raise RunError(f"{folder} cannot be a model of ours: {', '.join(wrong)} is on.")
+    symbols, rows = vocabulary(folder, theirs)
+    config = our_config(
+        folder, theirs, len(symbols), source or tokenizer.get("source_lang"), target or tokenizer.get("target_lang")
+    )
+    pair = tokenizer_pair(folder, symbols[len(SPECIALS) :])
+    tensors = our_tensors(config.model, read_weights(folder, trust_pickle=trust_pickle), rows, folder)
+    model = EncoderDecoder(config.model, pair.source.size, pair.target.size)
+    load_weights(model, tensors, str(folder))
+    return OpenedModel(config, pair, model.eval())
+
+
+def their_numbers(folder: Path) -> list[int]:
+    """Their number of each id of ours; that of the begin mark is the token they start from. Raises `RunError`."""
+    return vocabulary(folder, read_json(folder / "config.json"))[1]
+
+
+def tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
+    """The tokenizers of both sides; where their SentencePiece models are the same, one for both."""
+    source = MarianTokenizer(symbols, read_bytes(folder / "source.spm"))
+    target = MarianTokenizer(symbols, read_bytes(folder / "target.spm"))
+    joint = source.model == target.model
+    return TokenizerPair(source, source if joint else target, joint=joint)
+
+
+def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list[int]]:
+    """Our symbols in the order of our ids, and for each of them the row it has there."""
+    path = folder / "vocab.json"
+    ids = read_json(path)
+    size = theirs.get("vocab_size")
+    if sorted(ids.values(), key=str) != sorted(range(len(ids)), key=str) or len(ids) != size:
+        raise RunError(f"{path} does not number {size} pieces from 0 on, as vocab_size of config.json says.")
+    if theirs.get("decoder_vocab_size") not in (None, size):
+        raise RunError(f"{folder} cannot be a model of ours: source and target have vocabularies of their own.")
+    names = {i: name for name, i in ids.items()}
+    unk, eos = ids.get("<unk>"), ids.get("</s>")
+    pad, start = theirs.get("pad_token_id", -1), theirs.get("decoder_start_token_id", -1)
+    numbers = type(pad) is int and type(start) is int and pad in names and start in names
+    if unk is None or eos is None or not numbers or theirs.get("eos_token_id") != eos:
+        raise RunError(f"{path} and config.json do not agree on <unk>, <pad>, </s> and the token to start from.")
+    special = [unk, pad, start, eos]  # in the order of our ids
+    rest = [i for i in sorted(names) if i not in special]
+    return [*SPECIALS, *(names[i] for i in rest)], [*special, *rest]
+
+
+def our_config(
+    folder: Path, theirs: Mapping[str, Any], size: int, source: str | None, target: str | None
+) -> Config:
+    """Our configuration of their model."""
+    if not source or not target:
+        raise RunError(f"{folder} does not name its languages. Give --source and --target.")
+    values = {name: theirs.get(name) for name in NUMBERS}
+    wrong = [f"{name} is {value!r}" for name, value in values.items() if type(value) is not int]
+    wrong += [f"encoder and decoder have another {n}" for n in ("attention_heads", "ffn_dim")
+              if theirs.get(f"encoder_{n}") != theirs.get(f"decoder_{n}")]  # fmt: skip
+    activation = theirs.get("activation_function")
+    if str(activation) not in ACTIVATIONS:
+        wrong.append(f"activation_function is {activation!r}")
+    if wrong:
+        raise RunError(f"{folder} cannot be a model of ours: {'; '.join(wrong)}.")
+    shared, tied = theirs.get("share_encoder_decoder_embeddings", True), theirs.get("tie_word_embeddings", True)
+    generation = folder / "generation_config.json"
+    search = read_json(generation) if generation.is_file() else theirs
+    try:
+        return parse_config(
+            {
+                "data": {"source": source, "target": target},
+                "tokenizer": {"kind": "marian", "vocab_size": size, "joint": True},
+                "model": {
+                    "d_model": values["d_model"],
+                    "d_ff": values["encoder_ffn_dim"],
+                    "num_heads": values["encoder_attention_heads"],
+                    "num_encoder_layers": values["encoder_layers"],
+                    "num_decoder_layers": values["decoder_layers"],
+                    "dropout": theirs.get("dropout", 0.1),
+                    "attention_dropout": theirs.get("attention_dropout", 0.0),
+                    "feed_forward_dropout": theirs.get("activation_dropout", 0.0),
+                    "norm": "post",
+                    "positions": "sinusoidal",
+                    "max_positions": theirs.get("max_position_embeddings", 512),
+                    "activation": ACTIVATIONS[str(activation)],
+                    "tied_embeddings": "all" if shared else "decoder" if tied else "none",
+                    "scale_embeddings": bool(theirs.get("scale_embedding", False)),
+                },
+                "search": {"beam_size": search.get("num_beams") or 5},
+            },
+            origin=str(folder / "config.json"),
+        )
+    except ConfigError as error:
+        raise RunError(str(error)) from error
+
+
+def our_tensors(
+    config: ModelConfig, theirs: Mapping[str, Tensor], rows: list[int], folder: Path
+) -> dict[str, Tensor]:
+    """Their weights under our names, in our order."""
+    try:
+        found = {
+            entry.ours: our_width(torch.cat([theirs[name] for name in entry.theirs]), entry.axes)
+            for entry in entries(config)
+        }
+        target = first(theirs, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+        source = first(theirs, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+        bias = theirs.get("final_logits_bias", torch.zeros(1, len(target)))[0][rows].clone()
+        found["source_embedding.tokens.weight"] = our_width(source[rows], (1,))
+        if config.tied_embeddings != "all":
+            found["target_embedding.tokens.weight"] = our_width(target[rows], (1,))
+        if config.tied_embeddings == "none":
+            found["output.weight"] = our_width(theirs["lm_head.weight"][rows], (1,))
+        refuse_unused(theirs, {name for entry in entries(config) for name in entry.theirs}, folder)
+    except (KeyError, IndexError, RuntimeError) as error:
+        raise RunError(f"{folder} lacks weights, or they do not fit its config.json: {error}.") from error
+    if rows[BOS] in (rows[i] for i in range(len(SPECIALS)) if i != BOS):
+        bias[BOS] = START_BIAS
+    found["output.bias"] = bias
+    return {name: tensor.float().contiguous() for name, tensor in found.items()}
+
+
+def refuse_unused(theirs: Mapping[str, Tensor], used: set[str], folder: Path) -> None:
+    """Raise `RunError` where there are weights that the configuration does not speak of."""
+    unused = sorted(set(theirs) - used - VOCABULARY - POSITIONS)
+    if unused:
+        raise RunError(f"{folder} has weights, but its config.json does not use them: {', '.join(unused[:5])}.")
+
+
+def first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
+    """The first of these that is there: a matrix that is shared is kept under one of its names."""
+    return tensors[next((name for name in names if name in tensors), names[0])]

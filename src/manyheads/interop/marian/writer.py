@@ -1,0 +1,216 @@
+"""Write a model of ours as a MarianMT folder, which transformers opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from manyheads.checkpoint import as_json, write_atomically, write_tensors
+from manyheads.config.schema import Config
+from manyheads.errors import RunError
+from manyheads.interop.marian.names import entries, their_width
+from manyheads.interop.marian.reader import START_BIAS
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.marian import MarianTokenizer
+from manyheads.text.subwords import SubwordTokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
+
+__all__ = ["marian_numbers", "refuse_other_variants", "write_marian"]
+
+EPSILON = 1e-5  # of their layer norm, which has no setting for it
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish"}
+
+
+def refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
+    """Raise `RunError` for what a MarianMT model cannot be, with every reason."""
+    model, pair = config.model, tokenizers
+    subwords = isinstance(pair.source, SubwordTokenizer | MarianTokenizer)
+    reasons = [
+        reason
+        for wrong, reason in (
+            (model.norm != "post", f'model.norm = "{model.norm}" (it has "post")'),
+            (model.positions != "sinusoidal", f'model.positions = "{model.positions}" (it has "sinusoidal")'),
+            (
+                model.activation not in ACTIVATIONS,
+                f'model.activation = "{model.activation}" (relu, gelu, swish)',
+            ),
+            (model.norm_epsilon != EPSILON, f"model.norm_epsilon = {model.norm_epsilon} (it has {EPSILON})"),
+            (not subwords, f'tokenizer.kind = "{config.tokenizer.kind}" (it has "bpe" or "unigram")'),
+            (config.tokenizer.lowercase, "tokenizer.lowercase = true (it keeps capitals)"),
+            (subwords and not shared(pair), "tokenizer.joint = false (it has one vocabulary)"),
+        )
+        if wrong
+    ]
+    if reasons:
+        raise RunError(
+            f"a MarianMT model cannot be this one: {'; '.join(reasons)}. Export to ctranslate2, or train with the "
+            "recipe of a post-norm model."
+        )
+
+
+def shared(pair: TokenizerPair) -> bool:
+    """Whether both sides number their pieces alike."""
+    return pair.joint or names_of(pair.source) == names_of(pair.target)
+
+
+def names_of(tokenizer: Tokenizer) -> list[str]:
+    """The pieces behind the special symbols."""
+    return tokenizer.pieces(range(len(SPECIALS), tokenizer.size))
+
+
+def marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
+    """Our ids in the order of theirs, and which of theirs decoding starts from.
+
+    Padding is last. A begin mark whose vector is zero, as in every opus-mt model, is their padding; any other is
+    the token before it.
+    """
+    size = model.output.out_features
+    rows = [EOS, UNK, *range(len(SPECIALS), size)]
+    if bool(model.target_embedding.tokens.weight[BOS].any()):
+        rows.append(BOS)
+    return [*rows, PAD], len(rows) - 1 if BOS in rows else len(rows)
+
+
+def marian_numbers(model: EncoderDecoder) -> list[int]:
+    """Their number of each id of ours; that of the begin mark is the token they start from."""
+    rows, start = marian_rows(model)
+    numbers = {row: number for number, row in enumerate(rows)} | {BOS: start}
+    return [numbers[i] for i in range(model.output.out_features)]
+
+
+@torch.no_grad()
+def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
+    """Our weights under their names, in their order; padding's vector is zero, and has no say."""
+    config, own = model.config, dict(model.named_parameters())
+    rows, _ = marian_rows(model)
+    found: dict[str, Tensor] = {}
+    for entry in entries(config.model_copy(update={"bias": True})):
+        if entry.ours in own:
+            wanted = own[entry.ours].detach()
+        else:  # a linear layer without bias
+            wanted = torch.zeros(own[entry.ours.replace(".bias", ".weight")].size(0))
+        parts = their_width(wanted.float(), entry.axes).chunk(len(entry.theirs))
+        found |= dict(zip(entry.theirs, parts, strict=True))
+    for name, matrix in matrices(model):
+        placed = their_width(matrix.float()[rows], (1,))
+        placed[-1] = 0.0
+        found[name] = placed
+    bias = torch.zeros(len(rows)) if model.output.bias is None else model.output.bias.float()[rows].clone()
+    if BOS in rows:
+        bias[-2:] = START_BIAS
+    found["final_logits_bias"] = bias[None]
+    return {name: tensor.clone() for name, tensor in found.items()}
+
+
+def matrices(model: EncoderDecoder) -> Iterator[tuple[str, Tensor]]:
+    """Their names of the vocabulary's matrices, each that is one with another left out."""
+    tied = model.config.tied_embeddings
+    if tied == "all":
+        yield "model.shared.weight", model.source_embedding.tokens.weight
+        return
+    yield "model.encoder.embed_tokens.weight", model.source_embedding.tokens.weight
+    yield "model.decoder.embed_tokens.weight", model.target_embedding.tokens.weight
+    if tied == "none":
+        yield "lm_head.weight", model.output.weight
+
+
+def write_marian(folder: Path, config: Config, tokenizers: TokenizerPair, model: EncoderDecoder) -> None:
+    """Write config.json, generation_config.json, model.safetensors, vocab.json and the SentencePiece models.
+
+    Raises:
+        RunError: a MarianMT model cannot be this one; every reason is told.
+    """
+    refuse_other_variants(config, tokenizers)
+    write_tensors(folder / "model.safetensors", their_tensors(model))
+    for name, content in (
+        ("config.json", model_settings(config, model)),
+        ("generation_config.json", generation_settings(config, model)),
+        ("tokenizer_config.json", tokenizer_settings(config)),
+        ("vocab.json", vocabulary(tokenizers.target, model)),
+    ):
+        write_atomically(folder / name, as_json(content))
+    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
+        assert isinstance(tokenizer, SubwordTokenizer | MarianTokenizer)
+        write_atomically(folder / f"{side}.spm", tokenizer.model)
+
+
+def vocabulary(tokenizer: Tokenizer, model: EncoderDecoder) -> dict[str, int]:
+    """Their number of every piece."""
+    rows, _ = marian_rows(model)
+    pieces = [*SPECIALS, *names_of(tokenizer)]
+    numbered: dict[str, int] = {}
+    for number, row in enumerate(rows):
+        name = pieces[row]
+        while name in numbered:
+            name += "_"
+        numbered[name] = number
+    return numbered
+
+
+def special_ids(model: EncoderDecoder) -> dict[str, int]:
+    """Their numbers of padding, end mark and the token that decoding starts from."""
+    rows, start = marian_rows(model)
+    return {"pad_token_id": len(rows) - 1, "eos_token_id": 0, "decoder_start_token_id": start}
+
+
+def model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
+    """Their config.json."""
+    ours, size = config.model, special_ids(model)["pad_token_id"] + 1
+    both: dict[str, Any] = {}
+    for side, layers in (("encoder", ours.num_encoder_layers), ("decoder", ours.num_decoder_layers)):
+        both |= {f"{side}_layers": layers, f"{side}_attention_heads": ours.num_heads, f"{side}_ffn_dim": ours.d_ff}
+    return {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "is_encoder_decoder": True,
+        "vocab_size": size,
+        "decoder_vocab_size": size,
+        "d_model": ours.d_model,
+        **both,
+        "activation_function": ACTIVATIONS[ours.activation],
+        "max_position_embeddings": ours.max_positions,
+        "static_position_embeddings": True,
+        "normalize_before": False,
+        "normalize_embedding": False,
+        "scale_embedding": ours.scale_embeddings,
+        "share_encoder_decoder_embeddings": ours.tied_embeddings == "all",
+        "tie_word_embeddings": ours.tied_embeddings != "none",
+        "dropout": ours.dropout,
+        "attention_dropout": ours.attention_dropout,
+        "activation_dropout": ours.feed_forward_dropout,
+        **special_ids(model),
+        "forced_eos_token_id": 0,
+        "dtype": "float32",
+    }
+
+
+def generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
+    """Their generation_config.json."""
+    special = special_ids(model)
+    return {
+        **special,
+        "bad_words_ids": [[special["pad_token_id"]]],
+        "forced_eos_token_id": 0,
+        "max_length": min(512, config.model.max_positions),
+        "num_beams": config.search.beam_size,
+        "length_penalty": config.search.length_penalty,
+    }
+
+
+def tokenizer_settings(config: Config) -> dict[str, Any]:
+    """Their tokenizer_config.json."""
+    return {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": config.data.source,
+        "target_lang": config.data.target,
+        "unk_token": "<unk>",
+        "eos_token": "</s>",
+        "pad_token": "<pad>",
+        "separate_vocabs": False,
+        "sp_model_kwargs": {},
+        "model_max_length": min(512, config.model.max_positions),
+    }

@@ -1,0 +1,203 @@
+"""Write a run in the format of another program, compared with the run before it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from manyheads.checkpoint import write_atomically
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.locate import Split
+from manyheads.errors import DataError, UsageError
+from manyheads.evaluation.scores import score
+from manyheads.interop.argos import check_argos, package_name, write_argos
+from manyheads.interop.ctranslate2 import check_ctranslate2, open_ctranslate2, write_ctranslate2
+from manyheads.interop.drafts import drafted
+from manyheads.interop.marian import check_marian, has_transformers, marian_numbers, read_marian, write_marian
+from manyheads.interop.opened import OpenedModel
+from manyheads.interop.parity import Parity, Reference, Samples, compare, random_samples, reference
+from manyheads.interop.sources import open_run
+from manyheads.runs.card import export_card
+from manyheads.runs.corpus import cleaning, read_split
+from manyheads.search.options import SearchOptions
+from manyheads.training.log import Listener, SilentListener
+
+__all__ = ["Export", "Quality", "export", "samples_of"]
+
+SILENT = SilentListener()
+SAMPLES = 16  # sentences that are compared
+SCORED = 1_000  # sentences at most that a quantised model is scored on
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What quantisation costs: BLEU of the test set by CTranslate2, with the exported numbers and with float32."""
+
+    bleu: float
+    bleu_float32: float
+    sentences: int
+    signature: str
+
+    def line(self) -> str:
+        """The same for people."""
+        return (
+            f"BLEU {self.bleu:.2f}, {self.bleu_float32:.2f} in float32, on {self.sentences} sentences of the test "
+            f"set ({self.signature})"
+        )
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was written.
+
+    Attributes:
+        out: where.
+        to: the format.
+        quantization: what the matrices are stored as.
+        size: bytes of all files.
+        parity: how it compares with the run.
+        quality: what quantisation costs, where the text of the run is at hand.
+    """
+
+    out: Path
+    to: str
+    quantization: str
+    size: int
+    parity: Parity
+    quality: Quality | None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "out": str(self.out),
+            "to": self.to,
+            "quantization": self.quantization,
+            "bytes": self.size,
+            "parity": self.parity.to_json(),
+            "quality": vars(self.quality) if self.quality else None,
+        }
+
+    def lines(self) -> list[str]:
+        """The same for people."""
+        found = [f"{self.out}: {self.to}, {self.quantization}, {self.size / 2**20:.1f} MiB", self.parity.line()]
+        return [*found, self.quality.line()] if self.quality else found
+
+
+def export(
+    run: Path, out: Path, to: str, *, quantization: str | None = None, listener: Listener = SILENT
+) -> Export:
+    """Write a run as `out` in another format; what does not give what the run gives is not kept.
+
+    Args:
+        run: the run directory.
+        out: the folder to be; for argos also a file that ends in .argosmodel.
+        to: one of `WRITERS`.
+        quantization: what matrices are stored as; float32 unless given, for argos int8.
+        listener: who is told.
+
+    Raises:
+        RunError: the run cannot be read, `out` exists, or the format cannot hold such a model.
+        UsageError: there is no such format or quantisation.
+        ParityError: the written model gives other results than the run.
+        MissingExtraError: the format needs a package that is not installed.
+    """
+    if to not in WRITERS:
+        raise UsageError(f"--to {to} is none of {', '.join(WRITERS)}.")
+    numbers = quantization or ("int8" if to == "argos" else "float32")
+    opened = open_run(run)
+    listener.message(f"{run}: comparing and writing")
+    right = reference(opened.model, samples_of(opened.config, opened))
+    with drafted(out) as draft:
+        parity = WRITERS[to](draft, opened, numbers, right)
+        if to != "argos":
+            write_atomically(draft / "README.md", export_card(opened.config, opened.tokenizers, to).encode())
+        quality = None if numbers == "float32" else quality_of(opened, numbers)
+    size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
+    return Export(out, to, numbers, size, parity, quality)
+
+
+def as_ctranslate2(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
+    """Write and compare a CTranslate2 folder."""
+    write_ctranslate2(draft, opened.config, opened.tokenizers, opened.model, numbers)
+    return check_ctranslate2(draft, right)
+
+
+def as_argos(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
+    """Write and compare an Argos package, inside the draft or in its place."""
+    data = opened.config.data
+    path = draft / f"{package_name(data.source, data.target)}.argosmodel"
+    write_argos(path, opened, numbers, export_card(opened.config, opened.tokenizers, "argos"))
+    return check_argos(path, opened, right)
+
+
+def as_huggingface(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
+    """Write a MarianMT folder, and compare it: in transformers where that is installed, else read back."""
+    if numbers != "float32":
+        raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
+    write_marian(draft, opened.config, opened.tokenizers, opened.model)
+    if has_transformers():
+        return check_marian(draft, marian_numbers(opened.model), right)
+    back = reference(read_marian(draft).model, right.samples)
+    return compare(right, back.scores, back.outputs, "float32", "the MarianMT folder")
+
+
+Writer = Callable[[Path, OpenedModel, str, Reference], Parity]
+WRITERS: dict[str, Writer] = {
+    "ctranslate2": as_ctranslate2,
+    "argos": as_argos,
+    "huggingface": as_huggingface,
+}
+
+
+def samples_of(config: Config, opened: OpenedModel) -> Samples:
+    """The first test or validation sentences of a run, or random pieces where its text is not on this machine."""
+    splits: list[Split] = ["test", "valid"]
+    for split in splits:
+        rows = opened.tokenizers.source.encode([pair.source for pair in pairs_at_hand(config, split, SAMPLES)])
+        if any(rows):
+            return Samples([row for row in rows if row], f"the first of the run's {split} set")
+    return random_samples(opened.tokenizers.source)
+
+
+def pairs_at_hand(config: Config, split: Split, most: int) -> list[Pair]:
+    """The first pairs of a split, cleaned; none where its text is not on this machine: nothing is fetched."""
+    if (config.data.dataset or "").startswith("hf:"):
+        return []
+    normal = cleaning(config)
+    try:
+        found = list(islice(read_split(config.data, split), most))
+    except (DataError, OSError):
+        return []
+    return [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in found]
+
+
+def quality_of(opened: OpenedModel, numbers: str) -> Quality | None:
+    """BLEU of the test set with the exported numbers and with float32, by the run's own search settings."""
+    pairs = [pair for pair in pairs_at_hand(opened.config, "test", SCORED) if pair.source and pair.target]
+    if not pairs:
+        return None
+    config, most = opened.config, opened.config.model.max_positions - 1
+    search = config.search
+    options = SearchOptions(
+        beam_size=search.beam_size,
+        length_penalty=search.length_penalty,
+        max_length_ratio=search.max_length_ratio,
+        max_length_offset=search.max_length_offset,
+        batch_tokens=search.batch_tokens,
+        token_scores=False,
+    )
+    rows = [row[:most] for row in opened.tokenizers.source.encode([pair.source for pair in pairs])]
+    references = [pair.target for pair in pairs]
+    scores = []
+    for stored in (numbers, "float32"):
+        with TemporaryDirectory() as folder:
+            write_ctranslate2(Path(folder), config, opened.tokenizers, opened.model, stored)
+            found = open_ctranslate2(Path(folder))[1].search(rows, options)
+        outputs = [opened.tokenizers.target.decode(row[0].tokens) for row in found]
+        scores.append(score(outputs, references, language=config.data.target, protocol=config.evaluation.protocol))
+    return Quality(scores[0].bleu, scores[1].bleu, len(pairs), scores[0].signature["bleu"])

@@ -1,0 +1,37 @@
+"""Put the model of a run on a hub, once its card says what it must."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from manyheads.errors import RunError
+from manyheads.interop.hub import push_folder
+from manyheads.interop.sources import open_run
+
+__all__ = ["push"]
+
+LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
+
+
+def push(run: Path, name: str, *, private: bool = False) -> str:
+    """Send configuration, weights, tokenizers, metrics and card of a run; returns its address.
+
+    Args:
+        run: the run directory; it is opened first, so that nothing broken goes out.
+        name: user/name on the hub.
+        private: whether a new repository is the user's alone.
+
+    Raises:
+        RunError: it is no run, its card names no licence, or the hub refuses it.
+        UsageError: the name is none of a hub.
+        MissingExtraError: huggingface_hub is not installed.
+    """
+    open_run(run)
+    card = run / "README.md"
+    if not card.is_file() or LICENCE.search(card.read_text(encoding="utf-8")) is None:
+        raise RunError(
+            f"{card} names no licence, and without one nobody may use the model. Fill in its line `license:`, such "
+            "as `license: apache-2.0`; mind the licence of the text it was trained on."
+        )
+    return push_folder(run, name, private=private)

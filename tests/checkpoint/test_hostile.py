@@ -1,0 +1,260 @@
+"""Model directories from anybody: refused at once, nothing executed, no memory taken, nothing outside read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.checkpoint.test_directory import begun, make_config, make_model, named
+
+from manyheads.checkpoint import RunDirectory, read_json, read_shapes, read_tensors
+from manyheads.errors import RunError
+
+SOURCE = Path(__file__).parent.parent.parent / "src"
+ROOM = 100 * 2**20
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run with weights that opens."""
+    directory = begun(tmp_path / "run")
+    directory.publish(named(make_model(make_config())))
+    open_all(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def open_all(path: Path) -> Any:
+    """What every program that uses a run does."""
+    directory = RunDirectory.existing(path)
+    config = directory.config()
+    return directory.model(config, directory.tokenizers(config))
+
+
+class Bomb:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+def header(content: Any, data: bytes = b"") -> bytes:
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def tensor(first: int, last: int, shape: list[int] | None = None) -> dict[str, Any]:
+    return {"dtype": "F32", "shape": shape or [(last - first) // 4], "data_offsets": [first, last]}
+
+
+def write_weights(content: bytes) -> Callable[[Path], None]:
+    return lambda run: (run / "model.safetensors").write_bytes(content) and None
+
+
+def write_config(content: bytes) -> Callable[[Path], None]:
+    return lambda run: (run / "config.json").write_bytes(content) and None
+
+
+def sparse(name: str, size: int, head: bytes = b"") -> Callable[[Path], None]:
+    """A file of a size that takes no room on the disk."""
+
+    def write(run: Path) -> None:
+        with (run / name).open("wb") as file:
+            file.write(head)
+            file.truncate(size)
+
+    return write
+
+
+def change_config(**model: Any) -> Callable[[Path], None]:
+    def write(run: Path) -> None:
+        content = json.loads((run / "config.json").read_text(encoding="utf-8"))
+        content["model"] |= model
+        (run / "config.json").write_text(json.dumps(content), encoding="utf-8")
+
+    return write
+
+
+def change_weights(change: Callable[[dict[str, torch.Tensor]], None]) -> Callable[[Path], None]:
+    def write(run: Path) -> None:
+        tensors = load_file(run / "model.safetensors")
+        change(tensors)
+        save_file(tensors, run / "model.safetensors")
+
+    return write
+
+
+def link(name: str, outside: str = "/etc/passwd") -> Callable[[Path], None]:
+    def write(run: Path) -> None:
+        (run / name).unlink()
+        (run / name).symlink_to(outside)
+
+    return write
+
+
+def pipe(name: str) -> Callable[[Path], None]:
+    def write(run: Path) -> None:
+        (run / name).unlink()
+        os.mkfifo(run / name)
+
+    return write
+
+
+def halve(tensors: dict[str, torch.Tensor]) -> None:
+    tensors["output.bias"] = tensors["output.bias"].half()
+
+
+def climb(tensors: dict[str, torch.Tensor]) -> None:
+    tensors["../../output.bias"] = tensors.pop("output.bias")
+
+
+MANY = b"[" + b"0," * 2_000_000 + b"0]"
+TWICE = b'{"a": %s, "a": %s}' % ((json.dumps(tensor(0, 8)).encode(),) * 2)
+HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "header of 2**63 bytes": (write_weights((2**63).to_bytes(8, "little") + b"{}"), "its header has 9,223,372"),
+    "header longer than the file": (write_weights((50).to_bytes(8, "little") + b"{}"), "its header has 50 bytes"),
+    "header of 90 MB": (sparse("model.safetensors", 10**8, (9 * 10**7).to_bytes(8, "little")), "90,000,000 bytes"),
+    "header of two million names": (write_weights(header(MANY)), "at most 1,000,000 make sense"),
+    "header that is a list": (write_weights(header(b"[1]")), "is damaged"),
+    "header nested deeply": (write_weights(header(b"[" * 100_000)), "is damaged"),
+    "a name twice": (write_weights(header(TWICE, b"\0" * 8)), "a name stands in it twice"),
+    "overlapping tensors": (write_weights(header({"a": tensor(0, 8), "b": tensor(4, 12)}, b"\0" * 12)), "overlap"),
+    "holes between tensors": (write_weights(header({"a": tensor(0, 8), "b": tensor(12, 20)}, b"\0" * 20)), "holes"),
+    "bytes behind the tensors": (write_weights(header({"a": tensor(0, 8)}, b"\0" * 99)), "tensors have 8 bytes"),
+    "a shape without its bytes": (write_weights(header({"a": tensor(0, 8, [10**12])}, b"\0" * 8)), "does not fit"),
+    "a negative offset": (write_weights(header({"a": tensor(-8, 0)})), "is damaged"),
+    "cut weights": (lambda run: os.truncate(run / "model.safetensors", 3_000), "is damaged"),
+    "empty weights": (write_weights(b""), "is damaged"),
+    "../ in a name": (change_weights(climb), r"\.\./\.\./output.bias is unknown"),
+    "numbers of another type": (change_weights(halve), "output.bias is torch.float16, not torch.float32"),
+    "a wider configuration": (change_config(d_model=32), r"is \(16,\), not \(32,\)"),
+    "a configuration of 10**9 layers": (change_config(num_encoder_layers=10**9), "those of 1000000001 layers"),
+    "a configuration of 10**9 columns": (change_config(d_model=2 * 10**9), "cannot be|does not fit"),
+    "a configuration of 10**18 columns": (change_config(d_model=2 * 10**18), "cannot be|does not fit"),
+    "a configuration of 10**12 positions": (
+        change_config(positions="learned", max_positions=10**12), "positions.table.weight is missing"
+    ),
+    "a newer format": (
+        write_config(b'{"format": 2}'), "format 2 is newer than this program"
+    ),
+    "huge JSON": (sparse("config.json", 10**10, b"{"), "has 10,000,000,000 bytes"),
+    "JSON of two million values": (write_config(MANY), "at most 1,000,000 make sense"),
+    "JSON nested deeply": (write_config(b"[" * 10**5), "no JSON"),
+    "a huge number": (write_config(b'{"format": 1%s}' % (b"0" * 10**6)), "no JSON"),
+    "a huge tokenizer": (sparse("tokenizer.source.json", 10**10), "has 10,000,000,000 bytes"),
+    "a tokenizer of two million values": (
+        lambda run: (run / "tokenizer.source.json").write_bytes(MANY) and None, "at most 1,000,000 make sense"
+    ),
+    "huge environment": (sparse("environment.json", 10**10), "has 10,000,000,000 bytes"),
+    "configuration linked out": (link("config.json"), "config.json is a link out of its folder"),
+    "weights linked out": (link("model.safetensors"), "model.safetensors is a link out of its folder"),
+    "tokenizer linked out": (link("tokenizer.source.json"), "tokenizer.source.json is a link out of its folder"),
+    "environment linked out": (link("environment.json"), "environment.json is a link out of its folder"),
+    "a link to a link out": (link("config.json", "model2"), "config.json|is not a run"),
+    "weights that are a pipe": (pipe("model.safetensors"), "no model.safetensors|cannot be read"),
+    "configuration that is a device": (link("config.json", "/dev/zero"), "is not a run|link out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_it_is_refused_at_once(run: Path, name: str) -> None:
+    spoil, said = HOSTILE[name]
+    spoil(run)
+    start = time.perf_counter()
+    with pytest.raises(RunError, match=said):
+        open_all(run)
+    assert time.perf_counter() - start < 1
+
+
+def test_a_pickle_inside_is_not_opened(run: Path, tmp_path: Path) -> None:
+    bomb = pickle.dumps(Bomb(tmp_path / "exploded"))
+    for name in ("model.safetensors", "tokenizer.source.json", "config.json", "environment.json"):
+        copy = Path(shutil.copytree(run, tmp_path / f"copy-{name}"))
+        (copy / name).write_bytes(bomb)
+        with pytest.raises(RunError):
+            open_all(copy)
+    (run / "pytorch_model.bin").write_bytes(bomb)
+    open_all(run)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_link_inside_the_folder_is_followed(run: Path) -> None:
+    (run / "model.safetensors").rename(run / "weights-of-monday.safetensors")
+    (run / "model.safetensors").symlink_to("weights-of-monday.safetensors")
+    open_all(run)
+
+
+def test_a_folder_that_is_itself_a_link_is_followed(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to(run)
+    open_all(tmp_path / "linked")
+
+
+def test_a_file_of_a_checkpoint_that_leads_out_is_refused(run: Path, tmp_path: Path) -> None:
+    from tests.checkpoint.test_directory import make_checkpoint
+
+    directory = RunDirectory(run)
+    directory.save(make_checkpoint(7), keep=1)
+    weights = run / "checkpoints" / "step-7" / "model.safetensors"
+    weights.rename(tmp_path / "outside")
+    weights.symlink_to(tmp_path / "outside")
+    with pytest.raises(RunError, match="link out of its folder"):
+        directory.checkpoint(7)
+
+
+def test_refusing_takes_no_memory(run: Path, tmp_path: Path) -> None:
+    """All of the above in one process, whose memory must not grow by 100 MB."""
+    folders = []
+    for number, (name, (spoil, _)) in enumerate(HOSTILE.items()):
+        folders.append(tmp_path / f"{number}")
+        shutil.copytree(run, folders[-1])
+        spoil(folders[-1])
+        assert name
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nfrom manyheads.checkpoint import RunDirectory\n"
+        "from manyheads.errors import RunError\n"
+        "def size(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
+        "def opened(path):\n"
+        "    directory = RunDirectory.existing(Path(path))\n"
+        "    config = directory.config()\n"
+        "    directory.model(config, directory.tokenizers(config))\n"
+        "opened(sys.argv[1])\n"
+        "before = size()\n"
+        "for path in sys.argv[2:]:\n"
+        "    try: opened(path)\n"
+        "    except RunError: continue\n"
+        "    raise SystemExit(path)\n"
+        "print(size() - before)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program, str(run), *map(str, folders)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert int(result.stdout) < ROOM
+
+
+def test_shapes_are_read_without_the_tensors(tmp_path: Path) -> None:
+    save_file({"a": torch.zeros(3, 5), "b": torch.zeros(7, dtype=torch.int64)}, tmp_path / "x", {"format": "pt"})
+    assert read_shapes(tmp_path / "x") == {"a": (3, 5), "b": (7,)}
+    assert read_tensors(tmp_path / "x")["b"].dtype == torch.int64
+    save_file({}, tmp_path / "nothing")
+    assert read_shapes(tmp_path / "nothing") == {}
+
+
+def test_a_json_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"x\.json cannot be read"):
+        read_json(tmp_path / "x.json")

@@ -1,0 +1,58 @@
+"""Small models with tokenizers, whose weights are all at work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from tests.model.samples import scramble
+
+from manyheads.config.schema import Config
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
+
+WORDS = ["haus", "baum", "hund", "katze", "vogel", "wasser", "feuer", "erde", "luft", "stein", "blume", "stern"]
+Parts = tuple[Config, TokenizerPair, EncoderDecoder]
+
+
+def sentences(count: int = 40, seed: int = 1) -> list[str]:
+    """Two to seven words each."""
+    dice = np.random.default_rng(seed)
+    return [" ".join(dice.choice(WORDS, dice.integers(2, 8))) for _ in range(count)]
+
+
+def make_parts(
+    seed: int = 1, tokenizer: dict[str, Any] | None = None, end_bias: float = 1.0, **model: Any
+) -> Parts:
+    """D = 30 in 3 heads of 10, F = 37, 2 + 3 layers; subwords unless changed; float32, not training."""
+    config = Config.model_validate(
+        {
+            "data": {"source": "de", "target": "en", "root": "nowhere"},
+            "tokenizer": {"kind": "bpe", "vocab_size": 60, "byte_fallback": False} | (tokenizer or {}),
+            "model": {
+                "d_model": 30,
+                "d_ff": 37,
+                "num_heads": 3,
+                "num_encoder_layers": 2,
+                "num_decoder_layers": 3,
+                "dropout": 0.1,
+                "max_positions": 41,
+                "tied_embeddings": "none",
+            }
+            | model,
+        }
+    )
+    texts = sentences(200)
+    tokenizers = train_tokenizers(config.tokenizer, texts, [text.upper() for text in texts], "de", "en")
+    torch.manual_seed(seed)
+    network = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).eval()
+    scramble(network)
+    with torch.no_grad():
+        network.target_embedding.tokens.weight *= 1.5
+        if config.model.tied_embeddings == "none":
+            network.output.weight *= 1.5
+    if network.output.bias is not None:
+        with torch.no_grad():
+            network.output.bias[EOS] += end_bias
+    return config, tokenizers, network

@@ -1,0 +1,127 @@
+"""A model goes up to a hub and comes down again; the hub is a folder here, behind the library's own calls."""
+
+from __future__ import annotations
+
+import fnmatch
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.interop.marian import write_marian_folder
+from tests.interop.parts import make_parts, sentences
+
+from manyheads import Translator, from_pretrained, runs
+from manyheads.checkpoint import RunDirectory
+from manyheads.cli.main import run as program
+from manyheads.errors import RunError, UsageError
+from manyheads.interop.hub import is_hub_name
+
+hub = pytest.importorskip("huggingface_hub")
+
+
+def copy_matching(source: Path, target: Path, patterns: list[str]) -> None:
+    """What the library does with `allow_patterns`."""
+    for path in source.rglob("*"):
+        name = path.relative_to(source).as_posix()
+        if path.is_file() and any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target / name)
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that stands for the hub."""
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+
+    def snapshot_download(repo_id: str, *, local_dir: Path, allow_patterns: list[str]) -> str:
+        if not (shelf / repo_id).is_dir():
+            raise OSError(f"404: {repo_id}")
+        copy_matching(shelf / repo_id, Path(local_dir), allow_patterns)
+        return str(local_dir)
+
+    def create_repo(self: Any, repo_id: str, *, private: bool, exist_ok: bool) -> None:
+        (shelf / repo_id).mkdir(parents=True, exist_ok=exist_ok)
+
+    def upload_folder(
+        self: Any, *, repo_id: str, folder_path: str, allow_patterns: list[str], commit_message: str
+    ) -> None:
+        copy_matching(Path(folder_path), shelf / repo_id, allow_patterns)
+
+    monkeypatch.setattr(hub, "snapshot_download", snapshot_download)
+    monkeypatch.setattr(hub.HfApi, "create_repo", create_repo)
+    monkeypatch.setattr(hub.HfApi, "upload_folder", upload_folder)
+    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    return shelf
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A run with a card, a checkpoint and a cache."""
+    config, tokenizers, model = make_parts()
+    run = RunDirectory(tmp_path / "own")
+    run.begin(config, tokenizers, {})
+    run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})
+    run.describe("---\nlicense:  # to be filled in by you\n---\n# de to en\n")
+    for name in ("cache/text", "checkpoints/step-1/state.json", "secret.txt"):
+        (run.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (run.path / name).write_text("private")
+    return run.path
+
+
+def test_a_run_goes_up_and_comes_down(shelf: Path, own: Path) -> None:
+    card = own / "README.md"
+    card.write_text(card.read_text().replace("license:", "license: apache-2.0"), encoding="utf-8")
+    assert runs.push(own, "somebody/de-en") == "https://huggingface.co/somebody/de-en"
+    sent = {
+        path.relative_to(shelf / "somebody/de-en").as_posix() for path in (shelf / "somebody/de-en").rglob("*.*")
+    }
+    assert sent == {
+        "README.md", "config.json", "environment.json", "model.safetensors", "tokenizer.source.model",
+        "tokenizer.target.model",
+    }  # fmt: skip
+    texts = sentences(5)
+    right = [one.translation for one in Translator.load(own).translate(texts)]
+    assert [one.translation for one in from_pretrained("somebody/de-en").translate(texts)] == right
+    assert [one.translation for one in from_pretrained(str(own)).translate(texts)] == right
+
+
+def test_a_card_without_a_licence_does_not_go_up(
+    shelf: Path, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program(["push", str(own), "somebody/de-en"]) == 3
+    assert "README.md names no licence" in capsys.readouterr().err
+    assert list(shelf.iterdir()) == []
+
+
+def test_a_marian_model_comes_down_and_is_imported(shelf: Path, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    write_marian_folder(shelf / "opus" / "de-en")
+    done = runs.bring("opus/de-en", tmp_path / "run")
+    assert done.parity is not None
+    texts = sentences(5)
+    right = [one.translation for one in Translator.load(tmp_path / "run").translate(texts)]
+    assert [one.translation for one in from_pretrained("opus/de-en").translate(texts)] == right
+
+
+def test_a_pickle_on_the_hub_is_refused_with_its_reason(shelf: Path, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    write_marian_folder(shelf / "opus" / "de-en")
+    (shelf / "opus" / "de-en" / "model.safetensors").rename(shelf / "opus" / "de-en" / "pytorch_model.bin")
+    with pytest.raises(RunError, match="That is a pickle"):
+        runs.bring("opus/de-en", tmp_path / "run")
+
+
+def test_a_name_that_the_hub_lacks_is_told(shelf: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"nobody/nothing is no folder here, and the hub does not give it: 404"):
+        from_pretrained("nobody/nothing")
+
+
+@pytest.mark.parametrize("name", ["one", "a/b/c", "../x", "a/..", "/etc/x", "a/b..c", "~/x"])
+def test_what_is_no_name_is_not_asked_for(shelf: Path, own: Path, name: str) -> None:
+    assert not is_hub_name(name)
+    card = own / "README.md"
+    card.write_text(card.read_text().replace("license:", "license: mit"), encoding="utf-8")
+    with pytest.raises(UsageError, match="is no name on the hub"):
+        runs.push(own, name)

@@ -1,0 +1,360 @@
+"""MarianMT in and out: the same ids, the same logits, the same text as transformers, both ways."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.interop.marian import write_marian_folder
+from tests.interop.parts import Parts, make_parts, sentences
+
+from manyheads.errors import ParityError, RunError
+from manyheads.interop.marian import check_marian, marian_numbers, read_marian, their_numbers, write_marian
+from manyheads.interop.opened import OpenedModel
+from manyheads.interop.parity import Samples, random_samples, reference
+from manyheads.interop.sources import open_model
+from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.search.greedy import greedy_search
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+
+STRANGE = [
+    ">>fra<< haus baum",
+    "Haus  BAUM",
+    "ﬁre ½ haus\tstern",
+    "漢字 haus",
+    "",
+    ">>xyz<< stern",
+    "  erde. luft!",
+]
+
+
+def padded(rows: list[list[int]], pad: int, *, first: int | None = None, last: int | None = None) -> torch.Tensor:
+    whole = [[*([first] if first is not None else []), *row, *([last] if last is not None else [])] for row in rows]
+    longest = max(map(len, whole))
+    return torch.tensor([row + [pad] * (longest - len(row)) for row in whole])
+
+
+def both_logits(
+    theirs: Any, numbers: list[int], model: EncoderDecoder, rows: list[list[int]], outputs: list[list[int]]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits of every real target place, theirs in our order of the vocabulary, in float64."""
+    number = torch.tensor(numbers)
+    source, target = padded(rows, PAD, last=EOS), padded(outputs, PAD, first=BOS)
+    their_source = number[source]
+    with torch.no_grad():
+        right = theirs.double()(
+            input_ids=their_source,
+            attention_mask=(source != PAD).long(),
+            decoder_input_ids=number[target],
+        ).logits[..., number]
+        found = model.double()(source, target)
+    real = target != PAD
+    return found[real], right[real]
+
+
+def greedy(model: EncoderDecoder, rows: list[list[int]], most: int = 30) -> list[list[int]]:
+    stepper = EncoderDecoderStepper(model, padded(rows, PAD, last=EOS))
+    limits = torch.full((len(rows),), most)
+    found = greedy_search(stepper, max_lengths=limits, bos=BOS, eos=EOS, forbidden=(PAD, BOS))
+    return [list(one.tokens) for one in found]
+
+
+def generated(theirs: Any, tokenizer: Any, texts: list[str], most: int = 30) -> list[str]:
+    """What a user of transformers gets."""
+    batch = tokenizer(texts, return_tensors="pt", padding=True)
+    banned = {theirs.config.pad_token_id, theirs.config.decoder_start_token_id}
+    found = theirs.generate(
+        **batch, num_beams=1, do_sample=False, max_length=most + 1, forced_eos_token_id=None,
+        bad_words_ids=[[i] for i in banned],
+    )  # fmt: skip
+    return tokenizer.batch_decode(found, skip_special_tokens=True)
+
+
+def without_unknown(text: str) -> str:
+    """A text as both show it: we write <unk> where they write nothing."""
+    return "".join(text.replace("<unk>", "").split())
+
+
+# --- in ---
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"activation_function": "relu"},
+        {"activation_function": "gelu"},
+        {"shared": False},
+        {"shared": False, "tie_word_embeddings": False},
+        {"scale_embedding": False, "shared": False, "tie_word_embeddings": False},
+    ],
+    ids=["swish", "relu", "gelu", "two matrices", "three matrices", "unscaled"],
+)
+def test_an_imported_model_gives_their_logits(tmp_path: Path, changes: dict[str, Any]) -> None:
+    theirs = write_marian_folder(tmp_path, **changes)
+    opened = read_marian(tmp_path)
+    rows = opened.tokenizers.source.encode(sentences(7, seed=5))
+    outputs = opened.tokenizers.target.encode([text.upper() for text in sentences(7, seed=6)])
+    numbers = their_numbers(tmp_path)
+    found, right = both_logits(theirs, numbers, opened.model, rows, outputs)
+    tokens = [i for i in range(found.size(1)) if i != BOS]
+    torch.testing.assert_close(found[:, tokens], right[:, tokens], rtol=0, atol=1e-5)
+    assert found.std() > 1
+    probabilities = found.softmax(-1)
+    assert (
+        float(probabilities[:, BOS].max()) < 1e-10
+    )  # a symbol that they do not have takes nothing from the others
+
+
+def test_an_imported_tokenizer_gives_their_ids_and_their_text(tmp_path: Path) -> None:
+    write_marian_folder(tmp_path)
+    theirs = transformers.MarianTokenizer.from_pretrained(tmp_path)
+    opened, numbers = read_marian(tmp_path), their_numbers(tmp_path)
+    texts = [*sentences(30, seed=5), *STRANGE]
+    pair = opened.tokenizers
+    found = [[numbers[i] for i in [*row, EOS]] for row in pair.source.encode(texts)]
+    assert found == theirs(texts)["input_ids"]
+    assert any(theirs.unk_token_id in row for row in found)
+    targets = [text.upper() for text in sentences(30, seed=5)]
+    found = [[numbers[i] for i in [*row, EOS]] for row in pair.target.encode(targets)]
+    assert found == theirs(text_target=targets)["input_ids"]
+    texts_again = [pair.target.decode(row) for row in pair.target.encode(targets)]
+    right = theirs.batch_decode(found, skip_special_tokens=True, use_source_tokenizer=False)
+    assert [without_unknown(text) for text in texts_again] == [without_unknown(text) for text in right]
+
+
+def test_an_imported_model_writes_their_text(tmp_path: Path) -> None:
+    theirs = write_marian_folder(tmp_path, shared=False, tie_word_embeddings=False).float()
+    opened = read_marian(tmp_path)
+    texts = sentences(9, seed=5)
+    outputs = greedy(opened.model, opened.tokenizers.source.encode(texts))
+    found = [opened.tokenizers.target.decode(row) for row in outputs]
+    right = generated(theirs, transformers.MarianTokenizer.from_pretrained(tmp_path), texts)
+    assert [without_unknown(text) for text in found] == [without_unknown(text) for text in right]
+    assert len(set(right)) > 1
+
+
+def test_a_stored_tokenizer_comes_back(tmp_path: Path) -> None:
+    write_marian_folder(tmp_path)
+    tokenizer = read_marian(tmp_path).tokenizers.source
+    again = type(tokenizer).load(tokenizer.to_bytes())  # type: ignore[attr-defined]
+    assert again.sha256 == tokenizer.sha256
+    assert again.encode(STRANGE) == tokenizer.encode(STRANGE)
+    with pytest.raises(RunError, match="cannot be used"):
+        type(tokenizer).load(tokenizer.to_bytes()[:-9])  # type: ignore[attr-defined]
+
+
+def test_settings_of_the_folder_become_ours(tmp_path: Path) -> None:
+    write_marian_folder(tmp_path, dropout=0.25, activation_dropout=0.125)
+    config = read_marian(tmp_path).config
+    assert (config.data.source, config.data.target, config.search.beam_size) == ("de", "en", 4)
+    assert (config.model.dropout, config.model.feed_forward_dropout) == (0.25, 0.125)
+    assert (config.model.norm, config.model.activation, config.model.max_positions) == ("post", "swish", 64)
+    assert read_marian(tmp_path, source="deu", target="eng").config.data.source == "deu"
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "said"),
+    [
+        ("config.json", {"normalize_before": True}, "normalize_before is on"),
+        ("config.json", {"activation_function": "tanh"}, "activation_function is 'tanh'"),
+        ("config.json", {"decoder_ffn_dim": 3}, "encoder and decoder have another ffn_dim"),
+        ("config.json", {"d_model": "wide"}, "d_model is 'wide'"),
+        ("config.json", {"d_model": 31}, "model.d_model = 31"),
+        ("config.json", {"encoder_layers": 4}, "lacks weights.*model.encoder.layers.2"),
+        ("config.json", {"decoder_layers": 2}, "does not use them: model.decoder.layers.2"),
+        ("config.json", {"vocab_size": 7}, "does not number 7 pieces"),
+        ("config.json", {"decoder_vocab_size": 7}, "vocabularies of their own"),
+        ("config.json", {"encoder_layers": 10**9}, "lacks weights"),
+        ("tokenizer_config.json", {"separate_vocabs": True}, "separate_vocabs is on"),
+        ("tokenizer_config.json", {"source_lang": None}, "Give --source and --target"),
+        ("config.json", {"pad_token_id": [1]}, "do not agree on <unk>, <pad>"),
+        ("config.json", {"activation_function": ["relu"]}, "activation_function is"),
+        ("vocab.json", {"</s>": 5}, "does not number"),
+        ("vocab.json", {"</s>": [5]}, "does not number"),
+    ],
+)
+def test_what_ours_cannot_be_is_refused_by_name(
+    tmp_path: Path, file: str, change: dict[str, Any], said: str
+) -> None:
+    write_marian_folder(tmp_path)
+    content = json.loads((tmp_path / file).read_text(encoding="utf-8"))
+    (tmp_path / file).write_text(json.dumps(content | change), encoding="utf-8")
+    with pytest.raises(RunError, match=said):
+        read_marian(tmp_path)
+
+
+# --- a pickle ---
+
+
+class Bomb:
+    """What runs when an unrestricted reader meets it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+def as_pickle(folder: Path) -> dict[str, torch.Tensor]:
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save(tensors, folder / "pytorch_model.bin")
+    return tensors
+
+
+def test_a_pickle_is_refused_with_the_reason_unless_somebody_vouches_for_it(tmp_path: Path) -> None:
+    write_marian_folder(tmp_path)
+    before = read_marian(tmp_path).model
+    as_pickle(tmp_path)
+    with pytest.raises(RunError, match=r"pytorch_model\.bin alone. That is a pickle.*--trust-pickle"):
+        read_marian(tmp_path)
+    after = read_marian(tmp_path, trust_pickle=True).model
+    assert all(torch.equal(*pair) for pair in zip(before.parameters(), after.parameters(), strict=True))
+
+
+def test_a_pickle_that_does_something_is_not_let(tmp_path: Path) -> None:
+    write_marian_folder(tmp_path)
+    tensors = as_pickle(tmp_path)
+    torch.save({**tensors, "x": Bomb(tmp_path / "exploded")}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(RunError, match="cannot be read as weights alone"):
+        read_marian(tmp_path, trust_pickle=True)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04nothing")
+    with pytest.raises(RunError, match="cannot be read as weights alone"):
+        read_marian(tmp_path, trust_pickle=True)
+    assert not (tmp_path / "exploded").exists()
+
+
+# --- out ---
+
+
+def post_norm(**changes: Any) -> Parts:
+    return make_parts(**{"norm": "post", "tied_embeddings": "all"} | changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"activation": "gelu", "bias": False},
+        {"activation": "swish", "tied_embeddings": "decoder"},
+        {"tied_embeddings": "none", "scale_embeddings": False},
+    ],
+    ids=["relu", "gelu without biases", "swish, two matrices", "three matrices, unscaled"],
+)
+def test_an_exported_model_gives_our_logits_in_transformers(tmp_path: Path, changes: dict[str, Any]) -> None:
+    config, pair, model = post_norm(**changes)
+    write_marian(tmp_path, config, pair, model)
+    theirs = transformers.MarianMTModel.from_pretrained(tmp_path).eval()
+    rows = pair.source.encode(sentences(7, seed=5))
+    outputs = pair.target.encode([text.upper() for text in sentences(7, seed=6)])
+    found, right = both_logits(theirs, marian_numbers(model), model, rows, outputs)
+    tokens = [i for i in range(found.size(1)) if i not in (PAD, BOS)]
+    torch.testing.assert_close(found[:, tokens], right[:, tokens], rtol=0, atol=1e-5)
+    assert found.std() > 1
+
+
+def test_an_exported_folder_is_as_marian_has_it(tmp_path: Path) -> None:
+    config, pair, model = post_norm()
+    write_marian(tmp_path, config, pair, model)
+    tensors = load_file(tmp_path / "model.safetensors")
+    vocabulary = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
+    size = len(vocabulary)
+    assert vocabulary["<pad>"] == size - 1
+    assert vocabulary["</s>"] == 0
+    assert not tensors["model.shared.weight"][-1].any()
+    assert tensors["model.shared.weight"].shape == (size, 30)
+    assert {name for name in tensors if "embed_positions" in name} == set()
+
+
+def test_an_exported_model_writes_our_text_in_transformers(tmp_path: Path) -> None:
+    config, pair, model = post_norm(tied_embeddings="none")
+    write_marian(tmp_path, config, pair, model)
+    texts = sentences(9, seed=5)
+    theirs = transformers.MarianMTModel.from_pretrained(tmp_path)
+    right = generated(theirs, transformers.MarianTokenizer.from_pretrained(tmp_path), texts)
+    found = [pair.target.decode(row) for row in greedy(model, pair.source.encode(texts))]
+    assert [without_unknown(text) for text in found] == [without_unknown(text) for text in right]
+    assert len(set(right)) > 1
+
+
+def test_what_was_imported_is_exported_as_it_was(tmp_path: Path) -> None:
+    write_marian_folder(tmp_path / "theirs")
+    opened = read_marian(tmp_path / "theirs")
+    (tmp_path / "ours").mkdir()
+    write_marian(tmp_path / "ours", opened.config, opened.tokenizers, opened.model)
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("theirs", "ours"))
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    for name in ("vocab.json", "source.spm", "target.spm"):
+        texts = [(tmp_path / side / name).read_bytes() for side in ("theirs", "ours")]
+        same = [json.loads(text) for text in texts] if name.endswith("json") else texts
+        assert same[0] == same[1]
+
+
+def test_what_was_exported_is_imported_as_it_was(tmp_path: Path) -> None:
+    config, pair, model = post_norm()
+    write_marian(tmp_path, config, pair, model)
+    again = read_marian(tmp_path)
+    assert again.tokenizers.joint
+    assert again.tokenizers.source.encode(sentences(9)) == pair.source.encode(sentences(9))
+    own, back = dict(model.named_parameters()), dict(again.model.named_parameters())
+    for name in own:
+        rows = (
+            [i for i in range(len(own[name])) if i not in (PAD, BOS)]
+            if own[name].size(0) == pair.target.size
+            else ...
+        )
+        assert torch.equal(own[name][rows], back[name][rows]), name
+    start, start_again = (one.target_embedding.tokens.weight[BOS] for one in (model, again.model))
+    assert start.any()
+    assert torch.equal(start, start_again)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"norm": "pre"}, r'model\.norm = "pre"'),
+        ({"positions": "rotary"}, r'model\.positions = "rotary"'),
+        ({"positions": "learned"}, r'model\.positions = "learned"'),
+        ({"activation": "swiglu"}, r'model\.activation = "swiglu"'),
+        ({"norm_epsilon": 1e-6}, r"model\.norm_epsilon = 1e-06"),
+        ({"tokenizer": {"kind": "characters"}}, r'tokenizer\.kind = "characters"'),
+        ({"tokenizer": {"lowercase": True}}, r"tokenizer\.lowercase = true"),
+        ({"tokenizer": {"joint": False, "vocab_size": 40}, "tied_embeddings": "none"}, r"tokenizer\.joint = false"),
+    ],
+)
+def test_what_marian_cannot_be_is_refused_by_name(tmp_path: Path, changes: dict[str, Any], name: str) -> None:
+    with pytest.raises(RunError, match=f"a MarianMT model cannot be this one: .*{name}"):
+        write_marian(tmp_path, *post_norm(**changes))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_check_against_transformers_sees_a_difference(tmp_path: Path) -> None:
+    config, pair, model = post_norm()
+    write_marian(tmp_path, config, pair, model)
+    right = reference(model, Samples(pair.source.encode(sentences(9, seed=5)), "here"))
+    parity = check_marian(tmp_path, marian_numbers(model), right)
+    assert parity.largest < 1e-4
+    assert parity.same_outputs == 9
+    with torch.no_grad():
+        model.decoder_layers[0].cross_attention.project_in.weight[40] *= 1.1
+    with pytest.raises(ParityError, match="the MarianMT model does not give what the run gives"):
+        check_marian(tmp_path, marian_numbers(model), reference(model, random_samples(pair.source)))
+
+
+def test_any_source_is_opened_by_what_it_is(tmp_path: Path) -> None:
+    write_marian_folder(tmp_path / "theirs")
+    opened = open_model(str(tmp_path / "theirs"))
+    assert isinstance(opened, OpenedModel)
+    with pytest.raises(RunError, match="is not a directory"):
+        open_model(str(tmp_path / "nothing"))

@@ -1,0 +1,287 @@
+"""Exports and imports as a user asks for them: compared, whole or not there, and usable at once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.interop.marian import write_marian_folder
+from tests.runs.parts import make_config, metrics, write_corpus
+from tests.training.parts import Ear
+
+from manyheads import runs
+from manyheads.checkpoint import RunDirectory
+from manyheads.cli.main import run as program
+from manyheads.config.schema import Config
+from manyheads.errors import ParityError, RunError, UsageError
+from manyheads.interop.marian import read_marian
+from manyheads.tasks.options import TranslateOptions
+from manyheads.tasks.translation import Translator
+
+pytest.importorskip("ctranslate2")
+
+TEXTS = ["der Hund läuft", "", "eine Frau liest heute", "das Pferd  springt gern", "漢"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A post-norm run with subwords, so that every format can hold it."""
+    folder = tmp_path_factory.mktemp("trained")
+    config = make_config(write_corpus(folder / "corpus"), model={"norm": "post"}, training={"steps": 60})
+    runs.train(config, folder / "run", listener=Ear())
+    return folder / "run"
+
+
+def texts_of(translator: Translator, **options: Any) -> list[str]:
+    return [one.translation for one in translator.translate(TEXTS, **options)]
+
+
+@pytest.mark.parametrize("to", ["ctranslate2", "huggingface", "argos"])
+def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: Path, to: str) -> None:
+    done = runs.export(trained, tmp_path / "out", to)
+    assert done.parity.origin == "the first of the run's test set"
+    assert done.parity.sentences == 6
+    assert done.parity.largest < (0.5 if to == "argos" else 1e-4)
+    assert (done.quality is not None) == (to == "argos")
+    if done.quality is not None:
+        assert done.quality.sentences == 6
+        assert done.quality.signature.startswith("nrefs:1|")
+    assert any("greedy outputs are the same" in line for line in done.lines())
+    assert done.size == sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
+    json.dumps(done.to_json(), allow_nan=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(trained, tmp_path / "copy"))
+    content = json.loads((copy / "config.json").read_text(encoding="utf-8"))
+    content["data"]["root"] = str(tmp_path / "nowhere")
+    (copy / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    done = runs.export(copy, tmp_path / "out", "ctranslate2", quantization="int8")
+    assert (done.parity.origin, done.quality) == ("random pieces of the vocabulary", None)
+
+
+def test_what_is_there_is_not_overwritten(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "precious").write_text("x")
+    with pytest.raises(RunError, match="out exists"):
+        runs.export(trained, tmp_path / "out", "ctranslate2")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["precious"]
+
+
+def test_an_export_that_fails_its_comparison_is_not_kept(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = import_module("manyheads.runs.export")  # the package has a function of that name
+    honest = module.reference
+
+    def wrong(model: Any, samples: Any) -> Any:
+        right = honest(model, samples)
+        return replace(right, scores=[[score - 0.01 for score in row] for row in right.scores])
+
+    monkeypatch.setattr(module, "reference", wrong)
+    for to in module.WRITERS:
+        if to == "argos":
+            continue  # int8 may differ by so much
+        with pytest.raises(ParityError, match="was not kept"):
+            runs.export(trained, tmp_path / "out", to)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("to", "numbers", "said"),
+    [
+        ("pytorch", None, "--to pytorch is none of ctranslate2"),
+        ("huggingface", "int8", "goes with --to ctranslate2"),
+    ],
+)
+def test_what_there_is_not_is_refused(
+    trained: Path, tmp_path: Path, to: str, numbers: str | None, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        runs.export(trained, tmp_path / "out", to, quantization=numbers)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exported_folder_and_the_run_itself_translate_by_ctranslate2(trained: Path, tmp_path: Path) -> None:
+    right = Translator.load(trained)
+    runs.export(trained, tmp_path / "out", "ctranslate2")
+    for place in (tmp_path / "out", trained):
+        found = Translator.load(place, engine="ctranslate2")
+        assert texts_of(found, beam_size=1) == texts_of(right, beam_size=1)
+        # padding and begin mark have no probability there, here the little that label smoothing gives them
+        (one, *_), (other, *_) = (t.translate(TEXTS, beam_size=3, n_best=2) for t in (found, right))
+        assert one.hypotheses[0].tokens == other.hypotheses[0].tokens
+        assert one.hypotheses[0].token_scores == pytest.approx(other.hypotheses[0].token_scores, abs=0.03)
+        assert "".join(found.stream(TEXTS[0])) == texts_of(found, beam_size=1)[0]
+    cached = [path.name for path in (trained / "cache").iterdir() if path.name.startswith("ctranslate2-")]
+    assert len(cached) == 1
+    with pytest.raises(UsageError, match=r"is an export, not a run\. Use it with --engine ctranslate2"):
+        Translator.load(tmp_path / "out")
+    with pytest.raises(UsageError, match="one model alone"):
+        Translator.load(trained, engine="ctranslate2", ensemble=[trained])
+
+
+def test_a_run_whose_weights_changed_is_converted_again(trained: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(trained, tmp_path / "copy"))
+    before = Translator.load(copy, engine="ctranslate2")
+    run = RunDirectory(copy)
+    config = run.config()
+    model = run.model(config, run.tokenizers(config))
+    with torch.no_grad():
+        model.output.weight.neg_()
+    run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})
+    after = Translator.load(copy, engine="ctranslate2")
+    assert texts_of(after, beam_size=1) == texts_of(Translator.load(copy), beam_size=1)
+    assert texts_of(after, beam_size=1) != texts_of(before, beam_size=1)
+    assert len(list((copy / "cache").glob("ctranslate2-*"))) == 2  # the last one may still be in use
+
+
+def test_where_nothing_can_be_written_a_run_is_converted_elsewhere(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from manyheads.errors import SaveError
+    from manyheads.interop.ctranslate2 import opening
+
+    class Refusing:
+        def __init__(self, out: Path) -> None:
+            pass
+
+        def __enter__(self) -> Path:
+            raise SaveError("read-only")
+
+        def __exit__(self, *exception: object) -> None:
+            pass
+
+    monkeypatch.setattr(opening, "drafted", Refusing)
+    monkeypatch.setattr(opening, "CACHED", "other-")
+    found = Translator.load(trained, engine="ctranslate2")
+    assert texts_of(found, beam_size=1) == texts_of(Translator.load(trained), beam_size=1)
+    assert not list((trained / "cache").glob("other-*"))
+
+
+def test_options_of_the_program_reach_the_engine(
+    trained: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "text"
+    source.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    assert (
+        program(
+            ["translate", str(trained), str(source), "--engine", "ctranslate2", "--output", str(tmp_path / "o")]
+        )
+        == 0
+    )
+    lines = (tmp_path / "o").read_text(encoding="utf-8").split("\n")
+    assert len(lines) == len(TEXTS) + 1
+    found = Translator.load(trained, engine="ctranslate2")
+    options = TranslateOptions(token_scores=False)
+    assert lines[:-1] == [one.translation for one in found.translate(TEXTS, options=options)]
+    assert program(["translate", str(trained), str(source), "--engine", "ctranslate2", "--sample"]) == 2
+    assert "--engine ctranslate2 cannot do: sampling" in capsys.readouterr().err
+
+
+def test_the_verbs_report_what_they_did(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["export", str(trained), str(tmp_path / "x.argosmodel"), "--to", "argos", "--json"]
+    assert program(line) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["to"], document["quantization"], document["parity"]["sentences"]) == ("argos", "int8", 6)
+    assert (tmp_path / "x.argosmodel").is_file()
+    assert program(["export", str(trained), str(tmp_path / "hf"), "--to", "huggingface"]) == 0
+    assert program(["import", str(tmp_path / "hf"), str(tmp_path / "again"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))
+    assert document["parity"]["same_outputs"] == document["parity"]["sentences"]
+
+
+# --- import, and going on from it ---
+
+
+def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path) -> None:
+    runs.export(trained, tmp_path / "hf", "huggingface")
+    done = runs.bring(str(tmp_path / "hf"), tmp_path / "run")
+    assert done.parity is not None
+    assert done.parity.largest < 1e-4
+    found, right = Translator.load(tmp_path / "run"), Translator.load(trained)
+    assert texts_of(found) == texts_of(right)
+    assert "Imported from" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_is_no_marian_model_is_refused(trained: Path, tmp_path: Path) -> None:
+    for where in (str(trained), str(tmp_path / "nothing")):
+        with pytest.raises(RunError, match="is no MarianMT model"):
+            runs.bring(where, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def fine_tuning(corpus: Path, origin: Path, **training: Any) -> Config:
+    """Another shape than that of the origin, which has the say."""
+    return make_config(
+        corpus,
+        model={"d_model": 24, "num_heads": 3, "dropout": 0.0, "init_from": str(origin)},
+        training={"steps": 4, "save_every": 2, "learning_rate": 1e-9, "warmup_steps": 0} | training,
+    )
+
+
+@pytest.mark.parametrize("kind", ["folder", "imported", "run"])
+def test_training_goes_on_from_a_model_in_one_command(trained: Path, tmp_path: Path, kind: str) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    if kind == "run":
+        origin = trained
+    else:
+        origin = tmp_path / "theirs"
+        write_marian_folder(origin)
+    if kind == "imported":
+        runs.bring(str(origin), tmp_path / "ours")
+        origin = tmp_path / "ours"
+    ear = Ear()
+    runs.train(fine_tuning(corpus, origin), tmp_path / "run", listener=ear)
+    assert any(message.startswith(f"as in {origin}: d_model = ") for message in ear.messages)
+    assert not any("training the tokenizer" in message for message in ear.messages)
+    if kind == "folder":
+        opened = read_marian(origin)
+        tokenizers, model = opened.tokenizers, opened.model
+    else:
+        run = RunDirectory(origin)
+        tokenizers = run.tokenizers(run.config())
+        model = run.model(run.config(), tokenizers)
+    tuned = RunDirectory(tmp_path / "run")
+    config = tuned.config()
+    assert config.model.d_model == model.config.d_model
+    assert config.model.dropout == 0.0
+    assert tuned.tokenizers(config).source.sha256 == tokenizers.source.sha256
+    after = dict(tuned.model(config, tuned.tokenizers(config)).named_parameters())
+    for name, before in model.named_parameters():  # the rate is next to nothing
+        torch.testing.assert_close(after[name], before, rtol=0, atol=1e-6)
+
+
+def test_going_on_from_a_good_model_starts_with_its_loss_and_resumes_without_it(
+    trained: Path, tmp_path: Path
+) -> None:
+    import shutil
+
+    corpus = write_corpus(tmp_path / "corpus")
+    origin = Path(shutil.copytree(trained, tmp_path / "origin"))
+    config = fine_tuning(corpus, origin, learning_rate=0.002)
+    runs.train(config, tmp_path / "run", listener=Ear())
+    first = next(record["loss"] for record in metrics(tmp_path / "run") if record["kind"] == "validation")
+    before = [record["loss"] for record in metrics(trained) if record["kind"] == "validation"]
+    assert first < before[0]
+    assert first == pytest.approx(before[-1], abs=0.5)
+    shutil.rmtree(origin)
+    longer = config.model_copy(update={"training": config.training.model_copy(update={"steps": 6})})
+    runs.train(longer, tmp_path / "run", listener=Ear(), force=True)
+    assert RunDirectory(tmp_path / "run").steps()[-1] == 6
+
+
+def test_a_model_to_go_on_from_that_is_missing_is_named(tmp_path: Path) -> None:
+    config = fine_tuning(write_corpus(tmp_path / "corpus"), tmp_path / "nothing")
+    with pytest.raises(RunError, match="nothing is not a directory"):
+        runs.train(config, tmp_path / "run", listener=Ear())
