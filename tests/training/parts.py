@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -22,6 +25,10 @@ from manyheads.training.trainer import Trainer
 PAD, BOS, EOS = 1, 2, 3
 VOCABULARY = 23
 CPU = torch.device("cpu")
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which(os.environ.get("CXX", "g++")) is None, reason="no C++ compiler is installed"
+)
 
 Row = list[int]
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, metrics, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import Ear, needs_compiler
 
 from manyheads.cli.recipes import described
 from manyheads.config.schema import Config
@@ -40,10 +40,20 @@ def start(
     )
 
 
+def end(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Wait for a launcher; what it printed on both ways. None of its processes outlives a test that hangs."""
+    try:
+        return process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        for pid in [*children(process.pid), process.pid]:
+            os.kill(pid, signal.SIGKILL)
+        raise
+
+
 def run(config: Config, out: Path, processes: int, *options: str) -> str:
     """Train with `torchrun` to the end; returns what it printed."""
     process = start(config, out, processes, *options)
-    printed, told = process.communicate(timeout=120)
+    printed, told = end(process)
     assert process.returncode == 0, told
     return printed
 
@@ -123,6 +133,18 @@ def test_spread_weights_train_as_whole_ones(folder: Path, ema: float) -> None:
         torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-4)
 
 
+@needs_compiler
+@pytest.mark.parametrize("shard", [False, True], ids=["whole", "spread"])
+def test_processes_compile_their_layers(folder: Path, alone: Path, shard: bool) -> None:
+    """Each for itself, and together they make the updates of one that does not compile."""
+    out = folder / f"compiled-{shard}"
+    run(config_of(folder, compile=True, shard=shard, steps=4), out, 2)
+    found, expected = (
+        [record["loss"] for record in metrics(path) if record["kind"] == "step"] for path in (out, alone)
+    )
+    assert found == pytest.approx(expected[:4], abs=2e-5)
+
+
 def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
     """Two launchers, as each machine of several has one; here both are this machine."""
     with socket.socket() as free:
@@ -131,7 +153,7 @@ def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
     meeting = ("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-id", "7", "--rdzv-endpoint", address)
     machines = [start(config_of(folder), folder / "machines", 1, launch=meeting) for _ in range(2)]
     for machine in machines:
-        _, told = machine.communicate(timeout=120)
+        _, told = end(machine)
         assert machine.returncode == 0, told
     assert losses(folder / "machines") == pytest.approx(losses(two), abs=1e-6)
 
@@ -154,7 +176,7 @@ def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folde
         assert process.poll() is None
         time.sleep(0.05)
     os.kill(children(process.pid)[1], signal.SIGKILL)
-    process.communicate(timeout=60)
+    end(process)
     assert process.returncode != 0
     found = Ear()
     (last,) = (int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*"))
@@ -175,7 +197,7 @@ def test_a_request_to_stop_is_heeded_by_all_however_often_it_comes(
         time.sleep(0.05)
     for pid in [*children(process.pid), process.pid]:
         os.kill(pid, request_to_stop)
-    _, told = process.communicate(timeout=60)
+    _, told = end(process)
     assert process.returncode != 0
     (last,) = (out / "checkpoints").glob("step-*")
     step = int(last.name.removeprefix("step-"))

@@ -234,6 +234,11 @@ class TrainingConfig(Section):
         description="when the loss is far above its running mean: warn, or go back to the last checkpoint at half "
         "the rate",
     )
+    compile: bool = Field(
+        False,
+        description="compile the layers (torch.compile), and pad text to a few lengths for it; meant for GPUs. The "
+        "first updates take long, and a CPU needs a C++ compiler",
+    )
     shard: bool = Field(
         False,
         description="spread weights, gradients and moments over the processes (FSDP), for models larger than a GPU",

@@ -15,7 +15,7 @@ from torch.nn import functional
 from manyheads.config.schema import ModelConfig
 from manyheads.model.cache import KeyValueCache
 from manyheads.model.dropout import Dropout, SharedDropout
-from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, rotation
+from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues
 from manyheads.model.masks import causal_mask, padding_mask, position_ids
 from manyheads.model.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 
@@ -97,9 +97,9 @@ class EncoderDecoder(nn.Module):
         mask = padding_mask(source, self.pad)
         positions = position_ids(mask)
         x = self.source_embedding(source, positions, source.size(1))
-        rotate = rotation(self.rotary, positions)
+        turns = self.turns(positions)
         for layer in self.encoder_layers:
-            x = layer(x, mask, rotate)
+            x = layer(x, mask, turns)
         return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
@@ -108,10 +108,14 @@ class EncoderDecoder(nn.Module):
         positions = torch.arange(length, device=target.device)[None]
         x = self.target_embedding(target, positions, length)
         mask = causal_mask(length, target.device)
-        rotate = rotation(self.rotary, positions)
+        turns = self.turns(positions)
         for layer in self.decoder_layers:
-            x = layer(x, mask, layer.keys_values(memory), memory_mask, rotate)
+            x = layer(x, mask, layer.keys_values(memory), memory_mask, turns)
         return self.decoder_norm(x)
+
+    def turns(self, positions: Tensor) -> Tensor | None:
+        """How queries and keys turn at positions (B or 1, S); None when positions are added instead."""
+        return None if self.rotary is None else self.rotary(positions)
 
     def project(self, hidden: Tensor) -> Tensor:
         """Score every token: (..., D) -> logits (..., V)."""
@@ -138,9 +142,9 @@ class EncoderDecoderStepper:
         model, place = self.model, self.past[0].length
         positions = torch.full((1, 1), place, device=tokens.device)
         x = model.target_embedding(tokens[:, None], positions, place + 1)
-        rotate = rotation(model.rotary, positions)
+        turns = model.turns(positions)
         for layer, past, memory in zip(model.decoder_layers, self.past, self.memory, strict=True):
-            x = layer(x, None, memory, self.mask, rotate, past)
+            x = layer(x, None, memory, self.mask, turns, past)
         logits = model.project(model.decoder_norm(x[:, 0]))
         return functional.log_softmax(logits.float(), -1)
 

@@ -23,6 +23,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.prepare import prepare
 from manyheads.runs.updates import CorpusUpdates
+from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE
 from manyheads.training.feed import updates_ahead
 from manyheads.training.flops import flops_per_target_token, product_ceiling, synchronise
@@ -105,6 +106,8 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     keep_few_kernels()
     keep_freed_memory()
     device = pick_device(config.training.device)
+    if config.training.compile:
+        check_compiler(device)
     precision = pick_precision(config.training.precision, device)
     torch.manual_seed(config.training.seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -171,11 +174,17 @@ def timed(updater: Updater, batches: Iterator[list[Batch]], updates: int) -> Rou
     for _ in range(updates):
         parts = next(batches)
         tokens = sum(part.target_tokens for part in parts)
-        updater.gradients(parts, tokens)
+        known, begun = len(updater.layers.shapes), time.perf_counter()
+        sums = updater.gradients(parts, tokens)
+        if len(updater.layers.shapes) > known:  # its layers have just been compiled: again, without that
+            updater.forget()
+            synchronise(updater.device)
+            start += time.perf_counter() - begun
+            sums = updater.gradients(parts, tokens)
         updater.apply(RATE)
         found.source += sum(part.source_tokens for part in parts)
         found.target += tokens
-        found.places += sum(part.source.numel() + part.target_in.numel() for part in parts)
+        found.places += sum(batch.source.numel() + batch.target_in.numel() for batch, _, _ in sums)
     synchronise(updater.device)
     found.seconds = time.perf_counter() - start
     return found

@@ -26,6 +26,7 @@ from manyheads.runs.signals import heeding_signals
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.runs.validation import Validation
 from manyheads.text.tokenizer import TokenizerPair
+from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.generators import seed_process
 from manyheads.training.log import Listener, SilentListener
@@ -75,6 +76,8 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
     """
     keep_few_kernels()
     keep_freed_memory()
+    if config.training.compile:
+        check_compiler(pick_device(config.training.device))
     run = RunDirectory(out)
     with joined() as world:
         if not world.is_main:
@@ -148,6 +151,8 @@ def make_trainer(
         f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
         f"vocabulary {tokenizers.source.size:,}/{tokenizers.target.size:,}"
     )
+    if config.training.compile:
+        listener.message("the layers are compiled for each new shape of a batch: the first updates take long")
     trainer = Trainer(
         model,
         config.training,

@@ -183,7 +183,8 @@ class Trainer:
 
     def update(self, pairs: Pairs, batches: list[Batch], start: float) -> float:
         """One optimiser update on these pairs, begun at a reading of the clock; returns its learning rate."""
-        progress = self.progress
+        progress, shapes = self.progress, self.updater.layers.shapes
+        known = len(shapes)
         tokens = self.world.total([sum(batch.target_tokens for batch in batches)])[0]
         for sums in self.oom.gradients(batches, tokens, lambda: self.updates.describe(pairs)):
             self.window.add(*sums)
@@ -203,7 +204,7 @@ class Trainer:
         progress.step += 1
         progress.position += 1
         if not progress.fixed:
-            self.measure(seconds, tokens)
+            self.measure(seconds, tokens, compiled=len(shapes) > known)
         return rate
 
     def try_heaviest(self) -> None:
@@ -230,10 +231,14 @@ class Trainer:
                 f"({where}). The last checkpoint is good. Try a lower training.learning_rate or a longer warm-up."
             )
 
-    def measure(self, seconds: float, tokens: float) -> None:
-        """Time the first updates, then fix the number of steps that fit into `max_minutes`."""
+    def measure(self, seconds: float, tokens: float, *, compiled: bool) -> None:
+        """Time the first updates, then fix the number of steps that fit into `max_minutes`.
+
+        An update in which a process compiled its layers tells nothing about those to come.
+        """
         progress = self.progress
-        self.limit.add(seconds, tokens)
+        if not self.world.total([compiled])[0]:
+            self.limit.add(seconds, tokens)
         fitting = self.world.gather(self.limit.fitting(progress.step, progress.seconds))[0]
         if fitting is None:
             return

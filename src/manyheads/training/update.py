@@ -17,6 +17,7 @@ from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.sharded import full_tensor
+from manyheads.training.compilation import CompiledLayers, EagerLayers
 from manyheads.training.distributed import World
 from manyheads.training.memory import out_of_memory
 from manyheads.training.objective import TranslationObjective
@@ -45,6 +46,7 @@ class Updater:
         self.precision = precision
         self.world = world
         self.clip_norm = config.clip_norm or math.inf
+        self.layers = CompiledLayers(model) if config.compile else EagerLayers()
         objective = TranslationObjective(model, config.label_smoothing, config.r_drop)
         self.objective = shared(objective, world, shard=config.shard)
         self.optimizer = build_optimizer(model, config, device)
@@ -58,9 +60,9 @@ class Updater:
         """
         sums = []
         for place, part in enumerate(parts):
-            batch = part.to(self.device)
+            batch = self.layers.padded(part.to(self.device))
             with self.unsent(last=place == len(parts) - 1):
-                with autocast(self.device, self.precision):
+                with autocast(self.device, self.precision), self.layers.in_use():
                     loss, nll = self.objective(batch)
                 # what several processes send each other is averaged: times their number, it is the sum
                 (loss * self.world.size / tokens).backward()
