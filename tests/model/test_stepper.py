@@ -8,7 +8,8 @@ from tests.model.samples import BOS, PAD, random_ids, scrambled_model
 from torch import Tensor
 
 from manyheads.model.cache import FIRST_CAPACITY
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.positions import FIRST_ROWS
 
 TARGET_SIZE = 47
@@ -99,11 +100,14 @@ def test_a_text_longer_than_any_table_is_stepped_through_as_it_is_read(positions
 def test_a_beam_holds_the_memory_of_a_sentence_once() -> None:
     model = scrambled_model()
     stepper = EncoderDecoderStepper(model, padded_source(model))
+    before = 3
     for rows in ([0, 0, 0, 1, 1, 1, 2, 2, 2], [2, 0, 0, 8, 8, 7], [3, 3, 3]):
-        stepper.step(torch.full((len(stepper.sentences),), BOS))
+        stepper.step(torch.full((before,), BOS))
         stepper.select(torch.tensor(rows))
+        before = len(rows)
         held = [tensor.size(0) for pair in stepper.memory for tensor in pair]
-        assert set(held) == {len(rows) // 3}
+        assert set(held) == {before // 3}
+        assert stepper.past.store.size(2) == before // 3
 
 
 @torch.no_grad()

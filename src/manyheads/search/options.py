@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Self, TypeVar
 
 __all__ = ["Ids", "Sampling", "SearchOptions"]
 
 Ids = tuple[int, ...]
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,12 @@ class SearchOptions:
             raise ValueError(
                 f"beam_size = {self.beam_size} cannot be shared out among diverse_groups = {self.diverse_groups}."
             )
+        if self.required and (self.sampling or self.diverse_groups > 1):
+            raise ValueError(
+                "required sequences are searched for by a beam: not by sampling, not in diverse groups."
+            )
+        if self.sampling and self.diverse_groups > 1:
+            raise ValueError("sampling has no beam that could fall into diverse groups.")
         if any(not sequence for row in (*self.forbidden, *self.required) for sequence in row):
             raise ValueError("a forbidden or required sequence of tokens is empty.")
 
@@ -153,6 +160,6 @@ class SearchOptions:
         ]
 
 
-def chosen[Entry](entries: tuple[Entry, ...], places: Sequence[int]) -> tuple[Entry, ...]:
+def chosen(entries: tuple[Entry, ...], places: Sequence[int]) -> tuple[Entry, ...]:
     """Some of the entries, one a row, or none where there are none."""
     return tuple(entries[place] for place in places) if entries else ()

@@ -14,7 +14,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, SearchConfig
 from manyheads.data.batch import pad_rows
 from manyheads.data.sampler import fixed_batches
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
