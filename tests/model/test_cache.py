@@ -21,8 +21,8 @@ def write(past: SharedPast, rows: list[list[Row]]) -> None:
     sentences, width = len(rows), len(rows[0])
     new = torch.randn(LAYERS, 2, sentences, HEADS, width, WIDTH, dtype=past.store.dtype)
     past.begin(width)
-    for layer, (keys, values) in enumerate(new):
-        all_keys, all_values, bias = past.append(layer, keys, values)
+    for layer, keys_values in enumerate(new):
+        all_keys, all_values, bias = past.append(layer, keys_values)
         for sentence in range(sentences):
             for row in range(width):
                 if layer == 0:
@@ -92,7 +92,7 @@ def test_the_past_is_moved_only_a_few_times(width) -> None:
     moves, where = 0, 0
     for _ in range(1_000):
         past.begin(width)
-        past.append(0, *torch.randn(2, 1, HEADS, width, WIDTH, dtype=torch.float64))
+        past.append(0, torch.randn(2, 1, HEADS, width, WIDTH, dtype=torch.float64))
         moves, where = moves + (past.store.data_ptr() != where), past.store.data_ptr()
     assert moves <= 8
 

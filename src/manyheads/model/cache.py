@@ -41,7 +41,9 @@ class SharedPast:
         self.length = 0
         self.bias: Tensor | None = None
         self.store = like.new_empty(num_layers, 2, sentences, heads, 0, width)
-        self.parts: list[tuple[Tensor, ...]] = []  # keys and values of each layer
+        self.seen: Tensor | None = None  # the bias of a step
+        self.new: tuple[Tensor, ...] = ()  # each layer's part of the store that the step writes (2, G, H, W, E)
+        self.all: tuple[Tensor, ...] = ()  # and that it reads (2, G, H, N, E)
 
     def begin(self, width: int) -> None:
         """Make room for a token of each of W = `width` rows, which sees itself and not those beside it."""
@@ -54,33 +56,32 @@ class SharedPast:
         if self.bias is not None:
             alone = self.bias.new_full((width, width), -math.inf).fill_diagonal_(0)
             self.bias[:, :, self.length : end] = alone
+            self.seen = self.bias.narrow(2, 0, end).unsqueeze(1)
+        self.new = self.store.narrow(4, self.length, width).unbind(0)
+        self.all = self.store.narrow(4, 0, end).unbind(0)
         self.length = end
 
     def enlarge(self, capacity: int) -> None:
         """Move to a larger store."""
         larger = self.store.new_empty(*self.store.shape[:4], capacity, self.store.size(5))
         larger[:, :, :, :, : self.length] = self.store[:, :, :, :, : self.length]
-        self.store, self.parts = larger, [layer.unbind(0) for layer in larger.unbind(0)]
+        self.store = larger
         if self.bias is not None:
             self.bias = functional.pad(self.bias, (0, capacity - self.bias.size(2)), value=-math.inf)
 
-    def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def append(self, layer: int, keys_values: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Write the tokens for which `begin` has made room, and return all there is to attend to.
 
         Args:
             layer: of the decoder.
-            keys: (G, H, W, E).
-            values: likewise.
+            keys_values: of the new tokens (2, G, H, W, E).
 
         Returns:
             Keys and values (G, H, N, E), and what is added to the scores (G, 1, W, N), if anything.
         """
-        all_keys, all_values = self.parts[layer]
-        width, length = keys.size(2), self.length
-        all_keys.narrow(2, length - width, width).copy_(keys)
-        all_values.narrow(2, length - width, width).copy_(values)
-        bias = None if self.bias is None else self.bias.narrow(2, 0, length).unsqueeze(1)
-        return all_keys.narrow(2, 0, length), all_values.narrow(2, 0, length), bias
+        self.new[layer].copy_(keys_values)
+        keys, values = self.all[layer].unbind(0)
+        return keys, values, self.seen
 
     def keep_sentences(self, sentences: Tensor) -> None:
         """Go on with these sentences, in this order, repeats allowed: (G',)."""

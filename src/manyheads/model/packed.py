@@ -6,8 +6,6 @@ E head width, N tokens so far of the rows of a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -17,7 +15,7 @@ from manyheads.model.cache import SharedPast
 from manyheads.model.encoder_decoder import EncoderDecoder, TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, PostNorm, PreNorm
 from manyheads.model.masks import padding_mask, position_ids
-from manyheads.model.positions import LearnedPositions, rotate_pairs, rotate_pairs_in_place
+from manyheads.model.positions import LearnedPositions, rotate_pairs_in_place
 from manyheads.model.products import MakeProduct, PlainProduct, Product
 
 __all__ = ["PackedModel"]
@@ -77,7 +75,7 @@ class PackedModel:
         embedding = self.model.source_embedding
         signals = None if embedding.positions is None else embedding.positions(positions, source.size(1))
         x = embedded(embedding, source, signals).to(self.like.dtype).flatten(0, 1)  # (B S, D)
-        turns = None if self.model.rotary is None else self.model.rotary(positions)
+        turns = None if self.model.rotary is None else turns_of_heads(self.model.rotary(positions))
         for layer in self.encoder:
             x = layer(x, source.size(0), bias, turns)
         memory = self.encoder_norm(x)
@@ -90,7 +88,7 @@ class PackedModel:
             places = self.places = Places(self.model, place + 1)
         signal = None if places.signals is None else places.signals[:, place]
         x = embedded(self.model.target_embedding, tokens, signal).to(self.like.dtype)
-        return x, None if places.turns is None else places.turns[:, :, place : place + 1]
+        return x, None if places.turns is None else places.turns[:, place : place + 1]
 
     def score(self, x: Tensor) -> Tensor:
         """Of what the last layer made (R, D), the logits of the next tokens (R, V) in float32."""
@@ -103,7 +101,7 @@ class Places:
     Attributes:
         count: of how many.
         signals: what is added to embeddings (1, count, D), if anything.
-        turns: how queries and keys turn (1, 1, count, ...), if they do.
+        turns: how queries and keys turn (1, count, 1, 1, E / 2, 2), if they do.
     """
 
     def __init__(self, model: EncoderDecoder, needed: int) -> None:
@@ -118,7 +116,7 @@ class Places:
             self.count = max(needed, min(self.count, added.table.num_embeddings))
         positions = torch.arange(self.count, device=model.output.weight.device)[None]
         self.signals: Tensor | None = None if added is None else added(positions, self.count).detach()
-        self.turns: Tensor | None = None if rotary is None else rotary(positions)
+        self.turns: Tensor | None = None if rotary is None else turns_of_heads(rotary(positions))
 
 
 class Arrangement:
@@ -160,7 +158,7 @@ class PackedEncoderLayer:
 
     def __call__(self, x: Tensor, sentences: int, bias: Tensor | None, turns: Tensor | None) -> Tensor:
         """(B S, D) of B sentences -> (B S, D)."""
-        query, key, value = self.attention.queries_keys_values(self.before(x), sentences, turns)
+        query, key, value = self.attention.queries_keys_values(self.before(x), sentences, turns).unbind(0)
         mixed = attended(query, key, value, bias)
         return self.feed_forward(self.after(self.attention.project_out(mixed).add_(x)))
 
@@ -187,8 +185,8 @@ class PackedDecoderLayer:
 
     def attend_to_target(self, x: Tensor, layer: int, past: SharedPast, turns: Tensor | None) -> Tensor:
         """Self-attention over what has been written, this token included: (R, D) -> (R, D)."""
-        query, key, value = self.attention.queries_keys_values(self.before(x), past.store.size(2), turns)
-        mixed = attended(query, *past.append(layer, key, value))
+        thirds = self.attention.queries_keys_values(self.before(x), past.store.size(2), turns)
+        mixed = attended(thirds[0], *past.append(layer, thirds.narrow(0, 1, 2)))
         return self.after(self.attention.project_out(mixed).add_(x))
 
     def attend_to_source(self, x: Tensor, memory: KeysValues, bias: Tensor | None) -> Tensor:
@@ -206,27 +204,20 @@ class PackedSelfAttention:
         self.project_in = cast.product(attention.project_in)
         self.project_out = cast.product(attention.project_out)
 
-    def queries_keys_values(
-        self, x: Tensor, sentences: int, turns: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """(B T, D) of B sentences -> three times (B, H, T, E), queries and keys turned to their positions."""
-        width = x.size(1) // self.num_heads
-        thirds = self.project_in(x).view(sentences, -1, 3 * self.num_heads, width).transpose(1, 2)
+    def queries_keys_values(self, x: Tensor, sentences: int, turns: Tensor | None) -> Tensor:
+        """(B T, D) of B sentences -> (3, B, H, T, E), queries and keys turned to their positions."""
+        thirds = self.project_in(x).view(sentences, -1, 3, self.num_heads, x.size(1) // self.num_heads)
         if turns is not None:
-            both = thirds.narrow(1, 0, 2 * self.num_heads)
-            if both.dtype == torch.float32:
-                rotate_pairs_in_place(both, turns)
-            else:
-                both.copy_(rotate_pairs(both, turns))
-        query, key, value = thirds.chunk(3, 1)
-        return query, key, value
+            rotate_pairs_in_place(thirds.narrow(2, 0, 2), turns)
+        return thirds.permute(2, 0, 3, 1, 4)
 
 
 class PackedFeedForward:
     """`FeedForward` and what is around it, in eval mode."""
 
     def __init__(self, layer: EncoderLayer | DecoderLayer, cast: Arrangement) -> None:
-        self.activate: Callable[[Tensor], Tensor] = layer.feed_forward.activate
+        activation = layer.feed_forward
+        self.activate: Product = torch.relu_ if activation.activation == "relu" else activation.activate
         self.expand = cast.product(layer.feed_forward.expand)
         self.contract = cast.product(layer.feed_forward.contract)
         self.before, self.after = cast.around(layer.around_feed_forward)
@@ -246,6 +237,11 @@ def attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> 
     """Attend and put the heads side by side: (B, H, T, E), twice (B, H, S, E) and (B, 1, 1 or T, S) -> (B T, D)."""
     mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
     return mixed.transpose(1, 2).reshape(-1, query.size(1) * query.size(3))
+
+
+def turns_of_heads(turns: Tensor) -> Tensor:
+    """What `RotaryPositions` gives, for queries and keys of all heads: (B, 1, T, E / 2, 2) -> (B, T, 1, 1, E / 2, 2)."""
+    return turns.transpose(1, 2).unsqueeze(3)
 
 
 def unchanged(x: Tensor) -> Tensor:

@@ -91,8 +91,11 @@ def rotate_pairs(x: Tensor, turns: Tensor) -> Tensor:
 
 
 def rotate_pairs_in_place(x: Tensor, turns: Tensor) -> None:
-    """As `rotate_pairs`, but x itself, which is float32 and at least whose pairs stand together, is changed."""
-    torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(torch.view_as_complex(turns))
+    """As `rotate_pairs`, but x itself is changed. Args: x: (..., E); turns: (..., E / 2, 2), shapes broadcast."""
+    if x.dtype == torch.float32:
+        torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(torch.view_as_complex(turns))
+    else:
+        x.copy_(rotate_pairs(x, turns))
 
 
 def complex_product(a: Tensor, b: Tensor) -> Tensor:
