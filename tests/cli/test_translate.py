@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from manyheads.cli.main import run
-from manyheads.cli.translate import input_lines, translations, write_json, write_lines
+from manyheads.cli.searching import Companions
+from manyheads.cli.translate import input_lines, write_json, write_lines
+from manyheads.cli.translate import translations as translations_of
 from manyheads.errors import DataError
-from manyheads.tasks.translation import Candidate, Translation
+from manyheads.tasks.translation import Candidate, TranslateOptions, Translation
 
 STRANGE = ["a\u2028b", "", "c\x85\x0b\x0c\x1cd", "   ", "가나\rx", "last"]
 
@@ -23,18 +25,24 @@ class Upper:
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
+        self.asked: list[dict[str, object]] = []
 
     def translate(
-        self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1
+        self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1, **asked: object
     ) -> list[Translation]:
         self.sizes.append(len(texts))
+        self.asked.append(asked)
         return [
             Translation(
                 text,
-                [Candidate(f"{text.upper()}{rank}\r\n.", -float(rank), ["x"], [-0.5]) for rank in range(n_best)]
+                [
+                    Candidate(f"{text.upper()}{rank}\r\n.", -float(rank), ["x"], [-0.5], -0.5)
+                    for rank in range(n_best)
+                ]
                 if text.strip()
                 else [],
                 truncated=text == "last",
+                warnings=["repetition"] if text in ("", "last") else [],
             )
             for text in texts
         ]
@@ -45,24 +53,38 @@ def given(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
 
+def translations(
+    translator: Upper, lines: Iterator[str], size: int, n_best: int = 1, companions: Companions | None = None
+) -> Iterator[Translation]:
+    return translations_of(
+        translator,  # type: ignore[arg-type]
+        lines,
+        size,
+        None,
+        n_best,
+        companions or Companions(),
+        TranslateOptions(),
+    )
+
+
 def test_a_line_out_for_each_line_in(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes("\n".join(STRANGE).encode())
     translator, stream = Upper(), io.BytesIO()
-    cut = write_lines(translations(translator, input_lines(path), 4, None, 1), stream, 1)  # type: ignore[arg-type]
+    cut = write_lines(translations(translator, input_lines(path, "error"), 4), stream, 1)
     lines = stream.getvalue().decode().split("\n")
     assert lines == [
         *(f"{text.upper()}0  .".replace("\r", " ") if text.strip() else "" for text in STRANGE),
         "",
     ]
     assert translator.sizes == [4, 2]
-    assert cut == [6]
+    assert cut == {"truncated": [6], "repetition": [2, 6]}
 
 
 def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
     stream = io.BytesIO()
-    found = translations(Upper(), iter(["a", "", "b"]), 2, None, 2)  # type: ignore[arg-type]
-    assert write_lines(found, stream, 2) == []
+    found = translations(Upper(), iter(["a", "", "b"]), 2, 2)
+    assert write_lines(found, stream, 2) == {"repetition": [2]}
     assert stream.getvalue().decode().split("\n") == [
         "0 ||| A0  . ||| -0.0000",
         "0 ||| A1  . ||| -1.0000",
@@ -74,7 +96,7 @@ def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
 
 def test_json_is_one_document_with_an_entry_for_each_line() -> None:
     stream = io.BytesIO()
-    assert write_json(translations(Upper(), iter(STRANGE), 4, None, 1), stream) == [6]  # type: ignore[arg-type]
+    assert write_json(translations(Upper(), iter(STRANGE), 4), stream)["truncated"] == [6]
     document = json.loads(stream.getvalue())
     assert [entry["source"] for entry in document] == STRANGE
     assert document[1]["translation"] == ""
@@ -83,19 +105,19 @@ def test_json_is_one_document_with_an_entry_for_each_line() -> None:
 def test_no_lines_in_no_lines_out(monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, b"")
     stream = io.BytesIO()
-    assert write_lines(translations(Upper(), input_lines(Path("-")), 4, None, 1), stream, 1) == []  # type: ignore[arg-type]
+    assert write_lines(translations(Upper(), input_lines(Path("-"), "error"), 4), stream, 1) == {}
     assert stream.getvalue() == b""
 
 
 def test_standard_input_ends_lines_at_line_feeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, "a\u2028b\x85c\n\n가\r\nd".encode())
-    assert list(input_lines(Path("-"))) == ["a\u2028b\x85c", "", "가", "d"]
+    assert list(input_lines(Path("-"), "error")) == ["a\u2028b\x85c", "", "가", "d"]
 
 
 def test_bytes_that_are_no_utf8_are_named_with_line_and_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, b"ok\nStra\xdfe\n")
     with pytest.raises(DataError, match=r"standard input, line 2: byte 0xDF at offset 7 "):
-        list(input_lines(Path("-")))
+        list(input_lines(Path("-"), "error"))
 
 
 def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,3 +131,54 @@ def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_more_candidates_than_the_beam_holds_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["translate", "run", "--beam", "2", "--n-best", "3"]) == 2
     assert capsys.readouterr().err.startswith("error: --n-best 3 needs at least --beam 3, not 2.")
+
+
+def test_lines_before_one_that_cannot_be_read_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, b"one\ntwo\nStra\xdfe\nfour\n")
+    stream = io.BytesIO()
+    with pytest.raises(DataError, match="line 3"):
+        write_lines(translations(Upper(), input_lines(Path("-"), "error"), 4), stream, 1)
+    assert stream.getvalue() == b"ONE0  .\nTWO0  .\n"
+
+
+def test_bytes_that_are_no_utf8_are_replaced_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, b"Stra\xdfe\n")
+    assert list(input_lines(Path("-"), "replace")) == ["Stra\ufffde"]
+
+
+def test_companion_files_go_along_with_the_input(tmp_path: Path) -> None:
+    prefix, forbid = tmp_path / "prefix", tmp_path / "forbid"
+    prefix.write_text("A\n\nC\n", encoding="utf-8")
+    forbid.write_text("a\tb c\n\nd\n", encoding="utf-8")
+    upper = Upper()
+    list(translations(upper, iter(["x", "y", "z"]), 2, companions=Companions(prefix, forbid)))
+    assert [asked["prefixes"] for asked in upper.asked] == [["A", ""], ["C"]]
+    assert [asked["forbidden"] for asked in upper.asked] == [[["a", "b c"], [""]], [["d"]]]
+    assert [asked["required"] for asked in upper.asked] == [[], []]
+
+
+@pytest.mark.parametrize(("lines", "named"), [("A\n", "fewer lines"), ("A\nB\nC\n", "more lines")])
+def test_companion_files_of_another_length_are_named(tmp_path: Path, lines: str, named: str) -> None:
+    path = tmp_path / "prefix"
+    path.write_text(lines, encoding="utf-8")
+    with pytest.raises(DataError, match=rf"prefix has {named} than the input"):
+        list(translations(Upper(), iter(["x", "y"]), 2, companions=Companions(path)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--temperature", "0.5"], "Give --sample too"),
+        (["--sample", "--temperature", "0"], "temperature = 0.0 must be above 0"),
+        (["--sample", "--top-p", "1.5"], "top_p = 1.5"),
+        (["--n-best", "2", "--alignment"], "use --json"),
+        (["--rivals", "2"], "--rivals needs --json"),
+        (["--stream", "--beam", "3"], "--stream prints the greedy output alone"),
+        (["--split", "words"], "'words' is not one of 'auto', 'sentences', 'none'"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["translate", "run", *arguments]) == 2
+    assert message in capsys.readouterr().err

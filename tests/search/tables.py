@@ -6,7 +6,7 @@ And two slower searches of them: a plain beam, a sentence at a time, and the enu
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -59,6 +59,22 @@ class Table:
         """The log-probability of each token of an output, read along the tree."""
         tokens = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
         return tuple(self.log_probs(tokens[:place])[token].item() for place, token in enumerate(tokens))
+
+
+@dataclass(frozen=True)
+class Bound(Table):
+    """A table in which some tokens cannot follow some prefixes; the others keep their log-probabilities.
+
+    Attributes:
+        banned: (prefix, token) -> whether it cannot follow.
+    """
+
+    banned: Callable[[Prefix, int], bool] = field(default=lambda prefix, token: False, compare=False)
+
+    def log_probs(self, prefix: Prefix) -> Tensor:
+        row = super().log_probs(prefix).clone()
+        row[[token for token in range(self.size) if self.banned(prefix, token)]] = -torch.inf
+        return row
 
 
 class TableStepper:

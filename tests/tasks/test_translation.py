@@ -15,8 +15,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.tasks import translation as module
-from manyheads.tasks.translation import Translation, Translator
+from manyheads.tasks import engine as module
+from manyheads.tasks.translation import TranslateOptions, Translation, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
 LETTERS = "abcdefghijklm"
@@ -24,19 +24,25 @@ MAX_POSITIONS = 41
 
 
 def make_translator(
-    *, seed: int = 3, end_bias: float = 2.5, search: dict[str, Any] | None = None, **model: Any
+    *,
+    seed: int = 3,
+    end_bias: float = 2.5,
+    search: dict[str, Any] | None = None,
+    data: dict[str, Any] | None = None,
+    letters: str = LETTERS,
+    **model: Any,
 ) -> Translator:
     """D = 16, 1 + 1 layers over letters, with weights that have opinions; `end_bias` makes outputs short."""
     sizes = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
     config = Config.model_validate(
         {
-            "data": {"source": "de", "target": "en"},
+            "data": {"source": "de", "target": "en"} | (data or {}),
             "tokenizer": {"kind": "characters"},
             "model": sizes | {"dropout": 0.4, "max_positions": MAX_POSITIONS, "tied_embeddings": "none"} | model,
             "search": {"beam_size": 4} | (search or {}),
         }
     )
-    tokenizers = train_tokenizers(config.tokenizer, [LETTERS], [LETTERS], "de", "en")
+    tokenizers = train_tokenizers(config.tokenizer, [letters], [letters], "de", "en")
     torch.manual_seed(seed)
     network = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).eval()
     with torch.no_grad():
@@ -251,10 +257,11 @@ def test_a_source_longer_than_the_model_is_cut_and_said_to_be() -> None:
     translator = make_translator(end_bias=9.0)
     limit = MAX_POSITIONS - 1
     exact, longer, much_longer = "abcd" * (limit // 4), "abcd" * (limit // 4) + "k", "abcd" * 300
-    found = translator.translate([exact, longer, much_longer])
+    whole = TranslateOptions(split="none")
+    found = translator.translate([exact, longer, much_longer], options=whole)
     assert [one.truncated for one in found] == [False, True, True]
     assert [one.source for one in found] == [exact, longer, much_longer]
-    found = make_translator().translate([longer, much_longer])
+    found = make_translator().translate([longer, much_longer], options=whole)
     first, second = (one.hypotheses[0] for one in found)
     assert first.tokens == second.tokens
     assert first.token_scores == pytest.approx(second.token_scores, abs=1e-4)
@@ -263,7 +270,7 @@ def test_a_source_longer_than_the_model_is_cut_and_said_to_be() -> None:
 def test_an_output_that_does_not_end_is_cut_and_said_to_be() -> None:
     translator = make_translator(end_bias=-1e9, search={"max_length_ratio": 1.5, "max_length_offset": 3})
     for beam_size in (1, 4):
-        found = translator.translate(["a", "abcdef", "ab" * 30], beam_size=beam_size)
+        found = translator.translate(["a", "abcdef", "ab" * 20], beam_size=beam_size)
         assert [one.truncated for one in found] == [True] * 3
         assert [len(one.hypotheses[0].tokens) for one in found] == [4, 12, MAX_POSITIONS - 1]
         assert "</s>" not in found[0].hypotheses[0].tokens
@@ -288,7 +295,8 @@ def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 def test_a_line_of_100_000_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = watch_sources(monkeypatch)
-    found = make_translator().translate(["a" * 100_000, "abc"])
+    whole = TranslateOptions(split="none")
+    found = make_translator().translate(["a" * 100_000, "abc"], options=whole)
     assert max(length for _, length in shapes) == MAX_POSITIONS
     assert found[0].truncated
     assert len(found[0].hypotheses[0].tokens) <= MAX_POSITIONS
@@ -327,11 +335,12 @@ def test_a_run_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_json_holds_the_documented_keys(line: str) -> None:
     (found,) = make_translator().translate([line], n_best=2)
     value = found.to_json()
-    assert {"source", "translation", "score", "hypotheses", "truncated"} <= value.keys()
+    assert {"source", "translation", "score", "hypotheses", "alignment", "truncated"} <= value.keys()
+    assert value["alignment"] is None
     assert value["source"] == line
     assert value["translation"] == found.translation
     for one in value["hypotheses"]:
-        assert one.keys() == {"text", "score", "tokens", "token_scores"}
+        assert one.keys() == {"text", "score", "tokens", "token_scores", "log_probability"}
 
 
 def test_a_fresh_model_can_translate(monkeypatch: pytest.MonkeyPatch) -> None:

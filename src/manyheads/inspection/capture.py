@@ -15,7 +15,7 @@ from torch import Tensor
 from manyheads.model.attention import MultiHeadAttention, attention_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = ["AttentionMaps", "attention_maps"]
+__all__ = ["AttentionMaps", "attention_maps", "recording"]
 
 
 @dataclass(frozen=True)

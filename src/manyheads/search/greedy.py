@@ -1,8 +1,11 @@
-"""Greedy search: the most likely token at every step."""
+"""Outputs written token by token without looking back; greedy search takes the most likely token at every step.
+
+Shapes: B sentences, of which A are still open; V vocabulary, T tokens so far.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import torch
 from torch import Tensor
@@ -10,10 +13,16 @@ from torch import Tensor
 from manyheads.search.candidates import best_tokens, check_limits, make_hypothesis
 from manyheads.search.interface import Hypothesis, Stepper
 
-__all__ = ["greedy_search"]
+__all__ = ["Choose", "Steps", "follow", "greedy_choice", "greedy_search", "results"]
+
+# Log-probabilities (A, V) and the numbers (A,) of the open sentences -> each one's next token (A,) and its
+# log-probability (A,), float64, -inf where nothing can follow; both on the CPU.
+Choose = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+# At each step the sentences that go on and the tokens they go on with; in the end the output of every sentence.
+Steps = Generator[tuple[list[int], list[int]], None, list[Hypothesis]]
 
 
-@torch.no_grad()
 def greedy_search(
     stepper: Stepper,
     *,
@@ -38,30 +47,63 @@ def greedy_search(
         length_penalty: exponent of the length in `Hypothesis.score`; it does not change the output.
 
     Raises:
-        ValueError: a max_length is negative.
+        ValueError: a limit is negative.
         FloatingPointError: the model gave log-probabilities that are not numbers.
     """
-    device, limits = max_lengths.device, check_limits(max_lengths)
-    results: dict[int, Hypothesis] = {}
+    choose = greedy_choice(forbidden)
+    return results(
+        follow(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
+    )
+
+
+def greedy_choice(forbidden: Sequence[int]) -> Choose:
+    """The choice of the most likely token that is not forbidden."""
+
+    def choose(log_probs: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
+        values, ids = best_tokens(log_probs, 1, forbidden)
+        return ids[:, 0], values[:, 0]
+
+    return choose
+
+
+@torch.no_grad()
+def follow(
+    stepper: Stepper, choose: Choose, *, max_lengths: Tensor, bos: int, eos: int, length_penalty: float
+) -> Steps:
+    """Write every sentence with the tokens that `choose` names, a step at a time; arguments as `greedy_search`."""
+    device = max_lengths.device
+    limits = check_limits(max_lengths)
+    outputs: dict[int, Hypothesis] = {}
     sentences = torch.arange(len(limits))
-    tokens = torch.empty(len(limits), 0, dtype=torch.int64)  # (A, T): A sentences still open
+    tokens = torch.empty(len(limits), 0, dtype=torch.int64)  # (A, T)
     scores = torch.empty(len(limits), 0, dtype=torch.float64)
     latest = torch.full((len(limits),), bos, device=device)
     while len(sentences):
-        value, token = best_tokens(stepper.step(latest), 1, forbidden)  # (A, 1)
-        possible = value[:, 0] > -torch.inf
-        ended = possible & (token[:, 0] == eos)
+        token, value = choose(stepper.step(latest), sentences)
+        possible = value > -torch.inf
+        ended = possible & (token == eos)
         cut = ~ended & (~possible | (limits[sentences] <= tokens.size(1)))
-        grown, grown_scores = torch.cat([tokens, token], dim=1), torch.cat([scores, value], dim=1)
+        grown, grown_scores = torch.cat([tokens, token[:, None]], 1), torch.cat([scores, value[:, None]], 1)
         for row in (ended | cut).nonzero().flatten().tolist():
             end = bool(ended[row])
             sequence, parts = (grown[row], grown_scores[row]) if end else (tokens[row], scores[row])
-            results[int(sentences[row])] = make_hypothesis(
+            outputs[int(sentences[row])] = make_hypothesis(
                 sequence, parts, ended=end, length_penalty=length_penalty
             )
         going = (~(ended | cut)).nonzero().flatten()
+        yield sentences[going].tolist(), token[going].tolist()
         if 0 < len(going) < len(sentences):
             stepper.select(going.to(device))
         sentences, tokens, scores = sentences[going], grown[going], grown_scores[going]
         latest = tokens[:, -1].to(device)
-    return [results[sentence] for sentence in range(len(limits))]
+    return [outputs[sentence] for sentence in range(len(limits))]
+
+
+def results(steps: Steps) -> list[Hypothesis]:
+    """Go through all steps; return the outputs."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            outputs: list[Hypothesis] = end.value
+            return outputs

@@ -47,7 +47,7 @@ class Hypothesis:
         rivals: beside each of token_scores, the likeliest other tokens and their log-probabilities, best first;
             None unless asked for (`SearchOptions.rivals`).
         attention: beside each of token_scores, how much it looked at each source token and, last, at the source's
-            end mark, which add up to 1; None unless asked for (`SearchOptions.attention_layer`).
+            end mark, which add up to 1; None unless asked for (`SearchOptions.attention`).
     """
 
     tokens: tuple[int, ...]
@@ -82,7 +82,7 @@ class Engine(Protocol):
         ...
 
     def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
-        """The tokens of the greedy output of one row, each as soon as it is known, without marks.
+        """The tokens of the greedy output of one row, each as soon as it is known, the end symbol last if it came.
 
         Raises:
             UsageError: as `search`.

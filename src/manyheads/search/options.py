@@ -70,7 +70,8 @@ class SearchOptions:
             at the same step (Vijayakumar et al. 2018); 1 is off.
         diverse_strength: how much the log-probability of such a token is lowered, for each prefix that took it.
         rivals: so many likeliest other tokens are reported beside each token.
-        attention_layer: beside each token, where this decoder layer looked (mean of its heads); -1 is the last.
+        attention: beside each token, where the decoder looked (mean of the heads of one layer) is reported.
+        attention_layer: which layer that is, and which the coverage penalty sees; 0 the lowest, -1 the highest.
         prefixes: what the output of each row begins with; none at all, or one a row.
         forbidden: for each row, sequences that do not come out after its prefix; none at all, or one entry a row.
         required: for each row, sequences that come out; none at all, or one entry a row.
@@ -89,7 +90,8 @@ class SearchOptions:
     diverse_groups: int = 1
     diverse_strength: float = 0.5
     rivals: int = 0
-    attention_layer: int | None = None
+    attention: bool = False
+    attention_layer: int = -1
     prefixes: tuple[Ids, ...] = ()
     forbidden: tuple[tuple[Ids, ...], ...] = ()
     required: tuple[tuple[Ids, ...], ...] = ()
@@ -127,10 +129,12 @@ class SearchOptions:
 
     def in_use(self) -> list[str]:
         """Names of the options that are on, but for those that every engine knows: the first six."""
-        optional = fields(self)[6:]
+        names = [one.name for one in fields(self)[6:] if vars(self)[one.name] != one.default]
         if self.diverse_groups == 1:
-            optional = tuple(one for one in optional if one.name != "diverse_strength")
-        return [one.name for one in optional if vars(self)[one.name] != one.default]
+            names = [name for name in names if name != "diverse_strength"]
+        if not (self.attention or self.coverage_penalty):
+            names = [name for name in names if name != "attention_layer"]
+        return names
 
     def part(self, places: Sequence[int]) -> Self:
         """The options of some of the rows."""

@@ -2,187 +2,207 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
-
-import numpy as np
-import torch
+from typing import Self
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config, SearchConfig
-from manyheads.data.batch import pad_rows
-from manyheads.data.sampler import fixed_batches
-from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.config.schema import Config
+from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.beam import beam_search
-from manyheads.search.greedy import greedy_search
-from manyheads.search.interface import Hypothesis
-from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
+from manyheads.search.ensemble import mean_logarithm, mean_probability
+from manyheads.search.interface import Engine, Hypothesis
+from manyheads.tasks.assembly import Assembler
+from manyheads.tasks.engine import TorchEngine
+from manyheads.tasks.options import PerLine, TranslateOptions, search_options
+from manyheads.tasks.parts import Line, split_line
+from manyheads.tasks.result import Candidate, Translation
+from manyheads.text.incremental import growing_text
+from manyheads.text.tokenizer import EOS, TokenizerPair
 from manyheads.training.precision import pick_device
 
-__all__ = ["Candidate", "Translation", "Translator"]
+__all__ = ["Candidate", "TranslateOptions", "Translation", "Translator"]
 
-
-@dataclass(frozen=True)
-class Candidate:
-    """One output of the search, as text.
-
-    Attributes:
-        text: the translation.
-        score: log-probability / length ** length_penalty, in nats; what candidates are ranked by.
-        tokens: its subword pieces, the end mark last when it ended by itself.
-        token_scores: log-probability of each of them, in nats.
-    """
-
-    text: str
-    score: float
-    tokens: list[str]
-    token_scores: list[float]
-
-
-@dataclass(frozen=True)
-class Translation:
-    """What became of one line.
-
-    Attributes:
-        source: the line as it was given.
-        hypotheses: the best candidates, best first; none for an empty line.
-        truncated: whether the source was cut at the model's limit or the output at its length limit.
-    """
-
-    source: str
-    hypotheses: list[Candidate]
-    truncated: bool
-
-    @property
-    def translation(self) -> str:
-        """The best candidate's text; empty for an empty line."""
-        return self.hypotheses[0].text if self.hypotheses else ""
-
-    @property
-    def score(self) -> float:
-        """The best candidate's score; 0 for an empty line."""
-        return self.hypotheses[0].score if self.hypotheses else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """The shape that `translate --json` prints."""
-        return {
-            "source": self.source,
-            "translation": self.translation,
-            "score": self.score,
-            "hypotheses": [vars(candidate) for candidate in self.hypotheses],
-            "truncated": self.truncated,
-        }
+DEFAULTS = TranslateOptions()
 
 
 class Translator:
     """A model, its tokenizers and its search settings.
 
     What comes out for a line does not depend on the lines beside it, their number or their order.
+
+    Attributes:
+        config: of the run; `search` and `data.max_length` are used.
+        tokenizers: of both languages.
+        engine: what searches.
     """
 
-    def __init__(self, config: Config, tokenizers: TokenizerPair, model: EncoderDecoder) -> None:
-        """From parts in memory; `load` opens a run directory."""
+    def __init__(self, config: Config, tokenizers: TokenizerPair, engine: EncoderDecoder | Engine) -> None:
+        """From parts in memory, a model standing for the engine that searches with it; `load` opens a run."""
         self.config = config
         self.tokenizers = tokenizers
-        self.model = model
+        self.engine: Engine = TorchEngine([engine]) if isinstance(engine, EncoderDecoder) else engine
 
-    @classmethod
-    def load(cls, run: str | Path, *, device: str = "auto") -> Self:
-        """Open a run directory.
+    @property
+    def model(self) -> EncoderDecoder:
+        """The model that searches, the first one of an ensemble.
 
         Raises:
-            RunError: the directory is missing, none of ours, or damaged.
+            UsageError: another engine searches, whose model cannot be looked into.
         """
+        if not isinstance(self.engine, TorchEngine):
+            raise UsageError('this needs the model itself. Load it with engine = "torch".')
+        return self.engine.models[0]
+
+    @classmethod
+    def load(
+        cls,
+        run: str | Path,
+        *,
+        device: str = "auto",
+        engine: str = "torch",
+        ensemble: Sequence[str | Path] = (),
+        geometric: bool = False,
+    ) -> Self:
+        """Open a run directory.
+
+        Args:
+            run: the directory.
+            device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
+            engine: what searches: "torch".
+            ensemble: further runs with the same tokenizers, which decide together with the first one by the mean
+                of their probabilities; settings are those of the first.
+            geometric: they decide by the mean of the logarithms instead.
+
+        Raises:
+            RunError: a directory is missing, none of ours, or damaged.
+            UsageError: the tokenizers of two runs differ, or there is no such engine.
+        """
+        if engine != "torch":
+            raise UsageError(f'there is no engine "{engine}". Use "torch".')
+        place = pick_device(device)
         directory = RunDirectory.existing(Path(run))
         config = directory.config()
         tokenizers = directory.tokenizers(config)
-        return cls(config, tokenizers, directory.model(config, tokenizers).to(pick_device(device)))
+        models = [directory.model(config, tokenizers).to(place)]
+        for other in ensemble:
+            directory = RunDirectory.existing(Path(other))
+            its_config = directory.config()
+            its_tokenizers = directory.tokenizers(its_config)
+            refuse_other_tokenizers(Path(run), tokenizers, Path(other), its_tokenizers)
+            models.append(directory.model(its_config, its_tokenizers).to(place))
+        return cls(config, tokenizers, TorchEngine(models, mean_logarithm if geometric else mean_probability))
 
     def translate(
-        self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1
+        self,
+        texts: Sequence[str],
+        *,
+        beam_size: int | None = None,
+        n_best: int = 1,
+        prefixes: Sequence[str] = (),
+        forbidden: Sequence[Sequence[str]] = (),
+        required: Sequence[Sequence[str]] = (),
+        options: TranslateOptions = DEFAULTS,
     ) -> list[Translation]:
         """Translate lines; the result has the same number of lines in the same order.
 
         Args:
-            texts: one sentence each; empty and blank ones stay empty.
+            texts: one line each, of any length (`TranslateOptions.split`); empty and blank ones stay empty.
             beam_size: overrides `search.beam_size`; 1 is greedy.
-            n_best: candidates a line, at most the beam's size.
+            n_best: candidates a line; the beam is at least as wide.
+            prefixes: what the translation of each line begins with; none at all, or one a line.
+            forbidden: for each line, phrases that no word of its translation begins with; likewise.
+            required: for each line, phrases that stand in its translation; likewise.
+            options: all else.
+
+        Raises:
+            UsageError: an option is out of its range, or the engine does not know it.
         """
-        search = self.config.search
-        if beam_size is not None:
-            search = search.model_copy(update={"beam_size": beam_size})
-        search = search.model_copy(update={"beam_size": max(search.beam_size, n_best)})
-        limit = self.config.model.max_positions - 1  # the end mark takes a place too
-        whole = self.tokenizers.source.encode(texts)
-        ids = [row[:limit] for row in whole]
-        cut = [len(row) > limit for row in whole]
-        filled = np.array([place for place, row in enumerate(ids) if row], dtype=np.int64)
-        found: list[list[Hypothesis]] = [[] for _ in texts]
-        lengths = np.array([len(ids[place]) + 1 for place in filled], dtype=np.int64)
-        for batch in fixed_batches(lengths, max(1, search.batch_tokens // search.beam_size)):
-            places = filled[batch].tolist()
-            rows = self.search([ids[place] for place in places], search, n_best)
-            for place, hypotheses in zip(places, rows, strict=True):
-                found[place] = hypotheses
+        lines = self.lines(texts, options)
+        per_line = PerLine.of(self.tokenizers.target, len(texts), prefixes, forbidden, required)
+        places = filled(lines)
+        asked = search_options(self.config.search, options, beam_size, n_best, per_line.of_parts(places))
+        rows = [self.shortened(lines[number].parts[part]) for number, part in places]
+        found: list[list[list[Hypothesis]]] = [[[] for _ in line.parts] for line in lines]
+        for (number, part), hypotheses in zip(places, self.engine.search(rows, asked), strict=True):
+            found[number][part] = hypotheses
+        assembler = Assembler(self.tokenizers, asked, self.longest_source)
         return [
-            Translation(text, [self.candidate(one) for one in hypotheses], was_cut or too_long(hypotheses))
-            for text, hypotheses, was_cut in zip(texts, found, cut, strict=True)
+            assembler.translation(line, outputs, per_line.expected(number))
+            for number, (line, outputs) in enumerate(zip(lines, found, strict=True))
         ]
 
-    def search(self, rows: list[list[int]], search: SearchConfig, n_best: int) -> list[list[Hypothesis]]:
-        """Search for a batch of sources, as ids without marks; the model is left in the mode it was in."""
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            with torch.inference_mode():
-                return self.found(rows, search, n_best)
-        finally:
-            self.model.train(was_training)
+    def stream(
+        self, text: str, *, prefix: str = "", options: TranslateOptions = DEFAULTS
+    ) -> Generator[str, None, bool]:
+        """The greedy translation of a line in pieces, each as soon as it is known.
 
-    def found(self, rows: list[list[int]], search: SearchConfig, n_best: int) -> list[list[Hypothesis]]:
-        """What the model in eval mode finds: greedily, or with a beam."""
-        model = self.model
-        source = pad_rows(rows, PAD, last=EOS).to(next(model.parameters()).device)
-        most = model.config.max_positions - 1
-        longest = [min(int(search.max_length_ratio * len(row)) + search.max_length_offset, most) for row in rows]
-        max_lengths = torch.tensor(longest, device=source.device)
-        stepper = EncoderDecoderStepper(model, source)
-        if search.beam_size == 1:
-            greedy = greedy_search(
-                stepper,
-                max_lengths=max_lengths,
-                bos=BOS,
-                eos=EOS,
-                forbidden=(PAD, BOS),
-                length_penalty=search.length_penalty,
+        Together they are the translation that `translate` gives with a beam of 1 and the same options. A model in
+        PyTorch is in evaluation mode until the last piece has been taken.
+
+        Returns:
+            When all pieces have been taken, whether the source or the output was cut (`Translation.truncated`).
+        """
+        (line,) = self.lines([text], options)
+        per_line = PerLine.of(self.tokenizers.target, 1, [prefix] if prefix else [], [], [])
+        places = filled([line])
+        asked = search_options(self.config.search, options, 1, 1, per_line.of_parts(places))
+        numbers = {part: number for number, (_, part) in enumerate(places)}
+        ended: set[int] = set()
+
+        def written(part: int, ids: list[int]) -> Iterator[str]:
+            def tokens() -> Iterator[int]:
+                for token in self.engine.stream(self.shortened(ids), asked.part([numbers[part]])):
+                    if token == EOS:
+                        ended.add(part)
+                    yield token
+
+            return growing_text(self.tokenizers.target, tokens()) if ids else iter(())
+
+        yield from line.stream(written(part, ids) for part, ids in enumerate(line.parts))
+        return len(ended) < len(places) or any(len(ids) > self.longest_source for ids in line.parts)
+
+    def lines(self, texts: Sequence[str], options: TranslateOptions) -> list[Line]:
+        """The lines, cut into the parts that are translated one by one."""
+        ids = self.tokenizers.source.encode(texts)
+        return [
+            split_line(
+                text,
+                row,
+                self.tokenizers.source,
+                self.config.data.source,
+                split=options.split,
+                usual=self.config.data.max_length,
+                longest=self.longest_source,
             )
-            return [[one] for one in greedy]
-        return beam_search(
-            stepper,
-            beam_size=search.beam_size,
-            n_best=n_best,
-            length_penalty=search.length_penalty,
-            max_lengths=max_lengths,
-            bos=BOS,
-            eos=EOS,
-            forbidden=(PAD, BOS),
-        )
+            for text, row in zip(texts, ids, strict=True)
+        ]
 
-    def candidate(self, hypothesis: Hypothesis) -> Candidate:
-        """A hypothesis as text."""
-        tokenizer = self.tokenizers.target
-        marked = [*hypothesis.tokens, EOS] if hypothesis.ended else list(hypothesis.tokens)
-        return Candidate(
-            text=tokenizer.decode(hypothesis.tokens),
-            score=hypothesis.score,
-            tokens=tokenizer.pieces(marked),
-            token_scores=list(hypothesis.token_scores),
-        )
+    def shortened(self, ids: list[int]) -> list[int]:
+        """As much of a source as the model can take."""
+        return ids[: self.longest_source]
+
+    @property
+    def longest_source(self) -> int:
+        """The longest source of the model in tokens; the end mark takes a place too."""
+        return self.config.model.max_positions - 1
 
 
-def too_long(hypotheses: list[Hypothesis]) -> bool:
-    """Whether the best hypothesis was cut at the length limit."""
-    return bool(hypotheses) and not hypotheses[0].ended
+def filled(lines: Sequence[Line]) -> list[tuple[int, int]]:
+    """(line, part) of every part that has tokens."""
+    return [(number, part) for number, line in enumerate(lines) for part, ids in enumerate(line.parts) if ids]
+
+
+def refuse_other_tokenizers(run: Path, own: TokenizerPair, other: Path, its: TokenizerPair) -> None:
+    """Raise `UsageError` when the ids of two runs do not mean the same."""
+    sides: list[tuple[str, Callable[[TokenizerPair], str]]] = [
+        ("source", lambda pair: pair.source.sha256),
+        ("target", lambda pair: pair.target.sha256),
+    ]
+    for side, digest in sides:
+        if digest(own) != digest(its):
+            raise UsageError(
+                f"{run} and {other} cannot translate together: their {side} tokenizers differ "
+                f"(SHA-256 {digest(own)[:12]}, {digest(its)[:12]}). Train both on the same data and tokenizer "
+                "settings."
+            )

@@ -58,6 +58,15 @@ class Tokenizer(ABC):
             'Use kind = "bpe" or "unigram", or tokenizer.sampling = 0.'
         )
 
+    def spellings(self, text: str, most: int) -> list[list[int]]:
+        """Ways in which ids spell a text that begins at the beginning of a word: the usual one, then others.
+
+        Args:
+            text: any.
+            most: how many at most, those of the fewest ids first.
+        """
+        return self.encode([text])
+
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
         """Text of the ids: padding, begin and end marks left out, an unknown symbol shown as ``<unk>``.

@@ -133,6 +133,25 @@ class SubwordTokenizer(Tokenizer):
                     ids += found
         return ids
 
+    def spellings(self, text: str, most: int) -> list[list[int]]:
+        """See `Tokenizer.spellings`; those that spell characters of the vocabulary as bytes are left out."""
+        (usual,) = self.encode([text])
+        (prepared,) = self.prepare([text])
+        whole = BLANK + prepared.replace(" ", BLANK)
+        longest = max(map(len, self.scores), default=0)
+        ways: list[list[list[str]]] = [[[]]]  # of the last characters: none, one, two, ...
+        for start in range(len(whole) - 1, -1, -1):
+            rests = zip(range(start + 1, start + 1 + longest), reversed(ways), strict=False)
+            found = [
+                [piece, *rest]
+                for end, after in rests
+                if (piece := whole[start:end]) in self.scores
+                for rest in after
+            ]
+            ways.append(sorted(found, key=len)[:most])
+        others = [[self.processor.piece_to_id(piece) for piece in way] for way in ways[-1]]
+        return [usual, *(way for way in others if way != usual)][:most]
+
     def spell(self, piece: str) -> list[int]:
         """The id of a piece, or for a character without one, those of its bytes, or that of the unknown."""
         if piece in self.scores:

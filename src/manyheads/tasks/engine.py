@@ -1,0 +1,230 @@
+"""The engine that searches with our own models, in PyTorch.
+
+Shapes: B sentences, S source length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from manyheads.data.batch import pad_rows
+from manyheads.data.sampler import fixed_batches
+from manyheads.errors import UsageError
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.search.beam import beam_search
+from manyheads.search.diverse import diverse_beam_search
+from manyheads.search.ensemble import Combine, EnsembleStepper, mean_probability
+from manyheads.search.greedy import Steps, follow, greedy_choice, greedy_search
+from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.options import SearchOptions
+from manyheads.search.required import grid_beam_search
+from manyheads.search.rules import MinLength, NoRepeat, Rule, RuledStepper, Without
+from manyheads.search.sampling import sample
+from manyheads.tasks.review import review
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+__all__ = ["TorchEngine"]
+
+SILENT = (PAD, BOS)  # ids that never come out
+
+
+class TorchEngine:
+    """One model, or several that decide together; see `Engine`.
+
+    Models are left in the mode (training or evaluation) in which they were.
+    """
+
+    def __init__(self, models: Sequence[EncoderDecoder], combine: Combine = mean_probability) -> None:
+        """Models of the same tokenizers; `combine` makes one distribution of theirs."""
+        self.models = models
+        self.combine = combine
+
+    @property
+    def device(self) -> torch.device:
+        """Where the first model is; the others must be there too."""
+        return next(self.models[0].parameters()).device
+
+    @property
+    def longest(self) -> int:
+        """The longest source and output that all models can take, in tokens without the end mark."""
+        return min(model.config.max_positions for model in self.models) - 1
+
+    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+        """See `Engine.search`."""
+        self.check(options)
+        found: list[list[Hypothesis]] = [[] for _ in rows]
+        with self.evaluating(), torch.inference_mode():
+            for places in self.batches(rows, options):
+                part = options.part(places)
+                sources = [rows[place] for place in places]
+                for place, hypotheses in zip(places, self.search_batch(sources, part), strict=True):
+                    found[place] = hypotheses
+        return found
+
+    def check(self, options: SearchOptions) -> None:
+        """Refuse what these models cannot do."""
+        layer, layers = options.attention_layer, min(len(model.decoder_layers) for model in self.models)
+        if not -layers <= layer < layers:
+            raise UsageError(
+                f"attention layer {layer} does not exist: the decoder has {layers}, numbered 0 to {layers - 1} "
+                f"from below or -1 to -{layers} from above."
+            )
+        for name, sequences in (("prefix", options.prefixes), *(("required", row) for row in options.required)):
+            if too_long := next((one for one in sequences if len(one) > self.longest), None):
+                raise UsageError(
+                    f"a {name} sequence has {len(too_long)} tokens, but the longest output of this model is "
+                    f"{self.longest}."
+                )
+
+    def batches(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> Iterator[list[int]]:
+        """The places of rows of like length, searched together; rows with required words apart from the others."""
+        width = options.n_best if options.sampling else options.beam_size
+        lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
+        needs = np.array([sum(map(len, one)) for one in options.required or [()] * len(rows)], dtype=np.int64)
+        for kind in (needs == 0, needs > 0):
+            places = kind.nonzero()[0]
+            beams = int(needs[places].max(initial=0)) + 1
+            for batch in fixed_batches(lengths[places], max(1, options.batch_tokens // (width * beams))):
+                yield places[batch].tolist()
+
+    def search_batch(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+        """Search for rows together, in the way that the options ask for."""
+        # What the second pass may rank otherwise must all be found first.
+        wanted = replace(options, n_best=options.beam_size) if options.coverage_penalty else options
+        found = self.sampled(rows, options) if options.sampling else self.searched(rows, wanted)
+        found = review(self.models, self.combine, rows, found, options)
+        return [hypotheses[: options.n_best] for hypotheses in found]
+
+    def searched(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+        """Search greedily, with a beam, with a beam for required words, or with several beams."""
+        limits = torch.tensor(options.longest(rows, self.longest), device=self.device)
+        source = pad_rows(rows, PAD, last=EOS).to(self.device)
+
+        def start() -> Stepper:
+            return self.stepper(source, rows, options)
+
+        if any(options.required):
+            return grid_beam_search(
+                start(),
+                options.required,
+                beam_size=options.beam_size,
+                n_best=options.n_best,
+                length_penalty=options.length_penalty,
+                max_lengths=limits,
+                bos=BOS,
+                eos=EOS,
+                forbidden=SILENT,
+            )
+        if options.diverse_groups > 1:
+            return diverse_beam_search(
+                start,
+                groups=options.diverse_groups,
+                strength=options.diverse_strength,
+                beam_size=options.beam_size,
+                n_best=options.n_best,
+                length_penalty=options.length_penalty,
+                max_lengths=limits,
+                bos=BOS,
+                eos=EOS,
+                forbidden=SILENT,
+            )
+        if options.beam_size == 1:
+            greedy = greedy_search(
+                start(),
+                max_lengths=limits,
+                bos=BOS,
+                eos=EOS,
+                forbidden=SILENT,
+                length_penalty=options.length_penalty,
+            )
+            return [[one] for one in greedy]
+        return beam_search(
+            start(),
+            beam_size=options.beam_size,
+            n_best=options.n_best,
+            length_penalty=options.length_penalty,
+            max_lengths=limits,
+            bos=BOS,
+            eos=EOS,
+            forbidden=SILENT,
+        )
+
+    def sampled(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+        """Draw outputs by chance."""
+        assert options.sampling is not None
+        source = pad_rows(rows, PAD, last=EOS).to(self.device)
+        return sample(
+            self.stepper(source, rows, options),
+            rows,
+            options.sampling,
+            draws=options.n_best,
+            max_lengths=torch.tensor(options.longest(rows, self.longest), device=self.device),
+            bos=BOS,
+            eos=EOS,
+            forbidden=SILENT,
+            length_penalty=options.length_penalty,
+        )
+
+    def stepper(self, source: torch.Tensor, rows: Sequence[Sequence[int]], options: SearchOptions) -> Stepper:
+        """The models at the beginning of the source (B, S), with the rules that the options ask for around them."""
+        steppers = [EncoderDecoderStepper(model, source) for model in self.models]
+        stepper = steppers[0] if len(steppers) == 1 else EnsembleStepper(steppers, self.combine)
+        rules: list[Rule] = []
+        if options.min_length_ratio:
+            limits = options.longest(rows, self.longest)
+            rules.append(MinLength([*map(min, options.shortest(rows), limits)], EOS))
+        if options.no_repeat_ngram:
+            rules.append(NoRepeat(options.no_repeat_ngram))
+        if any(options.forbidden):
+            rules.append(Without(options.forbidden))
+        if not rules and not any(options.prefixes):
+            return stepper
+        return RuledStepper(stepper, len(rows), rules=rules, prefixes=options.prefixes)
+
+    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+        """See `Engine.stream`."""
+        if options.sampling or options.diverse_groups > 1 or any(options.required):
+            raise UsageError("a stream is a greedy output: no sampling, diverse groups or required words.")
+        with self.evaluating():
+            steps = self.greedy_steps(row, options)
+            while True:
+                try:
+                    _, tokens = next(steps)
+                except StopIteration as end:
+                    if end.value[0].ended:
+                        yield EOS
+                    return
+                yield from tokens
+
+    @torch.inference_mode()
+    def greedy_steps(self, row: Sequence[int], options: SearchOptions) -> Steps:
+        """Greedy search of one row, a step at a time."""
+        source = pad_rows([row], PAD, last=EOS).to(self.device)
+        return (
+            yield from follow(
+                self.stepper(source, [row], options),
+                greedy_choice(SILENT),
+                max_lengths=torch.tensor(options.longest([row], self.longest), device=self.device),
+                bos=BOS,
+                eos=EOS,
+                length_penalty=options.length_penalty,
+            )
+        )
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """While open, all models are in evaluation mode."""
+        were = [model.training for model in self.models]
+        for model in self.models:
+            model.eval()
+        try:
+            yield
+        finally:
+            for model, was in zip(self.models, were, strict=True):
+                model.train(was)

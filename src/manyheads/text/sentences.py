@@ -1,0 +1,225 @@
+"""Where the sentences of a text begin and end, as offsets into it.
+
+Rules for text of any language that ends its sentences with a mark; what they know of single languages is the
+abbreviations and ordinal numbers of English and German, the dates of Korean, and the marks of Chinese and Japanese.
+Time and memory grow with the length of the text and no faster.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["Span", "pieces_within", "sentence_spans"]
+
+Span = tuple[int, int]
+
+WIDE_MARKS = "。！？｡．"  # end a sentence without a blank after them
+MARKS = ".!?…؟۔।॥" + WIDE_MARKS
+CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
+OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
+LINE_ENDS = re.compile("[\n\r\v\f\x85\u2028\u2029]")
+NOT_BLANK = re.compile(r"\S")
+# A run of marks, whatever closes with it, and then a blank, or after the wide marks anything. A run is looked at
+# once: it is not entered in its middle, nor given back in part.
+END = re.compile(
+    rf"(?<![{re.escape(MARKS)}])(?P<marks>[{re.escape(MARKS)}]++)(?P<closers>[{re.escape(CLOSERS)}]*+)(?=(?P<blank>\s|\Z)?)"
+)
+# After a closing quotation these go on with the sentence: 「はい」と言った。
+GOES_ON = "とってはがをもにのでや、"
+LAST_WORD = re.compile(r"[^\s(\[\"'“„«»]+\Z")
+LOOK_BACK = 40  # characters before a mark that may belong to its word
+
+# Never the end of a sentence, whatever follows.
+TITLES = "mr mrs ms dr prof st mt gen col lt sgt capt rev hon sen rep gov pres hr fr frl dipl ing"
+GERMAN = "bzw sog vgl ca z.b d.h u.a z.t v.a o.g u.u i.d.r inkl exkl zzgl ggf evtl gem geb gest hg hrsg jhd mio mrd"
+ENGLISH = "vs cf approx dept est e.g i.e al resp"
+BEFORE_A_WORD = frozenset([*TITLES.split(), *GERMAN.split(), *ENGLISH.split()])
+# No end of a sentence before a number: words of their own otherwise ("He said no.").
+PLACES = "no nos nr vol vols ch p pp sec eq art fig figs bd abb tab abs kap s str tel"
+MONTHS = "jan feb mar apr jun jul aug sep sept oct okt nov dec dez"
+BEFORE_A_NUMBER = frozenset([*PLACES.split(), *MONTHS.split()])
+DOTTED_ORDINALS = "de da nb nn no fi et cs sk sl hr bs sr pl hu lv tr is lb"
+ORDINAL_DOT = frozenset(DOTTED_ORDINALS.split())
+DATE = re.compile(r"\d\.\s?\d{1,2}\Z")  # 2020. 5. 3. is the third of May in Korean
+INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # J, U.S, z.B
+NO_INITIAL = ("a.m", "p.m")
+ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
+
+
+def sentence_spans(text: str, language: str = "") -> list[Span]:
+    """The sentences of a text in order: (start, end) offsets of each, without blank space at their ends.
+
+    What stands outside of them is blank space, so that the text can be put together again exactly. A line end is
+    always the end of a sentence.
+
+    Args:
+        text: any text.
+        language: such as de; languages that write ordinal numbers with a dot ("am 3. Mai") need to be known.
+    """
+    ordinals = re.split("[-_]", language)[0].lower() in ORDINAL_DOT
+    spans = []
+    for start, end in stretches(text, LINE_ENDS):
+        first = start
+        for cut in ends(text, start, end, ordinals=ordinals):
+            spans += trimmed(text, first, cut)
+            first = cut
+        spans += trimmed(text, first, end)
+    return spans
+
+
+def stretches(text: str, separator: re.Pattern[str]) -> Iterator[Span]:
+    """What stands between separators."""
+    start = 0
+    for found in separator.finditer(text):
+        yield start, found.start()
+        start = found.end()
+    yield start, len(text)
+
+
+def trimmed(text: str, start: int, end: int) -> list[Span]:
+    """The span without the blank space at its ends, or none when nothing else is in it."""
+    first = NOT_BLANK.search(text, start, end)
+    if first is None:
+        return []
+    while text[end - 1].isspace():
+        end -= 1
+    return [(first.start(), end)]
+
+
+def ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
+    """Where sentences of one line end."""
+    first = start  # of the sentence
+    for found in END.finditer(text, start, end):
+        wide = found["marks"][-1] in WIDE_MARKS
+        if found["blank"] is None and found.end() < end and not wide:
+            continue
+        after = NOT_BLANK.search(text, found.end(), end)
+        if after is None:
+            return
+        following = beginning(text, after.start(), end)
+        if wide:
+            closes = found["closers"] and after.start() == found.end() and text[found.end()] in GOES_ON
+            inside = found.end() < end and text[found.end()].isdigit() and found["marks"] == "．"
+            last = not (closes or inside)
+        else:
+            last = begins_sentence(following) and not (
+                found["marks"] == "." and abbreviates(text, first, found.start(), following, ordinals=ordinals)
+            )
+        if last:
+            yield found.end()
+            first = after.start()
+
+
+def beginning(text: str, start: int, end: int) -> str:
+    """The first character that may begin a word, behind quotation marks, brackets and dashes."""
+    for place in range(start, min(end, start + 8)):
+        if text[place] not in OPENERS and not text[place].isspace():
+            return text[place]
+    return ""
+
+
+def begins_sentence(character: str) -> bool:
+    """Whether a word that begins so can begin a sentence: no small letter, no symbol."""
+    return character.isalnum() and not character.islower()
+
+
+def abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bool) -> bool:
+    """Whether a dot belongs to the word before it, and the sentence, which began at `first`, goes on."""
+    found = LAST_WORD.search(text, max(first, dot - LOOK_BACK), dot)
+    if found is None:
+        return False
+    word = found[0]
+    if found.start() == first and ENUMERATION.fullmatch(word):  # "3. Ein Hund läuft."
+        return True
+    if word.isdigit():
+        date = DATE.search(text, max(first, dot - LOOK_BACK), dot) is not None
+        return date or following.isdigit() or (ordinals and len(word) <= 2)
+    if word.lower() in BEFORE_A_WORD or (word.lower() in BEFORE_A_NUMBER and following.isdigit()):
+        return True
+    initial = INITIAL.fullmatch(word) is not None and (word.isupper() or "." in word)
+    return initial and word.lower() not in NO_INITIAL
+
+
+# --- a sentence that is too long is cut where that hurts least ---
+
+# Behind a comma and its like, or before a dash; a run of blanks is looked at once.
+CLAUSES = re.compile(r"(?<=[,;:،؛])\s++|(?<=[、，；：])|(?<![\s,;:،؛])\s++(?=[–—-]\s)")
+BLANKS = re.compile(r"\s+")
+
+Count = Callable[[Sequence[str]], list[int]]
+Unit = tuple[Span, int]  # with its number of tokens
+
+
+def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]:
+    """Cut a span into pieces of at most `limit` tokens: at clause marks, else at blanks, else anywhere.
+
+    The pieces are few and about equally long. Only blank space stands between them.
+
+    Args:
+        text: the whole text.
+        span: what to cut.
+        limit: tokens a piece, at least 1.
+        count: the number of tokens of each of some texts.
+    """
+    size = count([text[slice(*span)]])[0]
+    if size <= limit:
+        return [span]
+    return [piece for piece, _ in packed(divided(text, span, limit, count, (CLAUSES, BLANKS)), limit)]
+
+
+def packed(units: Sequence[Unit], limit: int) -> list[Unit]:
+    """Put neighbours together to pieces of about equal numbers of tokens, never more than `limit`."""
+    total = sum(tokens for _, tokens in units)
+    aim = total / max(1, math.ceil(total / limit))
+    pieces: list[Unit] = []
+    for (start, end), tokens in units:
+        (first, _), filled = pieces[-1] if pieces else ((start, end), limit)
+        larger = filled + tokens + 1  # a blank may be a token of its own
+        if larger <= limit and larger - aim <= aim - filled:  # no further from the aim than before
+            pieces[-1] = ((first, end), larger)
+        else:
+            pieces.append(((start, end), tokens))
+    return pieces
+
+
+def divided(text: str, span: Span, limit: int, count: Count, separators: Sequence[re.Pattern[str]]) -> list[Unit]:
+    """The parts of a span between the first of the separators; what is too long is divided at the next one."""
+    if not separators:
+        return chopped(text, span, limit, count)
+    start, end = span
+    inner = [(start + first, start + last) for first, last in stretches(text[start:end], separators[0])]
+    spans = [one for unit in inner for one in trimmed(text, *unit)]
+    units: list[Unit] = []
+    for unit, tokens in zip(spans, count([text[first:last] for first, last in spans]), strict=True):
+        if tokens <= limit:
+            units.append((unit, tokens))
+        else:
+            units += packed(divided(text, unit, limit, count, separators[1:]), limit)
+    return units
+
+
+def chopped(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
+    """A word halved again and again until no part has more than `limit` tokens; one character stays whole."""
+    waiting, done = [span], []
+    while waiting:
+        sizes = count([text[start:end] for start, end in waiting])
+        halves: list[Span] = []
+        for (start, end), tokens in zip(waiting, sizes, strict=True):
+            if tokens <= limit or end - start == 1:
+                done.append(((start, end), tokens))
+            else:
+                middle = before_a_character(text, (start + end) // 2, end)
+                halves += [(start, middle), (middle, end)]
+        waiting = halves
+    return sorted(done)
+
+
+def before_a_character(text: str, place: int, end: int) -> int:
+    """The place, or up to 8 later where it would part a character from its combining marks."""
+    for later in range(place, min(place + 8, end)):
+        if not unicodedata.combining(text[later]):
+            return later
+    return place

@@ -1,0 +1,192 @@
+"""Sampling: outputs come as often as their exact probability says, and each draw stands for itself."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.search.tables import BOS, EOS, PAD, Prefix, Table, TableStepper
+
+from manyheads.search.greedy import greedy_search
+from manyheads.search.interface import Hypothesis
+from manyheads.search.options import Sampling
+from manyheads.search.sampling import draw_tokens, sample
+
+FORBIDDEN = (PAD, BOS)
+
+
+def drawn(
+    tables: list[Table], keys: list[int], sampling: Sampling, draws: int, limit: int
+) -> list[list[Hypothesis]]:
+    return sample(
+        TableStepper(tables),
+        [(key,) for key in keys],
+        sampling,
+        draws=draws,
+        max_lengths=torch.full((len(tables),), limit),
+        bos=BOS,
+        eos=EOS,
+        forbidden=FORBIDDEN,
+    )
+
+
+def distribution(table: Table, prefix: Prefix, sampling: Sampling) -> dict[int, float]:
+    """What may follow and how probable it is, by lists and loops."""
+    row = table.log_probs(prefix).double().tolist()
+    weights = {
+        token: math.exp(value / sampling.temperature) for token, value in enumerate(row) if token not in FORBIDDEN
+    }
+    ranked = sorted(weights, key=lambda token: (-weights[token], token))[: sampling.top_k or None]
+    total = sum(weights[token] for token in ranked)
+    kept: list[int] = []
+    for token in ranked:
+        if sum(weights[one] for one in kept) < sampling.top_p * total:
+            kept.append(token)
+    total = sum(weights[token] for token in kept)
+    return {token: weights[token] / total for token in kept}
+
+
+def exact(table: Table, limit: int, sampling: Sampling) -> Iterator[tuple[tuple[Prefix, bool], float]]:
+    """Every output and its probability."""
+    stack: list[tuple[Prefix, float]] = [((), 1.0)]
+    while stack:
+        prefix, probability = stack.pop()
+        for token, share in distribution(table, prefix, sampling).items():
+            if token == EOS:
+                yield (prefix, True), probability * share
+            elif len(prefix) == limit:
+                yield (prefix, False), probability * share
+            else:
+                stack.append(((*prefix, token), probability * share))
+
+
+def chi_square_bound(freedom: int) -> float:
+    """What a chi-square exceeds once in 10 ** 9 times (Wilson and Hilferty 1931)."""
+    part = 2 / (9 * freedom)
+    return freedom * (1 - part + 6.0 * math.sqrt(part)) ** 3
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(),
+        Sampling(temperature=0.5),
+        Sampling(temperature=1.7),
+        Sampling(top_k=2),
+        Sampling(top_p=0.7),
+        Sampling(temperature=1.3, top_k=4, top_p=0.8),
+    ],
+    ids=str,
+)
+def test_outputs_come_as_often_as_their_exact_probability_says(sampling) -> None:
+    draws, table = 4_000, Table(5, size=7, end_bias=0.5, sharpness=1.0)
+    expected: Counter[tuple[Prefix, bool]] = Counter()
+    for output, probability in exact(table, 2, sampling):
+        expected[output] += probability
+    assert sum(expected.values()) == pytest.approx(1.0)
+    (outputs,) = drawn([table], [0], sampling, draws, 2)
+    counts = Counter((output.tokens, output.ended) for output in outputs)
+    assert set(counts) <= set(expected), "nothing comes that the options rule out"
+    common = [output for output, probability in expected.items() if probability * draws >= 5]
+    rare = draws * (1 - sum(expected[output] for output in common))
+    terms = [(counts[output] - draws * expected[output]) ** 2 / (draws * expected[output]) for output in common]
+    if rare >= 5:
+        terms.append((draws - sum(counts[output] for output in common) - rare) ** 2 / rare)
+    assert len(terms) >= 4
+    assert sum(terms) < chi_square_bound(len(terms) - 1)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    sentences=st.lists(st.integers(0, 40), min_size=1, max_size=6),
+    draws=st.integers(1, 3),
+    seed=st.integers(0, 3),
+    top_k=st.sampled_from([0, 3]),
+    top_p=st.sampled_from([1.0, 0.6]),
+    impossible=st.sampled_from([0.0, 0.5]),
+)
+def test_a_draw_does_not_depend_on_the_others_or_their_order(
+    sentences, draws, seed, top_k, top_p, impossible
+) -> None:
+    sampling = Sampling(temperature=1.5, top_k=top_k, top_p=top_p, seed=seed)
+    tables = [Table(key, size=9, end_bias=-1.0, impossible=impossible) for key in sentences]
+    together = drawn(tables, sentences, sampling, draws, 6)
+    assert drawn(tables[::-1], sentences[::-1], sampling, draws, 6) == together[::-1]
+    for table, key, result in zip(tables, sentences, together, strict=True):
+        assert drawn([table], [key], sampling, draws, 6) == [result]
+        assert drawn([table], [key], sampling, 1, 6) == [result[:1]], "more draws change none of the first"
+
+
+def test_seeds_sources_and_draws_differ() -> None:
+    tables = [Table(1, size=9, end_bias=-3.0)] * 2
+    first, other = drawn(tables, [0, 1], Sampling(seed=1), 4, 9)
+    again, _ = drawn(tables, [0, 1], Sampling(seed=2), 4, 9)
+    outputs = [output.tokens for output in (*first, *other, *again)]
+    assert len(set(outputs)) == 12
+
+
+def test_scores_are_those_of_the_model_itself() -> None:
+    table = Table(2, size=9)
+    for output in drawn([table], [0], Sampling(temperature=2.0, top_k=3), 20, 5)[0]:
+        assert output.token_scores == table.score_tokens(output)
+        assert output.log_probability == sum(output.token_scores)
+
+
+def test_the_likeliest_token_alone_is_greedy_search() -> None:
+    tables = [Table(seed, size=9, end_bias=-1.0, steps=2) for seed in range(9)]
+    greedy = greedy_search(
+        TableStepper(tables), max_lengths=torch.full((9,), 6), bos=BOS, eos=EOS, forbidden=FORBIDDEN
+    )
+    for sampling in (Sampling(top_k=1), Sampling(top_p=1e-9)):
+        assert drawn(tables, list(range(9)), sampling, 1, 6) == [[one] for one in greedy]
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    logits=st.lists(st.sampled_from([-9.0, -1.0, 0.0, 0.5, 2.0, -math.inf]), min_size=4, max_size=9),
+    chance=st.floats(0, 1, exclude_max=True),
+    temperature=st.sampled_from([0.01, 1.0, 50.0]),
+    top_k=st.integers(0, 5),
+    top_p=st.floats(0, 1, exclude_min=True),
+)
+def test_whatever_the_chance_a_possible_token_is_drawn(logits, chance, temperature, top_k, top_p) -> None:
+    row = torch.tensor([logits])
+    sampling = Sampling(temperature, top_k, top_p)
+    (token,), (value,) = draw_tokens(row, torch.tensor([chance], dtype=torch.float64), sampling, FORBIDDEN)
+    possible = any(value > -math.inf for place, value in enumerate(logits) if place not in FORBIDDEN)
+    assert (value > -math.inf) == possible
+    assert value == (row[0, token].double() if possible else -math.inf)
+    assert not possible or token not in FORBIDDEN
+
+
+def test_the_last_chance_below_one_draws_the_last_possible_token() -> None:
+    row = torch.tensor([[0.3, 0.1, 0.2, 0.1, 0.7, -torch.inf]]).log_softmax(-1)
+    for chance, expected in ((0.0, 0), (1 - 2**-53, 4)):
+        (token,), _ = draw_tokens(row, torch.tensor([chance], dtype=torch.float64), Sampling(), ())
+        assert token == expected
+
+
+def test_numbers_that_are_none_are_refused() -> None:
+    with pytest.raises(FloatingPointError):
+        draw_tokens(torch.full((1, 5), torch.nan), torch.zeros(1, dtype=torch.float64), Sampling(), ())
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ((0.0,), "temperature"),
+        ((math.inf,), "temperature"),
+        ((1.0, -1), "top_k"),
+        ((1.0, 0, 0.0), "top_p"),
+        ((1.0, 0, 1.1), "top_p"),
+        ((1.0, 0, 1.0, -1), "seed"),
+    ],
+)
+def test_an_option_out_of_range_is_named(values, named) -> None:
+    with pytest.raises(ValueError, match=named):
+        Sampling(*values)

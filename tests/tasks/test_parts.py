@@ -1,0 +1,194 @@
+"""Long lines: nothing is left out, blank space stays, and what is translated alone is what stands in the line."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.tasks.test_translation import LETTERS, MAX_POSITIONS, assert_same, make_translator, watch_sources
+
+from manyheads.tasks.parts import glue, split_line
+from manyheads.tasks.translation import TranslateOptions, Translator
+from manyheads.text.characters import ByteTokenizer
+
+SENTENCES = TranslateOptions(split="sentences")
+KNOWN = LETTERS + ". ,ABCDEFGHIJKLM"
+TEXTS = st.text(alphabet="ab .,A!\n\t。", max_size=60)
+
+
+def translator(**options) -> Translator:
+    return make_translator(end_bias=4.0, letters=KNOWN, **options)
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.sampled_from(["auto", "sentences", "none"]), st.integers(1, 30))
+def test_the_parts_and_the_blanks_between_them_are_the_line(text, split, usual) -> None:
+    tokenizer = ByteTokenizer(lowercase=False)
+    (ids,) = tokenizer.encode([text])
+    line = split_line(text, ids, tokenizer, "en", split=split, usual=usual, longest=1000)
+    assert len(line.parts) == len(line.spans)
+    assert line.put_together([text[start:end] for start, end in line.spans]).replace(" ", "") == text.replace(
+        " ", ""
+    )
+    if split != "none":
+        assert all(
+            len(part) <= usual or end - start == 1
+            for part, (start, end) in zip(line.parts, line.spans, strict=True)
+        )
+    if split == "none" or (split == "auto" and len(ids) <= usual):
+        assert line.parts == [ids]
+
+
+def test_a_line_that_the_model_has_learned_to_take_stays_whole() -> None:
+    text = "Abc. Def. Ghi."
+    (whole,) = translator().translate([text])
+    assert whole.sentences == 1
+    (apart,) = translator().translate([text], options=SENTENCES)
+    assert apart.sentences == 3
+
+
+def test_the_translation_of_a_line_is_that_of_its_sentences_with_its_own_blanks() -> None:
+    made = translator()
+    text = "  Abc.  Def abc!\n\n\tGhi.   "
+    found, *parts = made.translate([text, "Abc.", "Def abc!", "Ghi."], n_best=3, options=SENTENCES)
+    first, second, third = (one.translation for one in parts)
+    assert found.translation == f"  {first}  {second}\n\n\t{third}   "
+    assert found.sentences == 3
+    best = found.hypotheses[0]
+    assert best.tokens == [token for one in parts for token in one.hypotheses[0].tokens]
+    assert best.log_probability == pytest.approx(sum(one.hypotheses[0].log_probability for one in parts))
+    assert best.score == pytest.approx(best.log_probability / len(best.tokens))
+    assert found.hypotheses[2].text == "  {}  {}\n\n\t{}   ".format(*(one.hypotheses[2].text for one in parts))
+
+
+def test_a_line_longer_than_any_in_training_is_translated_sentence_by_sentence() -> None:
+    made = translator(data={"max_length": 20})
+    text = "Abcdefgh ab. Cdefgh ab. Mm."
+    found, *parts = made.translate([text, "Abcdefgh ab.", "Cdefgh ab.", "Mm."])
+    assert found.sentences == 3
+    assert found.translation == " ".join(one.translation for one in parts)
+    assert "sentence-cut" not in found.warnings
+
+
+def test_a_sentence_too_long_is_cut_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = watch_sources(monkeypatch)
+    (found,) = translator(data={"max_length": 12}).translate(["abc abcdef, kk abcdefgh, " * 5])
+    assert found.warnings[0] == "sentence-cut"
+    assert found.sentences > 5
+    assert not found.truncated, "nothing was left out"
+    assert max(length for _, length in shapes) <= 13
+
+
+def test_an_output_cut_in_any_part_is_told() -> None:
+    made = make_translator(end_bias=-1e9, letters=KNOWN)
+    (found,) = made.translate(["Ab. Cd."], options=SENTENCES)
+    assert found.truncated
+    assert found.sentences == 2
+
+
+def test_a_million_characters_in_one_line_are_translated_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As sentences, and as one word; with a model that ends soon."""
+    shapes = watch_sources(monkeypatch)
+    made = make_translator(end_bias=50.0, letters=KNOWN, data={"max_length": 40}, search={"beam_size": 1})
+    for text in ("Abc def, ghi jkl. " * 56_000, "a" * 1_000_000):
+        start = time.perf_counter()
+        (found,) = made.translate([text])
+        assert found.sentences >= 25_000
+        assert not found.truncated
+        assert time.perf_counter() - start < 120
+    assert max(rows * length for rows, length in shapes) <= 4_096
+    assert max(length for _, length in shapes) <= MAX_POSITIONS
+
+
+@pytest.mark.parametrize("text", ["Abc abc. Def.", "abc", "", "  ", "ab " * 40, "\nAb.\n", "Ab。Cd。"])
+@pytest.mark.parametrize("split", ["auto", "sentences", "none"])
+def test_a_stream_is_the_greedy_translation_in_pieces(text, split) -> None:
+    made = translator(data={"max_length": 30})
+    options = TranslateOptions(split=split, no_repeat_ngram=3)
+    (expected,) = made.translate([text], beam_size=1, options=options, prefixes=["ab"])
+    pieces = list(made.stream(text, prefix="ab", options=options))
+    assert "".join(pieces) == expected.translation
+    assert all(pieces)
+    assert len(pieces) > 1 or len(expected.translation) < 2
+
+
+def test_a_stream_says_when_it_was_cut() -> None:
+    def cut(made: Translator, text: str, split: str) -> bool:
+        pieces = made.stream(text, options=TranslateOptions(split=split))  # type: ignore[arg-type]
+        while True:
+            try:
+                next(pieces)
+            except StopIteration as end:
+                return end.value
+
+    assert not cut(translator(), "abc", "auto")
+    assert cut(make_translator(end_bias=-1e9), "abc", "auto")
+    assert cut(make_translator(end_bias=30.0), "a" * MAX_POSITIONS, "none")
+    assert not cut(make_translator(end_bias=30.0), "", "auto")
+
+
+def test_a_piece_comes_before_the_next_token_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make_translator(end_bias=-5.0)
+    steps: list[int] = []
+    whole = made.model.project
+    monkeypatch.setattr(made.model, "project", lambda hidden: steps.append(1) or whole(hidden))
+    made.model.train()
+    pieces = made.stream("abc")
+    for count in range(1, 6):
+        next(pieces)
+        assert len(steps) == count
+    assert not made.model.training
+    pieces.close()
+    assert made.model.training, "the mode is given back when the stream is left"
+
+
+def test_a_prefix_is_for_the_first_sentence_and_forbidden_phrases_for_all() -> None:
+    made = translator()
+    text = "Abc. Def. Ghi."
+    (found,) = made.translate([text], options=SENTENCES, prefixes=["kk"], forbidden=[["a", "b"]], required=[["ml"]])
+    first, *others = made.translate(
+        ["Abc.", "Def.", "Ghi."], prefixes=["kk", "", ""], forbidden=[["a", "b"]] * 3, required=[["ml"], [], []]
+    )
+    assert found.translation == " ".join(one.translation for one in (first, *others))
+    assert found.translation.startswith("kk")
+    assert not set("ab") & set(found.hypotheses[0].tokens)
+    assert "ml" in first.translation
+
+
+def test_alignments_of_parts_count_through_the_line() -> None:
+    made = translator()
+    options = TranslateOptions(split="sentences", alignment=True)
+    text = "Abc def. Ghi. Abc."
+    found, *parts = made.translate([text, "Abc def.", "Ghi.", "Abc."], options=options)
+    links = []
+    source = target = 0
+    for one in parts:
+        links += [
+            f"{int(i) + source}-{int(j) + target}" for i, j in (link.split("-") for link in one.alignment.split())
+        ]
+        source, target = source + len(one.source.split()), target + len(one.translation.split())
+    assert found.alignment == " ".join(links)
+
+
+@pytest.mark.parametrize(
+    ("mark", "last", "first", "between"),
+    [
+        ("。", ".", "H", " "),
+        ("a", "b", "c", ""),
+        (".", "。", "你", ""),
+        ("。", "", "H", ""),
+        ("。", "다", "가", " "),
+    ],
+)
+def test_parts_without_a_blank_between_get_one_where_the_target_has_them(mark, last, first, between) -> None:
+    assert glue(mark, last, first) == between
+
+
+def test_the_same_sentence_in_a_line_and_alone_is_translated_the_same() -> None:
+    made = translator()
+    found = made.translate(["Abc. Abc.", "Abc."], options=SENTENCES)
+    assert found[0].translation == " ".join([found[1].translation] * 2)
+    (alone,) = translator().translate(["Abc."], options=SENTENCES)
+    assert_same(found[1], alone)

@@ -1,0 +1,155 @@
+"""Sentences: nothing of a text is lost, and people would cut it where it is cut."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from manyheads.text.sentences import Span, pieces_within, sentence_spans
+
+MIXED = st.text(alphabet="ab AB3 .!?…。「」\"”',;、—-\n\t\u2028\u3000é\u0301가다Dr", max_size=60)
+
+
+def sentences(text: str, language: str = "en") -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text, language)]
+
+
+def lengths(texts) -> list[int]:
+    return [len(text) for text in texts]
+
+
+def put_together(text: str, spans: list[Span]) -> str:
+    """The text from its spans and what stands between them."""
+    last, whole = 0, ""
+    for start, end in spans:
+        assert text[last:start].strip() == ""
+        assert text[start:end] == text[start:end].strip() != ""
+        whole += text[last:start] + text[start:end]
+        last = end
+    assert text[last:].strip() == ""
+    return whole + text[last:]
+
+
+@settings(max_examples=400)
+@given(st.one_of(MIXED, st.text(max_size=40)), st.sampled_from(["en", "de", "ko", "zh", ""]))
+def test_the_sentences_and_the_blanks_between_them_are_the_text(text, language) -> None:
+    assert put_together(text, sentence_spans(text, language)) == text
+
+
+@settings(max_examples=300)
+@given(MIXED.filter(str.strip), st.integers(1, 12))
+def test_pieces_and_the_blanks_between_them_are_the_text(text, limit) -> None:
+    stripped = text.strip()
+    spans = pieces_within(stripped, (0, len(stripped)), limit, lengths)
+    assert put_together(stripped, spans) == stripped
+    assert all(end - start <= limit for start, end in spans)
+
+
+@settings(max_examples=100)
+@given(MIXED)
+def test_a_line_end_is_always_the_end_of_a_sentence(text) -> None:
+    apart = [sentence for line in text.replace("\u2028", "\n").split("\n") for sentence in sentences(line)]
+    assert sentences(text) == apart
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "Dr. Smith paid 3.14 dollars. | He left at 5 p.m. | She stayed... and waited. | None!"),
+        ("en", 'He asked, "Why?" and left. | "No." | Then J. R. came (at last!). | See Fig. 3 and e.g. Table 2.'),
+        (
+            "en",
+            "He said no. | Then U.S. troops left example.com. | What?! | Really… | A.B. Miller, No. 5, wins.",
+        ),
+        ("en", "Version 2.0.1 is out. | 3 dogs run. | 1. First things first. | I have 3. | You have 4."),
+        ("en", "Wait... | What? | :) is a smile. | (Nobody laughed.) | [Laughter] | – He went on."),
+        ("de", "Am 3. Mai kam Dr. Müller, z.B. mit 2.5 kg Mehl. | „Was?“ | Er ging. | Das war im 19. Jahrhundert."),
+        ("de", "Es waren 200. | Dann kam nichts … oder doch usw. und so fort. | «Ja!» | – Nein, d.h. vielleicht."),
+        ("de", "Nr. 5 lebt. | Herr Prof. Dr. Dipl.-Ing. Maier sagt: „Es gibt ca. 30 Stück.“ | Gut."),
+        (
+            "ko",
+            '네. | 알겠습니다. | 2020. 5. 3. 에 갔어요! | 그래요... | 3.5kg입니다. | "좋아." | 그가 말했다.',
+        ),
+        ("fr", "Il dit : « Oui ! » | Elle part. | Où ? | Là-bas."),
+        ("hi", "यह एक है। | वह दो है।"),
+    ],
+)
+def test_sentences_end_where_people_see_their_end(language, text) -> None:
+    parts = text.split(" | ")
+    assert sentences(" ".join(parts), language) == parts
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("zh", "你好。|再见！|「好。」|他说。|价格是3.5元。|真的？！|是的"),
+        ("ja", "「はい。」と言った。|彼は来た。|行く？|うん。"),
+    ],
+)
+def test_languages_without_blanks_end_sentences_without_them(language, text) -> None:
+    parts = text.split("|")
+    assert sentences("".join(parts), language) == parts
+
+
+def test_paragraphs_and_blanks_stay_outside() -> None:
+    text = "  One.  Two.\n\n\tThree\r\nfour. \n"
+    assert sentence_spans(text) == [(2, 6), (8, 12), (15, 20), (22, 27)]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "...", "!", "\u3000", "a", "."])
+def test_texts_without_a_sentence_have_at_most_one(text) -> None:
+    assert sentences(text) == [text.strip()] * bool(text.strip())
+
+
+def test_a_long_sentence_is_cut_at_its_clauses_then_between_words_then_anywhere() -> None:
+    text = "one two three, four five six; seven eight nine"
+
+    def cut(limit: int) -> list[str]:
+        return [text[start:end] for start, end in pieces_within(text, (0, len(text)), limit, lengths)]
+
+    assert cut(99) == [text]
+    assert cut(30) == ["one two three, four five six;", "seven eight nine"]
+    assert cut(16) == ["one two three,", "four five six;", "seven eight nine"]
+    assert cut(10) == ["one two", "three,", "four five", "six;", "seven", "eight nine"]
+    assert cut(3)[:5] == ["one", "two", "th", "re", "e,"] or all(len(piece) <= 3 for piece in cut(3))
+
+
+def test_pieces_are_about_equally_long() -> None:
+    text = "word " * 99 + "word"
+    sizes = [end - start for start, end in pieces_within(text, (0, len(text)), 100, lengths)]
+    assert len(sizes) <= 7
+    assert max(sizes) <= 1.35 * min(sizes)
+
+
+def test_a_character_is_not_parted_from_its_accent() -> None:
+    text = "e\u0301" * 40
+    for start, _ in pieces_within(text, (0, len(text)), 7, lengths):
+        assert text[start] == "e"
+
+
+MILLION = {
+    "dots": "." * 10**6 + "x",
+    "dots and blanks": ". " * 500_000,
+    "one word": "a" * 10**6,
+    "sentences": "Ab c. " * 160_000,
+    "blanks": "a" + " " * 10**6 + "b",
+    "blanks and words": "a" + " " * 500_000 + "b " * 250_000,
+    "wide": "。" * 10**6,
+    "line ends": "\n" * 10**6,
+    "commas": "a, " * 330_000,
+    "quotes": '."' * 500_000 + "x",
+    "dashes": "- " * 500_000,
+}
+
+
+@pytest.mark.parametrize("text", MILLION.values(), ids=MILLION)
+def test_a_million_characters_take_seconds(text) -> None:
+    start = time.perf_counter()
+    spans = sentence_spans(text)
+    for span in spans[:2]:
+        pieces_within(text, span, 100, lengths)
+    assert put_together(text, spans) == text
+    assert time.perf_counter() - start < 20, "quadratic time would be hours"
