@@ -37,6 +37,11 @@ def write(past: SharedPast, rows: list[list[Row]]) -> None:
                     assert torch.equal(found[sentence][:, seen].transpose(0, 1), right[layer, part])
 
 
+def keep_rows(past: SharedPast, parents: Tensor, width: int) -> None:
+    """Go on with these of the W rows of each sentence (G, W')."""
+    past.keep_rows((torch.arange(len(parents))[:, None] * width + parents).flatten())
+
+
 def chosen(rows: list[list[Row]], parents: Tensor) -> list[list[Row]]:
     """The lists of the rows that go on (G, W')."""
     return [[list(rows[sentence][row]) for row in part] for sentence, part in enumerate(parents.tolist())]
@@ -59,7 +64,7 @@ def test_each_row_sees_its_own_past_and_no_other(seed) -> None:
             rows = [[list(row) for row in rows[sentence]] for sentence in sentences.tolist()]
         if step % 3 == 1:
             parents = draw(len(rows[0]), len(rows), int(draw(4, 1)) + 1)
-            past.keep_rows(parents)
+            keep_rows(past, parents, len(rows[0]))
             rows = chosen(rows, parents)
 
 
@@ -72,7 +77,7 @@ def test_one_row_a_sentence_needs_no_mask() -> None:
 
 def test_choosing_before_anything_was_written_does_nothing() -> None:
     past = past_of(2)
-    past.keep_rows(torch.zeros(2, 3, dtype=torch.int64))
+    keep_rows(past, torch.zeros(2, 3, dtype=torch.int64), 1)
     past.keep_sentences(torch.tensor([1, 0]))
     write(past, [[[], [], []] for _ in range(2)])
 
@@ -81,7 +86,7 @@ def test_going_on_from_other_rows_moves_nothing() -> None:
     past, rows = past_of(2), [[[], []] for _ in range(2)]
     write(past, rows)
     before = past.store.data_ptr()
-    past.keep_rows(torch.tensor([[1, 1], [1, 0]]))
+    keep_rows(past, torch.tensor([[1, 1], [1, 0]]), 2)
     write(past, chosen(rows, torch.tensor([[1, 1], [1, 0]])))
     assert past.store.data_ptr() == before
 

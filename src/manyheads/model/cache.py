@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -89,10 +88,9 @@ class SharedPast:
         if self.bias is not None:
             self.bias = self.bias[:, :, : self.length].index_select(0, sentences)
 
-    def keep_rows(self, parents: Tensor) -> None:
-        """Let the rows of each sentence, W' from now on, see what these of its rows saw: (G, W') of 0 to W - 1."""
+    def keep_rows(self, rows: Tensor) -> None:
+        """Let the rows from now on, W' of each sentence, see what these of the G x W rows saw: (G x W',)."""
         if self.bias is not None:
             sentences, width, capacity = self.bias.shape
-            first = torch.arange(0, sentences * width, width, device=parents.device)
-            rows = self.bias.view(sentences * width, capacity).index_select(0, (first[:, None] + parents).flatten())
-            self.bias = rows.view(sentences, -1, capacity)
+            kept = self.bias.view(sentences * width, capacity).index_select(0, rows)
+            self.bias = kept.view(sentences, -1, capacity)

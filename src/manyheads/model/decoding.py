@@ -20,10 +20,10 @@ __all__ = ["EncoderDecoderStepper"]
 class EncoderDecoderStepper:
     """A model in the middle of decoding.
 
-    Keys and values are held once a sentence as long as every sentence has as many rows as the others and they stand
-    together, as in a beam; else once a row. A sentence that is dropped goes on unseen until enough have been dropped
-    to be worth moving the others: so keys move seldom, and the products come in few shapes, as each new one costs
-    the processor's library half a millisecond.
+    Keys and values are held once a sentence as long as every sentence has as many rows as the others and they
+    stand together, as in a beam; else once a row. A sentence that is dropped goes on unseen until enough have been
+    dropped to be worth moving the others: so keys move seldom, and the products come in few shapes, as each new one
+    costs the processor's library half a millisecond.
     """
 
     def __init__(self, model: EncoderDecoder | PackedModel, source: Tensor) -> None:
@@ -33,6 +33,7 @@ class EncoderDecoderStepper:
         self.past = self.model.past(source.size(0))
         self.place = 0
         self.sentences, self.width = source.size(0), 1  # G, W
+        self.owners = np.arange(self.sentences)  # (G x W,) the sentence of each row
         self.live: Tensor | None = None  # (R,) which of the G x W rows a search knows; None is all, in order
 
     def step(self, tokens: Tensor) -> Tensor:
@@ -52,8 +53,11 @@ class EncoderDecoderStepper:
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, in this order, repeats allowed: (R',)."""
-        chosen = rows if self.live is None else self.live[rows]
-        held, parents = np.divmod(chosen.cpu().numpy(), self.width)
+        chosen = (rows if self.live is None else self.live[rows]).cpu().numpy()
+        if self.live is None and self.width > 1 and np.array_equal(chosen // self.width, self.owners):
+            self.past.keep_rows(rows)  # most steps of a beam
+            return
+        held, parents = np.divmod(chosen, self.width)
         width = rows_together(held)
         self.go_on(held[::width], parents.reshape(-1, width))
 
@@ -70,8 +74,10 @@ class EncoderDecoderStepper:
             self.sentences, sentences = count, np.arange(count)
         everywhere = np.zeros((self.sentences, width), dtype=np.int64)
         everywhere[sentences] = parents
-        self.past.keep_rows(torch.from_numpy(everywhere).to(device))
+        first = np.arange(self.sentences)[:, None] * self.width
+        self.past.keep_rows(torch.from_numpy((first + everywhere).ravel()).to(device))
         self.width, self.live = width, None
+        self.owners = np.repeat(np.arange(self.sentences), width)
         if not np.array_equal(sentences, np.arange(self.sentences)):
             live = sentences[:, None] * width + np.arange(width)
             self.live = torch.from_numpy(live.ravel()).to(device)

@@ -6,28 +6,63 @@ E head width, N tokens so far of the rows of a sentence.
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from manyheads.errors import UsageError
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.cache import SharedPast
 from manyheads.model.encoder_decoder import EncoderDecoder, TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, PostNorm, PreNorm
 from manyheads.model.masks import padding_mask, position_ids
 from manyheads.model.positions import LearnedPositions, rotate_pairs_in_place
-from manyheads.model.products import MakeProduct, PlainProduct, Product
+from manyheads.model.products import Int8Product, MakeProduct, OneDnnProduct, PlainProduct, Product, has_onednn
 
-__all__ = ["PackedModel"]
+__all__ = ["PRECISIONS", "PackedModel", "Precision", "pack", "pick_format"]
 
+Precision = Literal["fp32", "bf16", "int8"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 FIRST_PLACES = 64  # of the target, whose positions are worked out at the start
+
+
+def pick_format(precision: str) -> Precision:
+    """A number format by its name; raises `UsageError`."""
+    for one in PRECISIONS:
+        if one == precision:
+            return one
+    raise UsageError(f'there is no precision "{precision}". Use one of {", ".join(PRECISIONS)}.')
+
+
+def pack(model: EncoderDecoder, precision: Precision = "fp32") -> PackedModel:
+    """Arrange the weights of a model for fast decoding on its device.
+
+    Args:
+        model: on the device where it will be.
+        precision: "fp32" computes what the model computes; "bf16" rounds weights and all between to 8 significant
+            bits; "int8" the weights to 8 bits with a scale for each output, and all between as bf16 does.
+
+    Raises:
+        UsageError: the device has no such products.
+    """
+    weight = model.output.weight
+    onednn = weight.device.type == "cpu" and has_onednn()
+    if precision == "int8" and not onednn:
+        raise UsageError(f'precision "int8" is for a CPU with oneDNN, not for {weight.device.type}. Use "bf16".')
+    if precision == "int8":
+        return PackedModel(model, Int8Product, torch.bfloat16)
+    dtype = torch.bfloat16 if precision == "bf16" else weight.dtype
+    fast = onednn and dtype in (torch.float32, torch.bfloat16)
+    return PackedModel(model, OneDnnProduct if fast else PlainProduct, dtype)
 
 
 class PackedModel:
     """The weights of a model, arranged for decoding.
 
-    It computes what the model computes in eval mode, whatever mode that is in. With plain products it holds no
-    weights of its own, and always has the model's present ones; other products hold a copy from when they were made.
+    It computes what the model computes in eval mode, whatever mode that is in. Plain products hold no weights of
+    their own, and always have the model's present ones; others hold a copy from when they were made.
     """
 
     def __init__(
@@ -49,7 +84,12 @@ class PackedModel:
         self.encoder_norm = cast.norm(model.encoder_norm)
         self.decoder_norm = cast.norm(model.decoder_norm)
         self.output = cast.product(model.output)
+        self.made_of = states(model)
         self.places = Places(model, 0)
+
+    def is_current(self) -> bool:
+        """Whether the model's weights are still what they were."""
+        return self.made_of == states(self.model)
 
     def past(self, sentences: int) -> SharedPast:
         """An empty past for so many sentences."""
@@ -64,14 +104,16 @@ class PackedModel:
             source: (B, S).
 
         Returns:
-            Of each decoder layer what its tokens look at and what they take from it, twice (B, H, S, E); and what is
-            added to the scores of attention to hide padding (B, 1, 1, S), None where there is no padding.
+            Of each decoder layer what its tokens look at and what they take from it, twice (B, H, S, E); and what
+            is added to the scores of attention to hide padding (B, 1, 1, S), None where there is no padding.
         """
         mask = padding_mask(source, self.model.pad)
         positions = position_ids(mask)
         bias = None
         if not bool(mask.all()):
-            bias = torch.zeros(mask.shape, dtype=self.like.dtype, device=mask.device).masked_fill_(~mask, -torch.inf)
+            bias = torch.zeros(mask.shape, dtype=self.like.dtype, device=mask.device).masked_fill_(
+                ~mask, -torch.inf
+            )
         embedding = self.model.source_embedding
         signals = None if embedding.positions is None else embedding.positions(positions, source.size(1))
         x = embedded(embedding, source, signals).to(self.like.dtype).flatten(0, 1)  # (B S, D)
@@ -128,11 +170,8 @@ class Arrangement:
 
     def product(self, linear: nn.Linear, first: int = 0, last: int | None = None) -> Product:
         """The product of a linear layer, or of its outputs first..last."""
-        weight, bias = (
-            None if part is None else part.detach()[first:last].to(self.dtype) for part in (linear.weight, linear.bias)
-        )
-        assert weight is not None
-        return self.make(weight, bias)
+        bias = None if linear.bias is None else linear.bias.detach()[first:last]
+        return self.make(linear.weight.detach()[first:last], bias, self.dtype)
 
     def norm(self, norm: nn.Module) -> Product:
         """A layer norm, or what stands in its place where there is none."""
@@ -191,7 +230,9 @@ class PackedDecoderLayer:
 
     def attend_to_source(self, x: Tensor, memory: KeysValues, bias: Tensor | None) -> Tensor:
         """Cross-attention; the rows of a sentence ask for its keys together: (R, D) -> (R, D)."""
-        query = self.cross_query(self.before_cross(x)).view(memory[0].size(0), -1, self.num_heads, memory[0].size(3))
+        query = self.cross_query(self.before_cross(x)).view(
+            memory[0].size(0), -1, self.num_heads, memory[0].size(3)
+        )
         mixed = attended(query.transpose(1, 2), *memory, bias)
         return self.after_cross(self.cross_out(mixed).add_(x))
 
@@ -227,6 +268,11 @@ class PackedFeedForward:
         return self.after(self.contract(self.activate(self.expand(self.before(x)))).add_(x))
 
 
+def states(model: EncoderDecoder) -> list[tuple[int, int]]:
+    """What changes whenever a weight of the model does: where each lies and how often it was written to."""
+    return [(one.data_ptr(), 0 if one.is_inference() else one._version) for one in model.parameters()]
+
+
 def embedded(embedding: TokenEmbedding, ids: Tensor, signal: Tensor | None) -> Tensor:
     """`TokenEmbedding` in eval mode: ids of any shape, signals that go with it -> that shape and D."""
     tokens = functional.embedding(ids, embedding.tokens.weight.detach())
@@ -240,7 +286,7 @@ def attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> 
 
 
 def turns_of_heads(turns: Tensor) -> Tensor:
-    """What `RotaryPositions` gives, for queries and keys of all heads: (B, 1, T, E / 2, 2) -> (B, T, 1, 1, E / 2, 2)."""
+    """`RotaryPositions` for queries and keys side by side: (B, 1, T, E / 2, 2) -> (B, T, 1, 1, E / 2, 2)."""
     return turns.transpose(1, 2).unsqueeze(3)
 
 

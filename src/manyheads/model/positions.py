@@ -12,7 +12,14 @@ from torch import Tensor, nn
 
 from manyheads.errors import UsageError
 
-__all__ = ["LearnedPositions", "RotaryPositions", "SinusoidalPositions", "rotate_pairs", "rotate_pairs_in_place", "sinusoids"]
+__all__ = [
+    "LearnedPositions",
+    "RotaryPositions",
+    "SinusoidalPositions",
+    "rotate_pairs",
+    "rotate_pairs_in_place",
+    "sinusoids",
+]
 
 FIRST_ROWS = 256  # rows of the sinusoidal table at the start; it grows when a longer text comes
 

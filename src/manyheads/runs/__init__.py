@@ -3,6 +3,7 @@
 from manyheads.data.report import DataReport
 from manyheads.runs.average import average
 from manyheads.runs.bench import TrainingSpeed, bench_train
+from manyheads.runs.bench_decode import DecodingSpeed, bench_decode
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
 from manyheads.runs.report import data_report
@@ -12,11 +13,13 @@ from manyheads.runs.train import TrainingSummary, train
 __all__ = [
     "Comparison",
     "DataReport",
+    "DecodingSpeed",
     "Evaluation",
     "Suggestion",
     "TrainingSpeed",
     "TrainingSummary",
     "average",
+    "bench_decode",
     "bench_train",
     "compare",
     "data_report",

@@ -2,8 +2,8 @@
 
 Shapes: B sentences, of which A are still open; W open hypotheses a sentence (1 at first, then K = beam_size);
 R = A x W rows; T tokens so far; C candidates a row. All state is in arrays on the CPU, whose operations
-start in a quarter of the time of torch's: what a step moves from the device is C candidates a row, and back go R tokens
-and R row numbers.
+start in a quarter of the time of torch's: what a step moves from the device is C candidates a row, and back go R
+tokens and R row numbers.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ __all__ = ["best_tokens", "check_limits", "make_hypothesis"]
 
 # Width of the pieces in which a large vocabulary is searched; 64 was the fastest of 16 to 128 on a CPU.
 PIECE = 64
+FEW_ROWS = 4  # of which the single best tokens are looked for at once
 
 
 def best_tokens(log_probs: Tensor, count: int, forbidden: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -41,6 +42,10 @@ def best_tokens(log_probs: Tensor, count: int, forbidden: Sequence[int]) -> tupl
     vocabulary = log_probs.size(1)
     wanted = min(count, vocabulary)
     taken = min(count + len(forbidden), vocabulary)
+    if count == 1 and len(log_probs) <= FEW_ROWS:
+        largest, first = log_probs.max(dim=1, keepdim=True)  # the first one of equals
+        if not any((first == one).any() for one in forbidden) and not largest.isnan().any():
+            return largest.double().cpu(), first.cpu()
     # One more than needed shows whether equals of the last one were left out.
     values, ids = _largest(log_probs, min(taken + 1, vocabulary))
     if np.isnan(values).any():
