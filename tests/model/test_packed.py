@@ -15,8 +15,8 @@ from manyheads.model.products import FEW_ROWS, Int8Product, OneDnnProduct, Plain
 
 onednn = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
 
-# Largest difference of a log-probability after three steps of a small model.
-TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "bf16": 0.15, "int8": 0.25}
+# Largest difference of a log-probability in three steps of a small model, whose logits are up to 10.
+TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "bf16": 0.3, "int8": 0.5}
 
 
 def small_model(**changes: object) -> EncoderDecoder:

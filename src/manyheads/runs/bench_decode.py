@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.runs.bench import device_name, peak_memory, versions
 from manyheads.runs.evaluate import texts
@@ -118,7 +119,7 @@ def bench_decode(
     if rounds < 1 or sentences < 1:
         raise UsageError(f"{rounds} rounds of {sentences} sentences measure nothing. Ask for at least one of each.")
     translator = Translator.load(run, device=device, precision=precision)
-    split = "valid" if translator.config.data.test is None else "test"
+    split: Split = "valid" if translator.config.data.test is None else "test"
     sources = texts(translator.config, split, None, None)[0][:sentences]
     own = translator.config.search.beam_size
     ways = [(beam, batch) for beam in beams or sorted({1, own}) for batch in batches]

@@ -171,7 +171,9 @@ class _Candidates:
     def at(self, places: Whole) -> _Candidates:
         """The candidates at these places (A, N')."""
         row = np.arange(len(places))[:, None]
-        return _Candidates(*(part[row, places] for part in (self.parent, self.token, self.value, self.total)))
+        return _Candidates(
+            self.parent[row, places], self.token[row, places], self.value[row, places], self.total[row, places]
+        )
 
     def of(self, which: Whole) -> _Candidates:
         """All candidates of these of the A sentences."""

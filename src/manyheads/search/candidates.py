@@ -6,7 +6,6 @@ Shapes: R rows, V vocabulary, C candidates a row, F forbidden ids.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -65,25 +64,27 @@ def _largest(values: Tensor, count: int) -> tuple[NDArray[np.float32], NDArray[n
     width = values.size(1)
     pieces = width // PIECE
     if pieces < 4 * count:
-        return _on_cpu(*values.topk(count, dim=1))
+        largest, places = _on_cpu(*values.topk(count, dim=1))
+        return largest, places
     whole = pieces * PIECE
     body = values[:, :whole].unflatten(1, (pieces, PIECE))  # (R, pieces, PIECE)
     chosen = body.amax(dim=2).topk(count, dim=1).indices  # (R, C)
     few = body.gather(1, chosen[:, :, None].expand(-1, -1, PIECE)).flatten(1)
     found, where = torch.cat([few, values[:, whole:]], dim=1).topk(count, dim=1)
-    largest, places, chosen_pieces = _on_cpu(found, where, chosen)
+    largest, both = _on_cpu(found, torch.cat([where, chosen], dim=1))
+    places, chosen_pieces = both[:, :count], both[:, count:]
     piece, offset = np.divmod(places, PIECE)
     ids = np.take_along_axis(chosen_pieces, np.minimum(piece, count - 1), axis=1) * PIECE + offset
     return largest, np.where(piece < count, ids, places - few.size(1) + whole)
 
 
-def _on_cpu(values: Tensor, *indices: Tensor) -> tuple[NDArray[Any], ...]:
-    """Values (R, C) and some indices (R, C) as arrays, in one transfer."""
+def _on_cpu(values: Tensor, indices: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Values (R, C) and indices (R, C') as arrays, in one transfer."""
     if values.device.type == "cpu":
-        return tuple(part.numpy() for part in (values.float(), *indices))
-    packed = torch.cat([values.float().view(torch.int32), *(part.int() for part in indices)], dim=1).cpu()
-    first, *rest = packed.chunk(1 + len(indices), dim=1)
-    return first.contiguous().view(torch.float32).numpy(), *(part.long().numpy() for part in rest)
+        return values.float().numpy(), indices.numpy()
+    packed = torch.cat([values.float().view(torch.int32), indices.int()], dim=1).cpu()
+    first, rest = packed.split([values.size(1), indices.size(1)], dim=1)
+    return first.contiguous().view(torch.float32).numpy(), rest.long().numpy()
 
 
 def _in_order(
