@@ -10,9 +10,11 @@ import torch
 from decoders.orders import Decode, Order, Rows, serve
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation import Translator
+from manyheads.training.memory import keep_decoding_small
 
 
 def main() -> None:
+    keep_decoding_small()  # as `manyheads translate`
     folder, run, kind = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     if kind == "ctranslate2":
         translator = Translator.load(folder / "exports" / "ctranslate2-float32", device="cpu", engine="ctranslate2")

@@ -117,7 +117,8 @@ class PackedModel:
                 ~mask, -torch.inf
             )
         embedding = self.model.source_embedding
-        signals = None if embedding.positions is None else embedding.positions(positions, source.size(1))
+        added = embedding.positions
+        signals = None if added is None else added(positions, source.size(1)).detach()
         x = embedded(embedding, source, signals).to(self.dtype).flatten(0, 1)  # (B S, D)
         turns = None if self.model.rotary is None else turns_of_heads(self.model.rotary(positions))
         for layer in self.encoder:

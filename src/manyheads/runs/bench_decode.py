@@ -18,6 +18,7 @@ from manyheads.runs.evaluate import texts
 from manyheads.tasks.translation import Translator
 from manyheads.training.flops import synchronise
 from manyheads.training.log import Listener
+from manyheads.training.memory import keep_decoding_small
 
 __all__ = ["DecodingSpeed", "ModeSpeed", "bench_decode"]
 
@@ -118,6 +119,7 @@ def bench_decode(
     """
     if rounds < 1 or sentences < 1:
         raise UsageError(f"{rounds} rounds of {sentences} sentences measure nothing. Ask for at least one of each.")
+    keep_decoding_small()
     translator = Translator.load(run, device=device, precision=precision)
     split: Split = "valid" if translator.config.data.test is None else "test"
     sources = texts(translator.config, split, None, None)[0][:sentences]
