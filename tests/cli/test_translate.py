@@ -151,10 +151,10 @@ def test_companion_files_go_along_with_the_input(tmp_path: Path) -> None:
     prefix.write_text("A\n\nC\n", encoding="utf-8")
     forbid.write_text("a\tb c\n\nd\n", encoding="utf-8")
     upper = Upper()
-    list(translations(upper, iter(["x", "y", "z"]), 2, companions=Companions(prefix, forbid)))
+    list(translations(upper, iter(["x", "y", "z"]), 2, companions=Companions(prefix, forbid, forbid)))
     assert [asked["prefixes"] for asked in upper.asked] == [["A", ""], ["C"]]
     assert [asked["forbidden"] for asked in upper.asked] == [[["a", "b c"], [""]], [["d"]]]
-    assert [asked["required"] for asked in upper.asked] == [[], []]
+    assert [asked["required"] for asked in upper.asked] == [asked["forbidden"] for asked in upper.asked]
 
 
 @pytest.mark.parametrize(("lines", "named"), [("A\n", "fewer lines"), ("A\nB\nC\n", "more lines")])

@@ -103,6 +103,17 @@ def test_a_packed_model_notices_that_weights_have_changed() -> None:
 
 
 @torch.inference_mode()
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_embeddings_with_types_and_a_norm_are_those_of_the_model(positions) -> None:
+    model = scrambled_model(positions=positions, token_types=2, embedding_norm=True, num_decoder_layers=1)
+    source, target = random_ids(3, 7, TARGET_SIZE), random_ids(3, 5, TARGET_SIZE)
+    stepper = EncoderDecoderStepper(model, source)
+    found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
+    right = model(source, target).log_softmax(-1)
+    torch.testing.assert_close(found, right.float(), rtol=0, atol=2e-5)
+
+
+@torch.inference_mode()
 def test_it_computes_as_in_evaluation_whatever_mode_the_model_is_in() -> None:
     model = small_model(dropout=0.5, word_dropout=0.3)
     right = stepped(model, 3, TARGET_SIZE)

@@ -67,7 +67,7 @@ def one_group_after_the_other(
     taken: list[Counter[int]] = []
     every: dict[tuple[Prefix, bool], Found] = {}
     for _ in range(groups):
-        lowered = Lowered(table.seed, table.size, table.end_bias)
+        lowered = Lowered(table.seed, table.size, table.end_bias, impossible=table.impossible)
         object.__setattr__(lowered, "taken", taken)
         object.__setattr__(lowered, "strength", strength)
         size = beam_size // groups
@@ -98,12 +98,13 @@ def one_group_after_the_other(
     return sorted(every.values(), key=lambda one: -one.score)
 
 
+@pytest.mark.parametrize("impossible", [0.0, 0.7])
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 @pytest.mark.parametrize("end_bias", [-4.0, -1.0, 1.0])
 @pytest.mark.parametrize(("groups", "beam_size"), [(2, 4), (3, 3), (3, 6)])
-def test_groups_find_what_slow_groups_find(groups, beam_size, end_bias, length_penalty) -> None:
-    limits = [5, 3, 0, 6]
-    tables = [Table(seed, size=9, end_bias=end_bias) for seed in range(4)]
+def test_groups_find_what_slow_groups_find(groups, beam_size, end_bias, length_penalty, impossible) -> None:
+    limits = [5, 3, 0, 6, 5]
+    tables = [Table(seed, size=9, end_bias=end_bias, impossible=impossible) for seed in range(5)]
     asked = {"groups": groups, "strength": 0.7, "beam_size": beam_size, "length_penalty": length_penalty}
     results = diverse(tables, limits, n_best=beam_size, **asked)
     for table, limit, result in zip(tables, limits, results, strict=True):

@@ -26,6 +26,7 @@ def options(**given: object) -> SearchOptions:
         {"n_best": 5},
         {"length_penalty": -0.1},
         {"max_length_ratio": float("nan")},
+        {"max_length_ratio": float("inf")},
         {"min_length_ratio": -1.0},
         {"coverage_penalty": -1.0},
         {"no_repeat_ngram": -1},

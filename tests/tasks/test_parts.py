@@ -29,9 +29,9 @@ def test_the_parts_and_the_blanks_between_them_are_the_line(text, split, usual) 
     (ids,) = tokenizer.encode([text])
     line = split_line(text, ids, tokenizer, "en", split=split, usual=usual, longest=1000)
     assert len(line.parts) == len(line.spans)
-    assert line.put_together([text[start:end] for start, end in line.spans]).replace(" ", "") == text.replace(
-        " ", ""
-    )
+    if text.strip():
+        again = line.put_together([text[start:end] for start, end in line.spans])
+        assert again.replace(" ", "") == text.replace(" ", "")  # behind a wide mark a blank may have come
     if split != "none":
         assert all(
             len(part) <= usual or end - start == 1
@@ -158,10 +158,11 @@ def test_a_prefix_is_for_the_first_sentence_and_forbidden_phrases_for_all() -> N
 
 
 def test_alignments_of_parts_count_through_the_line() -> None:
-    made = translator()
+    made = make_translator(end_bias=0.0, letters=KNOWN)
     options = TranslateOptions(split="sentences", alignment=True)
     text = "Abc def. Ghi. Abc."
     found, *parts = made.translate([text, "Abc def.", "Ghi.", "Abc."], options=options)
+    assert all(one.translation for one in parts)
     links = []
     source = target = 0
     for one in parts:

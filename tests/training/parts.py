@@ -19,6 +19,7 @@ from manyheads.config.schema import ModelConfig, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.training.log import StepReport, ValidationReport
+from manyheads.training.objective import TranslationObjective
 from manyheads.training.progress import Snapshot
 from manyheads.training.trainer import Trainer
 
@@ -117,7 +118,7 @@ class Bench:
         self.ear = Ear()
         self.saved: list[tuple[Snapshot, bool]] = []
         self.trainer = Trainer(
-            self.model,
+            TranslationObjective(self.model, self.config.label_smoothing, self.config.r_drop),
             self.config,
             self.updates,
             device=CPU,

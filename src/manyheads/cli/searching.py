@@ -41,8 +41,11 @@ class Searching:
     rivals: int
     split: str
 
-    def options(self) -> TranslateOptions:
+    def options(self, *, token_scores: bool) -> TranslateOptions:
         """As a translator takes them.
+
+        Args:
+            token_scores: whether they will be shown.
 
         Raises:
             UsageError: a value is out of its range.
@@ -68,6 +71,7 @@ class Searching:
             alignment=self.alignment,
             attention_layer=self.attention_layer,
             rivals=self.rivals,
+            token_scores=token_scores,
             split=self.split,  # type: ignore[arg-type]  # one of the choices
         )
 
@@ -132,29 +136,30 @@ class Companions:
     prefix: Path | None = None
     forbid: Path | None = None
     require: Path | None = None
-    streams: dict[Path, Iterator[str]] = field(default_factory=dict, init=False)
+    streams: dict[str, tuple[Path, Iterator[str]]] = field(default_factory=dict, init=False)
 
     def prefixes(self, count: int) -> list[str]:
         """Of the next lines of the input."""
-        return self.take(self.prefix, count)
+        return self.take("prefix", self.prefix, count)
 
     def forbidden(self, count: int) -> list[list[str]]:
         """Of the next lines of the input."""
-        return [line.split("\t") for line in self.take(self.forbid, count)]
+        return [line.split("\t") for line in self.take("forbid", self.forbid, count)]
 
     def required(self, count: int) -> list[list[str]]:
         """Of the next lines of the input."""
-        return [line.split("\t") for line in self.take(self.require, count)]
+        return [line.split("\t") for line in self.take("require", self.require, count)]
 
-    def take(self, path: Path | None, count: int) -> list[str]:
-        """The next lines of a file.
+    def take(self, option: str, path: Path | None, count: int) -> list[str]:
+        """The next lines of the file of an option.
 
         Raises:
             DataError: it has fewer than the input.
         """
         if path is None:
             return []
-        lines = list(islice(self.streams.setdefault(path, read_lines(path)), count))
+        _, stream = self.streams.setdefault(option, (path, read_lines(path)))
+        lines = list(islice(stream, count))
         if len(lines) < count:
             raise DataError(
                 f"{path} has fewer lines than the input. Give one for each line, empty where not needed."
@@ -163,7 +168,7 @@ class Companions:
 
     def finish(self) -> None:
         """Raise `DataError` when a file has more lines than the input."""
-        for path, stream in self.streams.items():
+        for path, stream in self.streams.values():
             if next(stream, None) is not None:
                 raise DataError(f"{path} has more lines than the input. Give one for each line.")
 

@@ -117,7 +117,7 @@ def translate(
     quiet = settings_of(context).quiet
     if interactive and not quiet:
         click.echo("Type a line to translate it; Ctrl-D ends.", err=True)
-    options = searching.options()
+    options = searching.options(token_scores=as_json)
     translator = Translator.load(
         run, device=device, engine=engine, ensemble=ensemble, geometric=geometric, precision=precision
     )

@@ -41,6 +41,21 @@ class Batch:
     target_tokens: int
     pad: int
 
+    @property
+    def examples(self) -> int:
+        """How many pairs, B."""
+        return len(self.source)
+
+    @property
+    def places(self) -> int:
+        """Positions of both sides that are computed, padding and all."""
+        return self.source.numel() + self.target_in.numel()
+
+    @property
+    def shape(self) -> tuple[bool, int, int]:
+        """What code is compiled for: whether there are several rows, S, T."""
+        return len(self.source) > 1, self.source.size(1), self.target_in.size(1)
+
     def halves(self) -> list[Batch]:
         """The first and the second half of the pairs, padded no more than they need; one pair stays as it is."""
         if len(self.source) < 2:

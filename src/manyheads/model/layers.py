@@ -24,6 +24,7 @@ __all__ = [
     "PreNorm",
     "build_attention",
     "build_sublayer",
+    "final_norm",
     "turned",
 ]
 
@@ -61,6 +62,11 @@ def build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
     return kind(config.d_model, config.dropout, config.norm_epsilon, config.layer_dropout)
 
 
+def final_norm(config: ModelConfig) -> nn.Module:
+    """What stands after the last layer: pre-norm leaves the residual stream unnormed at its end."""
+    return nn.LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+
+
 def build_attention(config: ModelConfig) -> MultiHeadAttention:
     """An attention of the configured widths."""
     return MultiHeadAttention(config.d_model, config.num_heads, dropout=config.attention_dropout, bias=config.bias)
@@ -93,8 +99,8 @@ class FeedForward(nn.Module):
         """The non-linearity: (B, S, F), or for swiglu (B, S, 2F), -> (B, S, F)."""
         if self.activation == "relu":
             return functional.relu(x)
-        if self.activation == "gelu":
-            return functional.gelu(x)
+        if self.activation in ("gelu", "gelu-tanh"):
+            return functional.gelu(x, approximate="tanh" if self.activation == "gelu-tanh" else "none")
         gate, value = x.chunk(2, -1)
         return functional.silu(gate) * value
 
@@ -114,8 +120,8 @@ class EncoderLayer(nn.Module):
 
         Args:
             x: (B, S, D).
-            mask: padding mask (B, 1, 1, S).
-            turns: how queries and keys turn at each position (B, 1, S, E / 2, 2) (rotary only).
+            mask: padding mask (B, 1, 1, S), or the causal mask (1, 1, S, S) of a language model.
+            turns: how queries and keys turn at each position (B or 1, 1, S, E / 2, 2) (rotary only).
 
         Returns:
             (B, S, D).

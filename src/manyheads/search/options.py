@@ -72,6 +72,8 @@ class SearchOptions:
         rivals: so many likeliest other tokens are reported beside each token.
         attention: beside each token, where the decoder looked (mean of the heads of one layer) is reported.
         attention_layer: which layer that is, and which the coverage penalty sees; 0 the lowest, -1 the highest.
+        token_scores: whether the log-probability of each token is wanted; without, an engine that would have to
+            compute them apart may give none.
         prefixes: what the output of each row begins with; none at all, or one a row.
         forbidden: for each row, sequences that do not come out after its prefix; none at all, or one entry a row.
         required: for each row, sequences that come out; none at all, or one entry a row.
@@ -92,6 +94,7 @@ class SearchOptions:
     rivals: int = 0
     attention: bool = False
     attention_layer: int = -1
+    token_scores: bool = True
     prefixes: tuple[Ids, ...] = ()
     forbidden: tuple[tuple[Ids, ...], ...] = ()
     required: tuple[tuple[Ids, ...], ...] = ()
@@ -110,8 +113,8 @@ class SearchOptions:
             "diverse_strength",
             "rivals",
         ):
-            if not vars(self)[name] >= 0:
-                raise ValueError(f"{name} = {vars(self)[name]} must not be negative.")
+            if not 0 <= vars(self)[name] < float("inf"):
+                raise ValueError(f"{name} = {vars(self)[name]} must be 0 or more, and finite.")
         if self.sampling is None and self.n_best > self.beam_size:
             raise ValueError(f"n_best = {self.n_best} must not be above beam_size = {self.beam_size}.")
         if self.beam_size % self.diverse_groups:
@@ -132,6 +135,7 @@ class SearchOptions:
         names = [one.name for one in fields(self)[6:] if vars(self)[one.name] != one.default]
         if self.diverse_groups == 1:
             names = [name for name in names if name != "diverse_strength"]
+        names = [name for name in names if name != "token_scores"]
         if not (self.attention or self.coverage_penalty):
             names = [name for name in names if name != "attention_layer"]
         return names

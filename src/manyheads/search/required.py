@@ -37,13 +37,12 @@ def grid_beam_search(
 
     A sentence has a beam for every number of required tokens that a prefix has covered: those of the sequences
     that stand in it, and those of one that has been begun at its end. Each prefix is continued by its most likely
-    tokens and by the next tokens of the sequences that it lacks. Prefixes that have no room left for what they
-    lack are dropped; only those that lack nothing may end. So every output holds all of its sequences, if their
-    tokens and those of a forced prefix fit into max_length together; only where other rules forbid that too is an
-    output without them returned, cut.
+    tokens and by the next tokens of the sequences that it lacks; only one that lacks nothing may end. A prefix
+    that has covered a token at every step is in the highest beam there is then, so that one always stays. So every
+    output holds all of its sequences, if their tokens and those of a forced prefix fit into max_length together;
+    only where other rules forbid that too is an output without them returned, cut.
 
-    A sentence costs as many beams as it has required tokens, and one more. Overlaps of one sequence with another
-    are found when the model writes them by itself, not looked for near the length limit.
+    A sentence costs as many beams as it has required tokens, and one more.
 
     Args:
         stepper: holds one row a sentence, with an empty prefix.
@@ -176,9 +175,7 @@ class _Grid:
                         banks.setdefault(self.needed, []).append((total, -parent, -token, None))
                     continue
                 grown = self.grown(prefix, token, value)
-                covered = self.covered(grown)
-                if self.needed - covered <= self.limit - len(grown.tokens):
-                    banks.setdefault(covered, []).append((total, -parent, -token, grown))
+                banks.setdefault(self.covered(grown), []).append((total, -parent, -token, grown))
         return self.keep(banks, values, ids)
 
     def keep(
@@ -196,7 +193,7 @@ class _Grid:
             staying = [(-parent, grown) for _, parent, _, grown in ranked if grown is not None]
             kept += staying[: self.beam_size]
         if not kept and not self.finished:
-            self.finished = [self.hypothesis(max(self.open, key=lambda one: (self.covered(one), one.total)), None)]
+            self.finish(self.nearest(), None)
         self.open = [prefix for _, prefix in kept]
         if self.open and self.settled():
             self.open = []
@@ -210,19 +207,19 @@ class _Grid:
                 value, token = values[place][0], ids[place][0]
                 self.finish(prefix, value if token == self.eos and value > -torch.inf else None)
         if not self.finished:
-            self.finish(self.open[0], None)
+            self.finish(self.nearest(), None)
+
+    def nearest(self) -> _Prefix:
+        """The open prefix that has covered most, the likeliest of these."""
+        return max(self.open, key=lambda one: (self.covered(one), one.total))
 
     def finish(self, prefix: _Prefix, end: float | None) -> None:
         """Add an output: ended, with the log-probability of its end symbol, or cut (None)."""
-        self.finished.append(self.hypothesis(prefix, end))
-
-    def hypothesis(self, prefix: _Prefix, end: float | None) -> Hypothesis:
-        """What a search returns of a prefix."""
         scores, total = (
             (prefix.scores, prefix.total) if end is None else ((*prefix.scores, end), prefix.total + end)
         )
         score = total / max(len(scores), 1) ** self.length_penalty
-        return Hypothesis(prefix.tokens, total, score, scores, ended=end is not None)
+        self.finished.append(Hypothesis(prefix.tokens, total, score, scores, ended=end is not None))
 
     def settled(self) -> bool:
         """Whether the sentence can stop: the two rules of `beam_search`, over the prefixes of all banks."""

@@ -58,6 +58,7 @@ class Assembler:
         found = [one for one in parts if one is not None]
         scores = [score for one in found for score in one.token_scores]
         total = sum(one.log_probability for one in found)
+        length = sum(len(one.tokens) + one.ended for one in found)
         rivals = [
             [(tokenizer.pieces([token])[0], score) for token, score in beside]
             for one in found
@@ -65,7 +66,7 @@ class Assembler:
         ]
         return Candidate(
             text=line.put_together("" if one is None else tokenizer.decode(one.tokens) for one in parts),
-            score=found[0].score if len(found) == 1 else total / max(len(scores), 1) ** self.options.length_penalty,
+            score=found[0].score if len(found) == 1 else total / max(length, 1) ** self.options.length_penalty,
             tokens=[piece for one in found for piece in tokenizer.pieces(marked(one))],
             token_scores=scores,
             log_probability=total,

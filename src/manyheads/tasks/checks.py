@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 __all__ = ["WARNINGS", "loops", "odd_length", "repetitions"]
@@ -37,6 +38,8 @@ def repetitions(tokens: Sequence[int]) -> int:
 
 def loops(source: Sequence[int], output: Sequence[int]) -> bool:
     """Whether an output repeats itself, more often than its source does."""
+    if max(Counter(output).values(), default=0) < FEWEST_TIMES:  # soon seen of nearly all
+        return False
     times = repetitions(output)
     return times >= FEWEST_TIMES and times > repetitions(source) + 1
 

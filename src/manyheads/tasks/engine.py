@@ -208,6 +208,7 @@ class TorchEngine:
         """See `Engine.stream`."""
         if options.sampling or options.diverse_groups > 1 or any(options.required):
             raise UsageError("a stream is a greedy output: no sampling, diverse groups or required words.")
+        self.check(options)
         with self.evaluating():
             steps = self.greedy_steps(row, options)
             while True:

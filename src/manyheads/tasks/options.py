@@ -34,6 +34,7 @@ class TranslateOptions:
         diverse_strength: how strongly.
         rivals: so many likeliest other tokens are told beside each token.
         alignment: which word comes from which is told.
+        token_scores: whether the score of each token is wanted; some engines are faster without.
         split: "sentences" translates each sentence of a line by itself; "auto" does so when the line is longer
             than any that the model was trained on (data.max_length); "none" never, and cuts at the model's limit.
     """
@@ -49,6 +50,7 @@ class TranslateOptions:
     diverse_strength: float = 0.5
     rivals: int = 0
     alignment: bool = False
+    token_scores: bool = True
     split: Split = "auto"
 
     def __post_init__(self) -> None:
@@ -180,6 +182,7 @@ def search_options(
             rivals=options.rivals,
             attention=options.alignment,
             attention_layer=given(options.attention_layer, search.attention_layer),
+            token_scores=options.token_scores,
             prefixes=parts.prefixes,
             forbidden=parts.forbidden,
             required=parts.required,

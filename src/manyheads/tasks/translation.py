@@ -189,6 +189,8 @@ class Translator:
     @property
     def longest_source(self) -> int:
         """The longest source of the model in tokens; the end mark takes a place too."""
+        if isinstance(self.engine, TorchEngine):
+            return self.engine.longest
         return self.config.model.max_positions - 1
 
 

@@ -25,11 +25,12 @@ NOT_BLANK = re.compile(r"\S")
 # A run of marks, whatever closes with it, and then a blank, or after the wide marks anything. A run is looked at
 # once: it is not entered in its middle, nor given back in part.
 END = re.compile(
-    rf"(?<![{re.escape(MARKS)}])(?P<marks>[{re.escape(MARKS)}]++)(?P<closers>[{re.escape(CLOSERS)}]*+)(?=(?P<blank>\s|\Z)?)"
+    rf"(?<![{re.escape(MARKS)}])(?P<marks>[{re.escape(MARKS)}]++)"
+    rf"(?P<closers>(?:[{re.escape(CLOSERS)}]|\s»(?=\s|\Z))*+)(?=(?P<blank>\s|\Z)?)"  # « Oui ! »
 )
 # After a closing quotation these go on with the sentence: 「はい」と言った。
 GOES_ON = "とってはがをもにのでや、"
-LAST_WORD = re.compile(r"[^\s(\[\"'“„«»]+\Z")
+LAST_WORD = re.compile(r"[^\s(\[\"'“„«»-]+\Z")
 LOOK_BACK = 40  # characters before a mark that may belong to its word
 
 # Never the end of a sentence, whatever follows.

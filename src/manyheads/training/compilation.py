@@ -15,10 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from manyheads.data.batch import Batch
 from manyheads.errors import ConfigError
-from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.layers import DecoderLayer, EncoderLayer
+from manyheads.model.transformer import Transformer
+from manyheads.training.part import Part
 
 __all__ = ["CompiledLayers", "EagerLayers", "check_compiler"]
 
@@ -35,9 +34,9 @@ class EagerLayers:
         shapes: what has been compiled: nothing.
     """
 
-    shapes: Set[tuple[bool, int, int]] = frozenset()
+    shapes: Set[tuple[bool | int, ...]] = frozenset()
 
-    def padded(self, batch: Batch) -> Batch:
+    def padded(self, batch: Part) -> Part:
         """The batch itself."""
         return batch
 
@@ -52,25 +51,20 @@ class CompiledLayers(EagerLayers):
     So validation and decoding, with their many shapes, compile nothing; and no parameter changes its name.
 
     Attributes:
-        shapes: what has been compiled: whether there were several rows, S, T.
+        shapes: the `Part.shape` of all that has been compiled.
     """
 
-    def __init__(self, model: EncoderDecoder) -> None:
-        self.shapes: set[tuple[bool, int, int]] = set()
+    def __init__(self, model: Transformer) -> None:
+        self.shapes: set[tuple[bool | int, ...]] = set()
         self.longest = model.config.max_positions if model.config.positions == "learned" else sys.maxsize
-        encoder, decoder = (
-            torch.compile(kind.forward, fullgraph=True, dynamic=False) for kind in (EncoderLayer, DecoderLayer)
-        )
-        self.forwards = [
-            *((layer, partial(with_free_rows, encoder, layer)) for layer in model.encoder_layers),
-            *((layer, partial(with_free_rows, decoder, layer)) for layer in model.decoder_layers),
-        ]
+        kinds = {type(layer) for layer in model.layers()}
+        compiled = {kind: torch.compile(kind.forward, fullgraph=True, dynamic=False) for kind in kinds}
+        self.forwards = [(layer, partial(with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()]
 
-    def padded(self, batch: Batch) -> Batch:
+    def padded(self, batch: Part) -> Part:
         """The batch in one of the shapes that code is made for."""
         padded = batch.padded(self.longest)
-        rows, source = padded.source.shape
-        self.shapes.add((rows > 1, source, padded.target_in.size(1)))
+        self.shapes.add(padded.shape)
         return padded
 
     @contextmanager
@@ -82,7 +76,7 @@ class CompiledLayers(EagerLayers):
             "fail_on_recompile_limit_hit": True,
         }
         for layer, forward in self.forwards:
-            layer.forward = forward
+            layer.forward = forward  # type: ignore[method-assign]
         try:
             with torch._dynamo.config.patch(limits):
                 yield

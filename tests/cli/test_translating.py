@@ -1,0 +1,161 @@
+"""The verb with a real model in a real run directory: good input, bad input, and a reader that leaves."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.tasks.test_asked import saved
+from tests.tasks.test_parts import KNOWN
+from tests.tasks.test_translation import make_translator
+
+from manyheads.cli.main import run
+
+SOURCE = Path(__file__).parent.parent.parent / "src"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = make_translator(end_bias=5.0, letters=KNOWN, data={"max_length": 35})
+    return saved(made, tmp_path_factory.mktemp("runs") / "run")
+
+
+def translated(
+    trained: Path, data: bytes, out: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str, code: int = 0
+) -> str:
+    """What the verb writes for these bytes on standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+    assert run(["translate", str(trained), "--device", "cpu", "--output", str(out), *arguments]) == code
+    return out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--beam", "1"],
+        ["--sample", "--top-k", "5", "--top-p", "0.9", "--temperature", "1.2", "--seed", "3"],
+        ["--diverse-groups", "2", "--diverse-strength", "1"],
+        ["--coverage-penalty", "0.3", "--length-penalty", "0.5", "--no-repeat-ngram", "2"],
+        ["--min-length-ratio", "0.5", "--max-length-ratio", "1.5"],
+        ["--split", "sentences"],
+        ["--split", "none"],
+        ["--stream"],
+        ["--set", "search.beam_size=2"],
+    ],
+    ids=" ".join,
+)
+def test_lines_in_lines_out_whatever_is_asked(trained, tmp_path, monkeypatch, arguments) -> None:
+    data = "Abc. Def.\n\n   \nghi\u2028k\n" + "abcdefgh, " * 9 + "\n한글"
+    lines = translated(trained, data.encode(), tmp_path / "out", monkeypatch, *arguments).split("\n")
+    assert len(lines) == 7
+    assert (lines[1], lines[2], lines[6]) == ("", "", "")
+    again = translated(trained, data.encode(), tmp_path / "again", monkeypatch, *arguments)
+    assert again.split("\n") == lines
+
+
+def test_companion_files_say_what_must_and_must_not_come(trained, tmp_path, monkeypatch) -> None:
+    for name, text in (("prefix", "kk\n\n"), ("forbid", "a\tb\nc\n"), ("require", "\nml\tkl\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    arguments = [part for name in ("prefix", "forbid", "require") for part in (f"--{name}", str(tmp_path / name))]
+    first, second, _ = translated(trained, b"Abc.\nDef.\n", tmp_path / "out", monkeypatch, *arguments).split("\n")
+    assert first.startswith("kk")
+    assert not set(first) & set("ab")
+    assert "c" not in second
+    assert "ml" in second
+    assert "kl" in second
+
+
+def test_a_stream_is_what_a_beam_of_one_writes(trained, tmp_path, monkeypatch) -> None:
+    data = b"Abc. Def.\n\nabc abc abc, " * 4
+    whole = translated(trained, data, tmp_path / "whole", monkeypatch, "--beam", "1", "--split", "sentences")
+    stream = translated(trained, data, tmp_path / "stream", monkeypatch, "--stream", "--split", "sentences")
+    assert stream == whole
+
+
+def test_json_tells_all_that_was_asked(trained, tmp_path, monkeypatch) -> None:
+    text = translated(
+        trained, b"Abc def. Ghi.\n\n", tmp_path / "out", monkeypatch,
+        "--json", "--alignment", "--attention-layer", "0", "--rivals", "2", "--n-best", "2", "--split", "sentences",
+    )  # fmt: skip
+    first, empty = json.loads(text)
+    assert first["sentences"] == 2
+    assert [link.split("-")[1] for link in first["alignment"].split()] == [
+        str(word) for word in range(len(first["translation"].split()))
+    ]
+    for one in first["hypotheses"]:
+        assert len(one["rivals"]) == len(one["tokens"]) == len(one["token_scores"])
+        assert all(len(beside) == 2 for beside in one["rivals"])
+        assert one["log_probability"] == pytest.approx(sum(one["token_scores"]))
+    assert empty == {
+        "source": "",
+        "translation": "",
+        "score": 0.0,
+        "hypotheses": [],
+        "alignment": None,
+        "truncated": False,
+        "sentences": 1,
+        "warnings": [],
+    }
+
+
+def test_what_looks_wrong_is_told_once_on_stderr(trained, tmp_path, monkeypatch, capsys) -> None:
+    data = ("Abc.\n" + "a" * 100 + "\n" + "b" * 100 + "\n").encode()
+    translated(trained, data, tmp_path / "out", monkeypatch)
+    error = capsys.readouterr().err
+    assert error.count("warning: a sentence longer than any in training was cut into pieces: line 2, 3\n") == 1
+    assert "length limit" not in error
+    translated(trained, data, tmp_path / "out", monkeypatch, "--split", "none")
+    assert "warning: cut at the length limit of the model or of the search: line 2, 3\n" in capsys.readouterr().err
+    translated(trained, data, tmp_path / "out", monkeypatch, "--stream", "--split", "none")
+    assert "warning: cut at the length limit of the model or of the search: line 2, 3\n" in capsys.readouterr().err
+    translated(trained, data, tmp_path / "out", monkeypatch, "--split", "none", "--quiet")
+    assert capsys.readouterr().err == ""
+
+
+def test_bytes_that_are_no_utf8_end_with_the_line_or_are_replaced(trained, tmp_path, monkeypatch, capsys) -> None:
+    out = translated(trained, b"Abc.\nStra\xdfe\n", tmp_path / "out", monkeypatch, code=3)
+    assert out.count("\n") == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: standard input, line 2: byte 0xDF at offset 9 ")
+    assert "Traceback" not in error
+    replace = ["--set", 'data.invalid_utf8="replace"']
+    assert translated(trained, b"Abc.\nStra\xdfe\n", tmp_path / "out", monkeypatch, *replace).count("\n") == 2
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"\n\n\n", b" \t \n"])
+def test_empty_input_is_empty_output(trained, tmp_path, monkeypatch, data) -> None:
+    assert translated(trained, data, tmp_path / "out", monkeypatch) == "\n" * data.count(b"\n")
+
+
+def test_an_ensemble_of_runs_translates(trained, tmp_path, monkeypatch) -> None:
+    alone = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch)
+    both = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch, "--ensemble", str(trained), "--geometric")
+    assert both == alone
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(trained) -> None:
+    """As `manyheads translate RUN | head -n 1`, while there is more to come."""
+    program = [sys.executable, "-m", "manyheads", "translate", str(trained), "--beam", "1"]
+    process = subprocess.Popen(
+        program,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(SOURCE)},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(b"Abc.\n" * 6_000)
+    process.stdin.close()
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(60) == 141
+    assert process.stderr.read() == b""
+    process.stderr.close()
