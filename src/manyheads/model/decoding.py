@@ -68,9 +68,11 @@ class EncoderDecoderStepper:
         if size_class(count) < self.sentences or len(np.unique(sentences)) < count:
             kept = torch.from_numpy(sentences.copy()).to(device)
             self.past.keep_sentences(kept)
-            self.memory = [(keys[kept], values[kept]) for keys, values in self.memory]
+            self.memory = [
+                (keys.index_select(0, kept), values.index_select(0, kept)) for keys, values in self.memory
+            ]
             if self.source_bias is not None:
-                self.source_bias = self.source_bias[kept]
+                self.source_bias = self.source_bias.index_select(0, kept)
             self.sentences, sentences = count, np.arange(count)
         everywhere = np.zeros((self.sentences, width), dtype=np.int64)
         everywhere[sentences] = parents
