@@ -7,6 +7,7 @@ import torch
 from tests.model.samples import BOS, PAD, random_ids, scrambled_model
 from torch import Tensor
 
+from manyheads.model import packed_layers
 from manyheads.model.cache import FIRST_CAPACITY
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -22,6 +23,12 @@ HISTORIES: dict[str, list[Rows | None]] = {
     "a beam of two, reordered within sentences": [[0, 0, 1, 1, 2, 2], [1, 0, 2, 2, 5, 4], [1, 1, 3, 2, 4, 4]],
     "a beam whose sentences change places": [[1, 1, 0, 0, 2, 2], [4, 5, 1, 0, 2, 3], None],
     "a beam that starts after some steps": [None, None, [0, 0, 0, 1, 1, 1, 2, 2, 2], [2, 0, 0, 4, 4, 5, 7, 6, 6]],
+    "a beam that stays in place, then sentences change places": [
+        [0, 0, 1, 1, 2, 2],
+        [4, 5, 0, 1, 3, 2],
+        [1, 0, 2, 2, 5, 4],
+    ],
+    "a beam in which one sentence comes twice": [[0, 0, 1, 1, 2, 2], [1, 0, 0, 0, 4, 5], [1, 1, 3, 2, 4, 5]],
     "sentences that end": [[0, 0, 1, 1, 2, 2], [0, 1, 4, 5], [3, 2], [1]],
     "a sentence that ends while the others stay in place": [[0, 0, 1, 1, 2, 2], [1, 0, 3, 2], [0, 0, 2, 3]],
     "unequal numbers of rows": [[0, 0, 1, 1, 2, 2], [1, 2, 3, 5, 4], [0, 1, 3], [2, 2, 0, 0, 1]],
@@ -61,8 +68,13 @@ def check_history(model: EncoderDecoder, source: Tensor, history: list[Rows | No
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("few", [0, 4])
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
-def test_after_any_selection_steps_give_the_teacher_forced_probabilities(history, positions) -> None:
+def test_after_any_selection_steps_give_the_teacher_forced_probabilities(
+    history, few, positions, monkeypatch
+) -> None:
+    """Both ways of attending: that for few sentences and that for more."""
+    monkeypatch.setattr(packed_layers, "FEW_SENTENCES", few)
     model = scrambled_model(positions=positions, num_encoder_layers=1, num_decoder_layers=2)
     check_history(model, padded_source(model), [*history, None])
 
