@@ -1,4 +1,4 @@
-"""`bench train`: figures of a moment of training."""
+"""`bench`: figures of a moment of training, and of translating some sentences."""
 
 from __future__ import annotations
 
@@ -54,4 +54,31 @@ def test_for_people_it_is_three_lines(config: Path, capsys: pytest.CaptureFixtur
     first, second, third = capsys.readouterr().out.strip().split("\n")
     assert "target tokens/s" in first
     assert "useful GFLOP/s" in second
+    assert "MiB at most" in third
+
+
+DECODE_KEYS = {
+    "unit", "median", "min", "max", "device", "threads", "versions", "modes", "beam_size", "precision",
+    "peak_memory_mib", "parameters",
+}  # fmt: skip
+
+
+def test_decoding_as_json_and_for_people(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "run")
+    assert run(["train", str(config), "--out", out, "-q"]) == 0
+    capsys.readouterr()
+    ways = ["--beam", "1", "--beam", "3", "--batch", "5", "--sentences", "12", "--rounds", "2", "--device", "cpu"]
+    assert run(["bench", "decode", out, *ways, "--json"]) == 0
+    output = capsys.readouterr()
+    found = json.loads(output.out)
+    assert found.keys() == DECODE_KEYS
+    assert found["unit"] == "sentences/s"
+    assert 0 < found["min"] <= found["median"] <= found["max"]
+    assert [(mode["beam_size"], mode["batch"]) for mode in found["modes"]] == [(1, 5), (3, 5)]
+    assert found["peak_memory_mib"] > 10
+    assert "round 2 of 2" in output.err
+    assert run(["bench", "decode", out, *ways, "-q"]) == 0
+    first, second, third = capsys.readouterr().out.strip().split("\n")
+    assert first.startswith("beam 1, 5 a call: ")
+    assert "sentences/s" in second
     assert "MiB at most" in third

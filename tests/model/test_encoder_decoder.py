@@ -21,8 +21,9 @@ from torch import Tensor
 from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import Batch, make_batch, real_places
 from manyheads.errors import UsageError
+from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.embedding import TokenEmbedding
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
 from manyheads.training.objective import translation_loss
 

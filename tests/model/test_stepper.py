@@ -7,8 +7,10 @@ import torch
 from tests.model.samples import BOS, PAD, random_ids, scrambled_model
 from torch import Tensor
 
+from manyheads.model import packed_layers
 from manyheads.model.cache import FIRST_CAPACITY
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.positions import FIRST_ROWS
 
 TARGET_SIZE = 47
@@ -21,6 +23,12 @@ HISTORIES: dict[str, list[Rows | None]] = {
     "a beam of two, reordered within sentences": [[0, 0, 1, 1, 2, 2], [1, 0, 2, 2, 5, 4], [1, 1, 3, 2, 4, 4]],
     "a beam whose sentences change places": [[1, 1, 0, 0, 2, 2], [4, 5, 1, 0, 2, 3], None],
     "a beam that starts after some steps": [None, None, [0, 0, 0, 1, 1, 1, 2, 2, 2], [2, 0, 0, 4, 4, 5, 7, 6, 6]],
+    "a beam that stays in place, then sentences change places": [
+        [0, 0, 1, 1, 2, 2],
+        [4, 5, 0, 1, 3, 2],
+        [1, 0, 2, 2, 5, 4],
+    ],
+    "a beam in which one sentence comes twice": [[0, 0, 1, 1, 2, 2], [1, 0, 0, 0, 4, 5], [1, 1, 3, 2, 4, 5]],
     "sentences that end": [[0, 0, 1, 1, 2, 2], [0, 1, 4, 5], [3, 2], [1]],
     "a sentence that ends while the others stay in place": [[0, 0, 1, 1, 2, 2], [1, 0, 3, 2], [0, 0, 2, 3]],
     "unequal numbers of rows": [[0, 0, 1, 1, 2, 2], [1, 2, 3, 5, 4], [0, 1, 3], [2, 2, 0, 0, 1]],
@@ -60,8 +68,13 @@ def check_history(model: EncoderDecoder, source: Tensor, history: list[Rows | No
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize("few", [0, 4])
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
-def test_after_any_selection_steps_give_the_teacher_forced_probabilities(history, positions) -> None:
+def test_after_any_selection_steps_give_the_teacher_forced_probabilities(
+    history, few, positions, monkeypatch
+) -> None:
+    """Both ways of attending: that for few sentences and that for more."""
+    monkeypatch.setattr(packed_layers, "FEW_SENTENCES", few)
     model = scrambled_model(positions=positions, num_encoder_layers=1, num_decoder_layers=2)
     check_history(model, padded_source(model), [*history, None])
 
@@ -99,11 +112,14 @@ def test_a_text_longer_than_any_table_is_stepped_through_as_it_is_read(positions
 def test_a_beam_holds_the_memory_of_a_sentence_once() -> None:
     model = scrambled_model()
     stepper = EncoderDecoderStepper(model, padded_source(model))
+    before = 3
     for rows in ([0, 0, 0, 1, 1, 1, 2, 2, 2], [2, 0, 0, 8, 8, 7], [3, 3, 3]):
-        stepper.step(torch.full((len(stepper.sentences),), BOS))
+        stepper.step(torch.full((before,), BOS))
         stepper.select(torch.tensor(rows))
+        before = len(rows)
         held = [tensor.size(0) for pair in stepper.memory for tensor in pair]
-        assert set(held) == {len(rows) // 3}
+        assert set(held) == {before // 3}
+        assert stepper.past.store.size(2) == before // 3
 
 
 @torch.no_grad()

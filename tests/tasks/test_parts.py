@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tasks.test_translation import LETTERS, MAX_POSITIONS, assert_same, make_translator, watch_sources
 
+from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.tasks.parts import glue, split_line
 from manyheads.tasks.translation import TranslateOptions, Translator
 from manyheads.text.characters import ByteTokenizer
@@ -132,8 +133,8 @@ def test_a_stream_says_when_it_was_cut() -> None:
 def test_a_piece_comes_before_the_next_token_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_translator(end_bias=-5.0)
     steps: list[int] = []
-    whole = made.model.project
-    monkeypatch.setattr(made.model, "project", lambda hidden: steps.append(1) or whole(hidden))
+    step = EncoderDecoderStepper.step
+    monkeypatch.setattr(EncoderDecoderStepper, "step", lambda self, ids: steps.append(1) or step(self, ids))
     made.model.train()
     pieces = made.stream("abc")
     for count in range(1, 6):

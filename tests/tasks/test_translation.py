@@ -231,7 +231,7 @@ def test_a_wider_beam_finds_outputs_at_least_as_likely() -> None:
     """Without length penalty and with room enough; not a law for every line, but for their sum here."""
     translator = make_translator(search={"length_penalty": 0.0})
     totals = [sum(one.score for one in translator.translate(lines(), beam_size=size)) for size in (1, 4, 8)]
-    assert totals[0] < totals[1] <= totals[2]
+    assert totals[0] < totals[1] <= totals[2] + 1e-5
 
 
 def test_padding_and_begin_marks_never_come_out() -> None:

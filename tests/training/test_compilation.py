@@ -32,7 +32,8 @@ from manyheads.cli.recipes import described
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.data.sampler import Sampler
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.bench import bench_train
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator

@@ -67,6 +67,7 @@ Examples:
 @click.option("--stream", is_flag=True, help="Print the greedy output word by word.")
 @click.option("--engine", default="torch", metavar="NAME", help="What searches: torch or ctranslate2.")
 @click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
+@click.option("--precision", default="fp32", metavar="NAME", help="fp32, which is exact, bf16 or int8.")
 @output_option("translations")
 @set_option()
 @json_option()
@@ -86,6 +87,7 @@ def translate(
     stream: bool,
     engine: str,
     device: str,
+    precision: str,
     output: Path | None,
     overrides: tuple[str, ...],
     as_json: bool,
@@ -108,13 +110,17 @@ def translate(
 
     from manyheads.config.load import with_overrides
     from manyheads.tasks.translation import Translator
+    from manyheads.training.memory import keep_decoding_small
 
+    keep_decoding_small()
     interactive = str(file) == "-" and sys.stdin.isatty()
     quiet = settings_of(context).quiet
     if interactive and not quiet:
         click.echo("Type a line to translate it; Ctrl-D ends.", err=True)
     options = searching.options(token_scores=as_json)
-    translator = Translator.load(run, device=device, engine=engine, ensemble=ensemble, geometric=geometric)
+    translator = Translator.load(
+        run, device=device, engine=engine, ensemble=ensemble, geometric=geometric, precision=precision
+    )
     if overrides:
         config = with_overrides(translator.config, overrides)
         translator = Translator(config, translator.tokenizers, translator.engine)

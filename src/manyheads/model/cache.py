@@ -1,56 +1,96 @@
 """Keys and values of the past, so that decoding computes each token once.
 
-Shapes: R rows (hypotheses in progress), H heads, E head width, T tokens so far.
+Shapes: G sentences, W rows (hypotheses in progress) each, H heads, E head width, N tokens so far of all W rows.
 """
 
 from __future__ import annotations
 
-import torch
+import math
+
 from torch import Tensor
+from torch.nn import functional
 
-__all__ = ["KeyValueCache"]
+__all__ = ["SharedPast"]
 
-FIRST_CAPACITY = 16  # tokens; doubled whenever it is full
+FIRST_CAPACITY = 16  # tokens a row; doubled whenever it is full
 
 
-class KeyValueCache:
-    """The self-attention past of one decoder layer; grows by doubling, so that a step copies only itself."""
+class SharedPast:
+    """The self-attention past of all decoder layers, held once a sentence.
 
-    def __init__(self) -> None:
+    The W rows of a sentence write W tokens a step side by side, and these stay where they are: when a search goes
+    on from other rows, only what each row may see of the N tokens changes. So a step of a beam moves no keys,
+    which otherwise took longer than attending to those of the other rows, which are masked.
+
+    Attributes:
+        length: N.
+        bias: what is added to the scores of attention, 0 where a row may attend and -inf elsewhere,
+            (G, W, >= N); None while all rows see everything.
+    """
+
+    def __init__(self, num_layers: int, shape: tuple[int, int, int], like: Tensor) -> None:
+        """Nothing yet, of so many layers.
+
+        Args:
+            num_layers: L.
+            shape: G, H, E.
+            like: a tensor of the same number format on the same device.
+        """
+        sentences, heads, width = shape
         self.length = 0
-        self.keys: Tensor | None = None  # (R, H, capacity, E); the first `length` are filled
-        self.values: Tensor | None = None
+        self.bias: Tensor | None = None
+        self.store = like.new_empty(num_layers, 2, sentences, heads, 0, width)
+        self.seen: Tensor | None = None  # the bias of a step
+        self.new: tuple[Tensor, ...] = ()  # each layer's part of the store that the step writes (2, G, H, W, E)
+        self.all: tuple[Tensor, ...] = ()  # and that it reads (2, G, H, N, E)
 
-    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add new tokens and return the whole past, them included: twice (R, H, t, E) -> twice (R, H, T, E)."""
-        end = self.length + keys.size(2)
-        self.keys = self.with_room(self.keys, keys, end)
-        self.values = self.with_room(self.values, values, end)
-        self.keys[:, :, self.length : end] = keys
-        self.values[:, :, self.length : end] = values
+    def begin(self, width: int) -> None:
+        """Make room for a token of each of W = `width` rows, which sees itself and not those beside it."""
+        end = self.length + width
+        if end > self.store.size(4):
+            self.enlarge(max(FIRST_CAPACITY * width, 2 * end))
+        if width > 1 and self.bias is None:
+            self.bias = self.store.new_full((self.store.size(2), width, self.store.size(4)), -math.inf)
+            self.bias[:, :, : self.length] = 0
+        if self.bias is not None:
+            alone = self.bias.new_full((width, width), -math.inf).fill_diagonal_(0)
+            self.bias[:, :, self.length : end] = alone
+            self.seen = self.bias.narrow(2, 0, end).unsqueeze(1)
+        self.new = self.store.narrow(4, self.length, width).unbind(0)
+        self.all = self.store.narrow(4, 0, end).unbind(0)
         self.length = end
-        return self.keys[:, :, :end], self.values[:, :, :end]
 
-    def with_room(self, buffer: Tensor | None, new: Tensor, end: int) -> Tensor:
-        """The buffer, moved to a larger one when `end` tokens do not fit: (R, H, >= end, E)."""
-        if buffer is not None and end <= buffer.size(2):
-            return buffer
-        rows, heads, _, width = new.shape
-        capacity = max(FIRST_CAPACITY, end if buffer is None else 2 * end)
-        larger = new.new_empty(rows, heads, capacity, width)
-        if buffer is not None:
-            larger[:, :, : self.length] = buffer[:, :, : self.length]
-        return larger
+    def enlarge(self, capacity: int) -> None:
+        """Move to a larger store."""
+        larger = self.store.new_empty(*self.store.shape[:4], capacity, self.store.size(5))
+        larger[:, :, :, :, : self.length] = self.store[:, :, :, :, : self.length]
+        self.store = larger
+        if self.bias is not None:
+            self.bias = functional.pad(self.bias, (0, capacity - self.bias.size(2)), value=-math.inf)
 
-    def select(self, rows: Tensor) -> None:
-        """Go on with these rows, in this order, repeats allowed: (R',) indices."""
-        if self.keys is not None and self.values is not None:
-            self.keys = self.reordered(self.keys, rows)
-            self.values = self.reordered(self.values, rows)
+    def append(self, layer: int, keys_values: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Write the tokens for which `begin` has made room, and return all there is to attend to.
 
-    def reordered(self, buffer: Tensor, rows: Tensor) -> Tensor:
-        """A buffer of the chosen rows with the same capacity: (R, H, C, E) -> (R', H, C, E)."""
-        chosen = torch.index_select(buffer[:, :, : self.length], 0, rows)
-        larger = buffer.new_empty(chosen.size(0), *buffer.shape[1:])
-        larger[:, :, : self.length] = chosen
-        return larger
+        Args:
+            layer: of the decoder.
+            keys_values: of the new tokens (2, G, H, W, E).
+
+        Returns:
+            Keys and values (G, H, N, E), and what is added to the scores (G, 1, W, N), if anything.
+        """
+        self.new[layer].copy_(keys_values)
+        keys, values = self.all[layer].unbind(0)
+        return keys, values, self.seen
+
+    def keep_sentences(self, sentences: Tensor) -> None:
+        """Go on with these sentences, in this order, repeats allowed: (G',)."""
+        self.store = self.store[:, :, :, :, : self.length].index_select(2, sentences)
+        if self.bias is not None:
+            self.bias = self.bias[:, :, : self.length].index_select(0, sentences)
+
+    def keep_rows(self, rows: Tensor) -> None:
+        """Let the rows from now on, W' of each sentence, see what these of the G x W rows saw: (G x W',)."""
+        if self.bias is not None:
+            sentences, width, capacity = self.bias.shape
+            kept = self.bias.view(sentences * width, capacity).index_select(0, rows)
+            self.bias = kept.view(sentences, -1, capacity)

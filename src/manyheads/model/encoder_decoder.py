@@ -1,6 +1,6 @@
 """The Transformer of the paper: an encoder that reads, a decoder that writes (Vaswani et al. 2017, section 3.1).
 
-Shapes: B batch, S source length, T target length, D model width, V target vocabulary, R rows = B x K hypotheses.
+Shapes: B batch, S source length, T target length, D model width, V target vocabulary.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
-from manyheads.model.cache import KeyValueCache
 from manyheads.model.embedding import TokenEmbedding
-from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, final_norm
+from manyheads.model.layers import DecoderLayer, EncoderLayer, final_norm
 from manyheads.model.masks import causal_mask, padding_mask, position_ids
 from manyheads.model.positions import RotaryPositions
 from manyheads.model.transformer import Transformer
 
-__all__ = ["EncoderDecoder", "EncoderDecoderStepper"]
+__all__ = ["EncoderDecoder"]
 
 
 class EncoderDecoder(Transformer):
@@ -89,45 +87,3 @@ class EncoderDecoder(Transformer):
     def project(self, hidden: Tensor) -> Tensor:
         """Score every token: (..., D) -> logits (..., V)."""
         return self.output(hidden)
-
-
-class EncoderDecoderStepper:
-    """An `EncoderDecoder` in the middle of decoding, each token computed once.
-
-    The source's keys and values are held once a sentence as long as every sentence has as many rows as the
-    others and they stand together, as in a beam; else once a row.
-    """
-
-    def __init__(self, model: EncoderDecoder, source: Tensor) -> None:
-        """Encode the source (B, S) and start with B rows without a past."""
-        self.model = model
-        memory, self.mask = model.encode(source)
-        self.memory: list[KeysValues] = [layer.keys_values(memory) for layer in model.decoder_layers]
-        self.past = [KeyValueCache() for _ in model.decoder_layers]
-        self.sentences = torch.arange(source.size(0), device=source.device)  # (R,) the row of memory of each row
-
-    def step(self, tokens: Tensor) -> Tensor:
-        """Append one token to each row: (R,) -> log-probabilities of the next (R, V), float32."""
-        model, place = self.model, self.past[0].length
-        positions = torch.full((1, 1), place, device=tokens.device)
-        x = model.target_embedding(tokens[:, None], positions, place + 1)
-        turns = model.turns(positions)
-        for layer, past, memory in zip(model.decoder_layers, self.past, self.memory, strict=True):
-            x = layer(x, None, memory, self.mask, turns, past)
-        logits = model.project(model.decoder_norm(x[:, 0]))
-        return functional.log_softmax(logits.float(), -1)
-
-    def select(self, rows: Tensor) -> None:
-        """Go on with these rows, in this order, repeats allowed: (R',)."""
-        for past in self.past:
-            past.select(rows)
-        sentences = self.sentences[rows]
-        kept, counts = torch.unique_consecutive(sentences, return_counts=True)
-        grouped = bool((counts == counts[0]).all())
-        chosen = kept if grouped else sentences
-        if not torch.equal(chosen, torch.arange(self.mask.size(0), device=rows.device)):
-            self.mask = self.mask[chosen]
-            self.memory = [(keys[chosen], values[chosen]) for keys, values in self.memory]
-        self.sentences = torch.arange(chosen.numel(), device=rows.device)
-        if grouped:
-            self.sentences = self.sentences.repeat_interleave(int(counts[0]))

@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
 from manyheads.model.attention import MultiHeadAttention
-from manyheads.model.cache import KeyValueCache
 from manyheads.model.dropout import Dropout, SharedDropout
 from manyheads.model.positions import rotate_pairs
 
@@ -157,21 +156,19 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Tensor | None,
+        mask: Tensor,
         memory: KeysValues,
         memory_mask: Tensor,
         turns: Tensor | None = None,
-        past: KeyValueCache | None = None,
     ) -> Tensor:
-        """Whole targets in training, or new tokens after a past.
+        """Whole targets at once; `model/packed.py` computes the same a token at a time.
 
         Args:
-            x: (B, T, D), the whole target, or with `past` the R rows of one new token, (R, 1, D).
-            mask: causal mask (1, 1, T, T), or None for one new token, which sees all of its past.
+            x: (B, T, D).
+            mask: causal mask (1, 1, T, T).
             memory: `keys_values` of the encoder's output, each (B, H, S, E).
             memory_mask: padding mask of the source (B, 1, 1, S).
             turns: how queries and keys turn at each position (1, 1, T, E / 2, 2) (rotary only).
-            past: this layer's cache; the new token is added to it.
 
         Returns:
             The shape of x.
@@ -180,15 +177,10 @@ class DecoderLayer(nn.Module):
         def attend_to_target(x: Tensor) -> Tensor:
             query, key, value = self.self_attention.queries_keys_values(x)
             query, key = turned(query, key, turns)
-            if past is not None:
-                key, value = past.append(key, value)
             return self.self_attention.attend(query, key, value, mask)
 
         def attend_to_source(x: Tensor) -> Tensor:
-            # The K rows of a sentence ask as K queries of one row: keys and values are held once a sentence.
-            rows = x.unflatten(0, (memory_mask.size(0), -1)).flatten(1, 2)  # (B, K T, D)
-            query = self.cross_attention.queries(rows)
-            return self.cross_attention.attend(query, *memory, memory_mask).view_as(x)
+            return self.cross_attention.attend(self.cross_attention.queries(x), *memory, memory_mask)
 
         x = self.around_self_attention(x, attend_to_target)
         x = self.around_cross_attention(x, attend_to_source)

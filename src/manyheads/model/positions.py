@@ -12,7 +12,14 @@ from torch import Tensor, nn
 
 from manyheads.errors import UsageError
 
-__all__ = ["LearnedPositions", "RotaryPositions", "SinusoidalPositions", "rotate_pairs", "sinusoids"]
+__all__ = [
+    "LearnedPositions",
+    "RotaryPositions",
+    "SinusoidalPositions",
+    "rotate_pairs",
+    "rotate_pairs_in_place",
+    "sinusoids",
+]
 
 FIRST_ROWS = 256  # rows of the sinusoidal table at the start; it grows when a longer text comes
 
@@ -88,6 +95,14 @@ def rotate_pairs(x: Tensor, turns: Tensor) -> Tensor:
     """
     multiply = real_product if torch.compiler.is_compiling() else complex_product
     return multiply(x.float().unflatten(-1, (-1, 2)), turns).flatten(-2).to(x.dtype)
+
+
+def rotate_pairs_in_place(x: Tensor, turns: Tensor) -> None:
+    """As `rotate_pairs`, but x itself is changed. Args: x: (..., E); turns: (..., E / 2, 2), shapes broadcast."""
+    if x.dtype == torch.float32:
+        torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(torch.view_as_complex(turns))
+    else:
+        x.copy_(rotate_pairs(x, turns))
 
 
 def complex_product(a: Tensor, b: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from manyheads.data.report import DataReport
 from manyheads.runs.average import average
 from manyheads.runs.bench import TrainingSpeed, bench_train
 from manyheads.runs.bring import Import, bring
+from manyheads.runs.bench_decode import DecodingSpeed, bench_decode
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
 from manyheads.runs.export import Export, export
@@ -15,6 +16,7 @@ from manyheads.runs.train import TrainingSummary, train
 __all__ = [
     "Comparison",
     "DataReport",
+    "DecodingSpeed",
     "Evaluation",
     "Export",
     "Import",
@@ -22,6 +24,7 @@ __all__ = [
     "TrainingSpeed",
     "TrainingSummary",
     "average",
+    "bench_decode",
     "bench_train",
     "bring",
     "compare",

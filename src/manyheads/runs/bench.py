@@ -31,7 +31,7 @@ from manyheads.training.part import Part
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.update import Updater
 
-__all__ = ["TrainingSpeed", "bench_train"]
+__all__ = ["TrainingSpeed", "bench_train", "device_name", "peak_memory", "versions"]
 
 WARM_UPDATES = 3
 RATE = 1e-4  # low: nothing is to be learnt
@@ -65,11 +65,7 @@ class TrainingSpeed:
     device: str
     threads: int
     unit: str = "target tokens/s"
-    versions: dict[str, str] = field(
-        default_factory=lambda: {
-            "manyheads": __version__, "torch": torch.__version__, "python": platform.python_version(),
-        }
-    )  # fmt: skip
+    versions: dict[str, str] = field(default_factory=lambda: versions())
 
     def to_json(self) -> dict[str, Any]:
         """The shape that `bench train --json` prints."""
@@ -138,7 +134,7 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
         peak_memory_mib=peak_memory(device) / 2**20,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         precision=precision,
-        device=torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+        device=device_name(device),
         threads=torch.get_num_threads(),
     )
 
@@ -187,6 +183,16 @@ def timed(updater: Updater, batches: Iterator[Sequence[Part]], updates: int) -> 
     synchronise(updater.device)
     found.seconds = time.perf_counter() - start
     return found
+
+
+def versions() -> dict[str, str]:
+    """Of what a speed depends on."""
+    return {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
+
+
+def device_name(device: torch.device) -> str:
+    """What computes."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
 
 
 def peak_memory(device: torch.device) -> float:

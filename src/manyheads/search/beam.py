@@ -1,8 +1,9 @@
 """Beam search (section 6.1), one batch of sentences at a time.
 
 Shapes: B sentences, of which A are still open; W open hypotheses a sentence (1 at first, then K = beam_size);
-R = A x W rows; T tokens so far; C candidates a row. All state is on the CPU: what a step moves from the device
-is C candidates a row, and back go R tokens and R row numbers.
+R = A x W rows; T tokens so far; C candidates a row. All state is in arrays on the CPU, whose operations
+start in a quarter of the time of torch's: what a step moves from the device is C candidates a row, and back go R
+tokens and R row numbers.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import pad
 
 from manyheads.search.candidates import best_tokens, check_limits, make_hypothesis
 from manyheads.search.interface import Hypothesis, Stepper
 
 __all__ = ["beam_search"]
+
+Whole = NDArray[np.int64]
+Real = NDArray[np.float64]
 
 
 @torch.no_grad()
@@ -75,19 +80,19 @@ def beam_search(
     if length_penalty < 0:
         raise ValueError(f"length_penalty = {length_penalty} must not be negative")
     device = max_lengths.device
-    beam = _Beam.start(check_limits(max_lengths))
+    beam = _Beam.start(check_limits(max_lengths).numpy())
     finished = _Finished(len(max_lengths), beam_size, n_best, length_penalty)
     tokens = torch.full((len(max_lengths),), bos, device=device)
     while len(beam.sentences):
         found = best_tokens(stepper.step(tokens), beam_size + 1, forbidden)
-        values, ids = (part.unflatten(0, beam.log_probability.shape) for part in found)  # (A, W, C)
+        values, ids = (part.numpy().reshape(*beam.log_probability.shape, -1) for part in found)  # (A, W, C)
         rows, beam = _advance(beam, values, ids, finished, beam_size=beam_size, eos=eos)
         if len(beam.sentences):
-            if not torch.equal(rows, torch.arange(len(tokens))):
-                stepper.select(rows.to(device))
+            if not np.array_equal(rows, np.arange(len(tokens))):
+                stepper.select(torch.from_numpy(rows).to(device))
             # A row of probability 0 fills a place that nothing else can take; it must still be given a token.
-            latest = torch.where(beam.log_probability > -torch.inf, beam.tokens[:, :, -1], eos)
-            tokens = latest.flatten().to(device)
+            latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], eos)
+            tokens = torch.from_numpy(latest.ravel()).to(device)
     return finished.best()
 
 
@@ -97,34 +102,34 @@ class _Beam:
 
     Attributes:
         sentences, limits: (A,) place in the batch given, longest output.
-        log_probability: (A, W), float64; -inf where there are fewer than W.
+        log_probability: (A, W); -inf where there are fewer than W.
         tokens, token_scores: (A, W, T), without the begin symbol.
     """
 
-    sentences: Tensor
-    limits: Tensor
-    log_probability: Tensor
-    tokens: Tensor
-    token_scores: Tensor
+    sentences: Whole
+    limits: Whole
+    log_probability: Real
+    tokens: Whole
+    token_scores: Real
 
     @classmethod
-    def start(cls, limits: Tensor) -> _Beam:
+    def start(cls, limits: Whole) -> _Beam:
         """One empty prefix a sentence."""
         count = len(limits)
         return cls(
-            sentences=torch.arange(count),
+            sentences=np.arange(count),
             limits=limits,
-            log_probability=torch.zeros(count, 1, dtype=torch.float64),
-            tokens=torch.empty(count, 1, 0, dtype=torch.int64),
-            token_scores=torch.empty(count, 1, 0, dtype=torch.float64),
+            log_probability=np.zeros((count, 1)),
+            tokens=np.empty((count, 1, 0), dtype=np.int64),
+            token_scores=np.empty((count, 1, 0)),
         )
 
     @property
     def length(self) -> int:
         """Tokens so far, T."""
-        return self.tokens.size(2)
+        return self.tokens.shape[2]
 
-    def of(self, which: Tensor) -> _Beam:
+    def of(self, which: Whole) -> _Beam:
         """Only these of the A sentences."""
         return _Beam(
             self.sentences[which],
@@ -136,10 +141,16 @@ class _Beam:
 
     def grow(self, candidates: _Candidates) -> _Beam:
         """Make each candidate (A, W') a hypothesis: T -> T + 1."""
-        sentence = torch.arange(len(self.sentences))[:, None]
-        tokens = torch.cat([self.tokens[sentence, candidates.parent], candidates.token[:, :, None]], dim=2)
+        sentence = np.arange(len(self.sentences))[:, None]
+        tokens = [self.tokens[sentence, candidates.parent], candidates.token[:, :, None]]
         scores = [self.token_scores[sentence, candidates.parent], candidates.value[:, :, None]]
-        return _Beam(self.sentences, self.limits, candidates.total, tokens, torch.cat(scores, dim=2))
+        return _Beam(
+            self.sentences,
+            self.limits,
+            candidates.total,
+            np.concatenate(tokens, axis=2),
+            np.concatenate(scores, axis=2),
+        )
 
 
 @dataclass(frozen=True)
@@ -152,16 +163,19 @@ class _Candidates:
         value: the log-probability of that token; total: of the whole, -inf where there are fewer than N.
     """
 
-    parent: Tensor
-    token: Tensor
-    value: Tensor
-    total: Tensor
+    parent: Whole
+    token: Whole
+    value: Real
+    total: Real
 
-    def at(self, places: Tensor) -> _Candidates:
+    def at(self, places: Whole) -> _Candidates:
         """The candidates at these places (A, N')."""
-        return _Candidates(*(part.gather(1, places) for part in (self.parent, self.token, self.value, self.total)))
+        row = np.arange(len(places))[:, None]
+        return _Candidates(
+            self.parent[row, places], self.token[row, places], self.value[row, places], self.total[row, places]
+        )
 
-    def of(self, which: Tensor) -> _Candidates:
+    def of(self, which: Whole) -> _Candidates:
         """All candidates of these of the A sentences."""
         return _Candidates(self.parent[which], self.token[which], self.value[which], self.total[which])
 
@@ -173,19 +187,20 @@ class _Finished:
     """
 
     def __init__(self, count: int, beam_size: int, n_best: int, length_penalty: float) -> None:
-        self.scores = torch.full((count, beam_size), -torch.inf, dtype=torch.float64)
+        self.scores = np.full((count, beam_size), -np.inf)
         self.n_best = n_best
         self.length_penalty = length_penalty
         self._outputs: list[list[Hypothesis]] = [[] for _ in range(count)]
 
-    def add(self, beam: _Beam, which: Tensor, *, ended: bool) -> None:
+    def add(self, beam: _Beam, which: NDArray[np.bool_], *, ended: bool) -> None:
         """Add the hypotheses of the beam that `which` (A, W) marks, but for those of probability 0."""
         scores = beam.log_probability / max(beam.length, 1) ** self.length_penalty
-        scores = scores.masked_fill(~which, -torch.inf)
+        scores = np.where(which, scores, -np.inf)
         known = self.scores[beam.sentences]
         useful = scores > known[:, -1:]  # the K best of a sentence, and no others, can be asked for
-        self.scores[beam.sentences] = torch.cat([known, scores], dim=1).topk(known.size(1), dim=1).values
-        for row, place in useful.nonzero().tolist():
+        every = -np.sort(-np.concatenate([known, scores], axis=1), axis=1)
+        self.scores[beam.sentences] = every[:, : known.shape[1]]
+        for row, place in zip(*useful.nonzero(), strict=True):
             self._outputs[int(beam.sentences[row])].append(
                 make_hypothesis(
                     beam.tokens[row, place],
@@ -195,12 +210,13 @@ class _Finished:
                 )
             )
 
-    def settled(self, beam: _Beam) -> Tensor:
+    def settled(self, beam: _Beam) -> NDArray[np.bool_]:
         """Whether a sentence can stop, as `beam_search` says: (A,)."""
         scores, best = self.scores[beam.sentences], beam.log_probability[:, 0]
         usual = scores[:, -1] >= best / max(beam.length, 1) ** self.length_penalty
         exact = scores[:, self.n_best - 1] >= best / (beam.limits + 1) ** self.length_penalty
-        return usual | exact
+        stopped: NDArray[np.bool_] = usual | exact
+        return stopped
 
     def best(self) -> list[list[Hypothesis]]:
         """The n_best of each sentence, best first, the earlier first among equals."""
@@ -209,8 +225,8 @@ class _Finished:
 
 
 def _advance(
-    beam: _Beam, values: Tensor, ids: Tensor, finished: _Finished, *, beam_size: int, eos: int
-) -> tuple[Tensor, _Beam]:
+    beam: _Beam, values: Real, ids: Whole, finished: _Finished, *, beam_size: int, eos: int
+) -> tuple[Whole, _Beam]:
     """Go one token further.
 
     Args:
@@ -225,50 +241,48 @@ def _advance(
         The rows of the stepper to go on with (A' x K,), and the beam of the A' sentences that go on.
     """
     candidates = _rank(beam, values, ids, 2 * beam_size, eos)
-    possible = candidates.total > -torch.inf
-    stuck = ~possible.any(dim=1) & (finished.scores[beam.sentences, 0] == -torch.inf)
-    last = (stuck | (beam.limits <= beam.length)).nonzero().flatten()
+    possible = candidates.total > -np.inf
+    stuck = ~possible.any(axis=1) & (finished.scores[beam.sentences, 0] == -np.inf)
+    last = (stuck | (beam.limits <= beam.length)).nonzero()[0]
     ends = possible & (candidates.token == eos)
     if len(last):
         _close(beam.of(last), values[last], ids[last], finished, eos)
         ends[last] = False
-    ending = ends & (torch.arange(2 * beam_size) < beam_size)
+    ending = ends & (np.arange(2 * beam_size) < beam_size)
     if ending.any():
-        where = ending.any(dim=1).nonzero().flatten()
+        where = ending.any(axis=1).nonzero()[0]
         finished.add(beam.of(where).grow(candidates.of(where)), ending[where], ended=True)
 
     # At most one candidate a prefix is an end: K of the 2 K remain at least.
-    staying = ends.byte().sort(dim=1, stable=True).indices[:, :beam_size]
-    kept = candidates.at(staying)
+    kept = candidates.at(ends.argsort(axis=1, kind="stable")[:, :beam_size])
     grown = beam.grow(kept)
     going = ~finished.settled(grown)
     going[last] = False
-    places = going.nonzero().flatten()
-    rows = places[:, None] * values.size(1) + kept.parent[places]
-    return rows.flatten(), grown if len(places) == len(going) else grown.of(places)
+    places = going.nonzero()[0]
+    rows = places[:, None] * values.shape[1] + kept.parent[places]
+    return rows.ravel(), grown if len(places) == len(going) else grown.of(places)
 
 
-def _rank(beam: _Beam, values: Tensor, ids: Tensor, count: int, eos: int) -> _Candidates:
+def _rank(beam: _Beam, values: Real, ids: Whole, count: int, eos: int) -> _Candidates:
     """Merge the candidates of a sentence's prefixes (A, W, C) into its best ones (A, count)."""
-    choices = values.size(2)
-    total = (beam.log_probability[:, :, None] + values).flatten(1)  # (A, W x C)
-    missing = max(0, count - total.size(1))
-    total = pad(total, (0, missing), value=-torch.inf)
-    total, order = total.sort(dim=1, descending=True, stable=True)
-    total, order = total[:, :count], order[:, :count]
-    return _Candidates(
-        parent=(order // choices).clamp(max=values.size(1) - 1),
-        token=pad(ids.flatten(1), (0, missing), value=eos).gather(1, order),
-        value=pad(values.flatten(1), (0, missing), value=-torch.inf).gather(1, order),
-        total=total,
-    )
+    sentences, width, choices = values.shape
+    total = (beam.log_probability[:, :, None] + values).reshape(sentences, -1)  # (A, W x C)
+    ids, values = ids.reshape(sentences, -1), values.reshape(sentences, -1)
+    if (missing := count - width * choices) > 0:
+        empty = np.full((sentences, missing), -np.inf)
+        total, values = (np.concatenate([part, empty], axis=1) for part in (total, values))
+        ids = np.concatenate([ids, np.full((sentences, missing), eos)], axis=1)
+    order = (-total).argsort(axis=1, kind="stable")[:, :count]
+    row = np.arange(sentences)[:, None]
+    parent = np.minimum(order // choices, width - 1)
+    return _Candidates(parent, ids[row, order], values[row, order], total[row, order])
 
 
-def _close(beam: _Beam, values: Tensor, ids: Tensor, finished: _Finished, eos: int) -> None:
+def _close(beam: _Beam, values: Real, ids: Whole, finished: _Finished, eos: int) -> None:
     """Finish every hypothesis of these sentences: it ends if eos is its most likely continuation, or is cut."""
     value, token = values[:, :, 0], ids[:, :, 0]
-    ends = (token == eos) & (value > -torch.inf)
-    parent = torch.arange(values.size(1)).expand(len(values), -1)
+    ends = (token == eos) & (value > -np.inf)
+    parent = np.broadcast_to(np.arange(values.shape[1]), value.shape)
     grown = beam.grow(_Candidates(parent, token, value, beam.log_probability + value))
     finished.add(grown, ends, ended=True)
     finished.add(beam, ~ends, ended=False)

@@ -15,7 +15,9 @@ import torch
 from manyheads.data.batch import pad_rows
 from manyheads.data.sampler import fixed_batches
 from manyheads.errors import UsageError
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.packed import PackedModel, Precision, pack
 from manyheads.search.beam import beam_search
 from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.ensemble import Combine, EnsembleStepper, mean_probability
@@ -26,10 +28,12 @@ from manyheads.search.required import grid_beam_search
 from manyheads.search.rules import MinLength, NoRepeat, Rule, RuledStepper, Without
 from manyheads.search.sampling import sample
 from manyheads.tasks.review import review
+from manyheads.tasks.workers import side_by_side
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 __all__ = ["TorchEngine"]
 
+MOST_WORKERS = 8  # more would wait for each other's turn at the interpreter
 SILENT = (PAD, BOS)  # ids that never come out
 
 
@@ -39,10 +43,17 @@ class TorchEngine:
     Models are left in the mode (training or evaluation) in which they were.
     """
 
-    def __init__(self, models: Sequence[EncoderDecoder], combine: Combine = mean_probability) -> None:
-        """Models of the same tokenizers; `combine` makes one distribution of theirs."""
+    def __init__(
+        self,
+        models: Sequence[EncoderDecoder],
+        combine: Combine = mean_probability,
+        precision: Precision = "fp32",
+    ) -> None:
+        """Models of the same tokenizers; `combine` makes one distribution of theirs, computed in a `precision`."""
         self.models = models
         self.combine = combine
+        self.precision = precision
+        self.packed: list[PackedModel] = []
 
     @property
     def device(self) -> torch.device:
@@ -57,14 +68,21 @@ class TorchEngine:
     def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
         """See `Engine.search`."""
         self.check(options)
+        batches = list(self.batches(rows, options))
+        jobs = [([rows[place] for place in places], options.part(places)) for places in batches]
         found: list[list[Hypothesis]] = [[] for _ in rows]
         with self.evaluating(), torch.inference_mode():
-            for places in self.batches(rows, options):
-                part = options.part(places)
-                sources = [rows[place] for place in places]
-                for place, hypotheses in zip(places, self.search_batch(sources, part), strict=True):
-                    found[place] = hypotheses
+            outputs = side_by_side(self.candidates, jobs, self.workers)
+            for places, job, candidates in zip(batches, jobs, outputs, strict=True):
+                reviewed = review(self.models, self.combine, job[0], candidates, job[1])
+                for place, hypotheses in zip(places, reviewed, strict=True):
+                    found[place] = hypotheses[: options.n_best]
         return found
+
+    @property
+    def workers(self) -> int:
+        """How many batches are searched at the same time: on a CPU as many as torch has threads, up to a limit."""
+        return min(torch.get_num_threads(), MOST_WORKERS) if self.device.type == "cpu" else 1
 
     def check(self, options: SearchOptions) -> None:
         """Refuse what these models cannot do."""
@@ -92,13 +110,13 @@ class TorchEngine:
             for batch in fixed_batches(lengths[places], max(1, options.batch_tokens // (width * beams))):
                 yield places[batch].tolist()
 
-    def search_batch(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
-        """Search for rows together, in the way that the options ask for."""
+    @torch.inference_mode()
+    def candidates(self, job: tuple[Sequence[Sequence[int]], SearchOptions]) -> list[list[Hypothesis]]:
+        """Search for some rows together, in the way that their options ask for."""
+        rows, options = job
         # What the second pass may rank otherwise must all be found first.
         wanted = replace(options, n_best=options.beam_size) if options.coverage_penalty else options
-        found = self.sampled(rows, options) if options.sampling else self.searched(rows, wanted)
-        found = review(self.models, self.combine, rows, found, options)
-        return [hypotheses[: options.n_best] for hypotheses in found]
+        return self.sampled(rows, options) if options.sampling else self.searched(rows, wanted)
 
     def searched(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
         """Search greedily, with a beam, with a beam for required words, or with several beams."""
@@ -172,7 +190,7 @@ class TorchEngine:
 
     def stepper(self, source: torch.Tensor, rows: Sequence[Sequence[int]], options: SearchOptions) -> Stepper:
         """The models at the beginning of the source (B, S), with the rules that the options ask for around them."""
-        steppers = [EncoderDecoderStepper(model, source) for model in self.models]
+        steppers = [EncoderDecoderStepper(model, source) for model in self.packed]
         stepper = steppers[0] if len(steppers) == 1 else EnsembleStepper(steppers, self.combine)
         rules: list[Rule] = []
         if options.min_length_ratio:
@@ -219,7 +237,9 @@ class TorchEngine:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """While open, all models are in evaluation mode."""
+        """While open, all models are in evaluation mode, and arranged for decoding as they are now."""
+        if not self.packed or not all(model.is_current() for model in self.packed):
+            self.packed = [pack(model, self.precision) for model in self.models]
         were = [model.training for model in self.models]
         for model in self.models:
             model.eval()

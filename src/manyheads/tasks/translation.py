@@ -11,6 +11,7 @@ from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.interop.ctranslate2 import engine_for, is_export
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.packed import pick_format
 from manyheads.search.ensemble import mean_logarithm, mean_probability
 from manyheads.search.interface import Engine, Hypothesis
 from manyheads.tasks.assembly import Assembler
@@ -64,6 +65,7 @@ class Translator:
         engine: str = "torch",
         ensemble: Sequence[str | Path] = (),
         geometric: bool = False,
+        precision: str = "fp32",
     ) -> Self:
         """Open a run directory, or a folder that was exported for CTranslate2.
 
@@ -74,6 +76,7 @@ class Translator:
             ensemble: further runs with the same tokenizers, which decide together with the first one by the mean
                 of their probabilities; settings are those of the first.
             geometric: they decide by the mean of the logarithms instead.
+            precision: of the computation: "fp32", "bf16" or "int8" (`pack`).
 
         Raises:
             RunError: a directory is missing, none of ours, or damaged.
@@ -100,7 +103,8 @@ class Translator:
             its_tokenizers = directory.tokenizers(its_config)
             refuse_other_tokenizers(Path(run), tokenizers, Path(other), its_tokenizers)
             models.append(directory.model(its_config, its_tokenizers).to(place))
-        return cls(config, tokenizers, TorchEngine(models, mean_logarithm if geometric else mean_probability))
+        combine = mean_logarithm if geometric else mean_probability
+        return cls(config, tokenizers, TorchEngine(models, combine, pick_format(precision)))
 
     def translate(
         self,

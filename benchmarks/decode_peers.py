@@ -1,0 +1,226 @@
+"""Speed, memory and BLEU of decoding with the same weights in manyheads and its peers, in turn in one run.
+
+    python benchmarks/decode_peers.py RUN [--exports DIR] [--contenders manyheads:fp32 ctranslate2:int8 ...]
+        [--modes single batch file] [--beams 1 5] [--rounds 3] [--sentences 1000] [--threads 2] [--json]
+
+RUN is a run directory whose model every toolkit can represent: post-norm with sinusoidal positions for Hugging Face
+MarianMT; without it, any. It is exported to DIR, or a temporary folder, unless it is there already. What is decoded
+is the run's test text, from ids to ids.
+
+    manyheads:fp32, :bf16, :int8    its own search, which shares out the batches of a call among the threads
+    manyheads:ctranslate2           CTranslate2 behind its interface (`--engine ctranslate2`)
+    ctranslate2:float32, :int8      the library itself, batches of 64
+    hugging-face                    MarianMTModel.generate in fp32
+    no-cache                        the loop of the tutorials: the whole prefix again at each step; greedy
+
+    single   one sentence a call, every tenth of the sentences
+    batch    64 sentences a call, in the order of the text
+    file     all in one call; where a toolkit makes no batches of its own, batches of 64 of like length
+
+Each contender is a process of its own. In a mode it first decodes a part of the text with each number of workers
+and threads that can be the best one, which also warms it up; then, in each round, all contenders decode the text
+one after the other, each with its best. A ratio is the median over the rounds. Memory is the largest resident size
+of the process up to then. BLEU is that of the sentences of a round, detokenised; agreement the share of outputs
+that are the same as those of manyheads:fp32.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from decoders.contender import DECODERS, Contender
+from decoders.orders import BATCH, Order, Rows
+from manyheads.evaluation import score
+from manyheads.runs.evaluate import texts
+from manyheads.tasks.translation import Translator
+
+OURS = "manyheads:fp32"
+MODES = ("single", "batch", "file")
+SLOW = {"no-cache": 10, "hugging-face": 2}  # only every n-th part of the text: what is measured is a rate
+EXPORTS = {
+    "ctranslate2-float32": ["--to", "ctranslate2", "--quantization", "float32"],
+    "ctranslate2-int8": ["--to", "ctranslate2", "--quantization", "int8"],
+    "huggingface": ["--to", "huggingface"],
+}
+
+
+def available(contenders: list[str]) -> list[str]:
+    """Those that can run here; says which are left out."""
+    found = []
+    for name in contenders:
+        needs = DECODERS[name].needs
+        if needs is not None and importlib.util.find_spec(needs) is None:
+            print(f"{name} is left out: pip install {needs}", file=sys.stderr)
+        else:
+            found.append(name)
+    return found
+
+
+def export(run: Path, folder: Path, contenders: list[str]) -> list[str]:
+    """Write what the contenders read; those whose export fails are left out."""
+    kept = []
+    for name in contenders:
+        wanted = DECODERS[name].export
+        if wanted is not None and not (folder / wanted).exists():
+            command = [
+                sys.executable,
+                "-m",
+                "manyheads",
+                "export",
+                str(run),
+                str(folder / wanted),
+                *EXPORTS[wanted],
+            ]
+            if subprocess.run(command, stdout=sys.stderr).returncode != 0:
+                print(f"{name} is left out: the run could not be exported", file=sys.stderr)
+                continue
+        kept.append(name)
+    return kept
+
+
+class Cell:
+    """A contender in a mode with a beam.
+
+    Attributes:
+        order: what it does in a round, once `try_settings` has been called.
+        speeds: sentences a second of each round.
+        outputs: of the last round.
+    """
+
+    def __init__(self, contender: Contender, order: Order) -> None:
+        self.contender = contender
+        self.order = order
+        self.speeds: list[float] = []
+        self.outputs: Rows = []
+
+    def try_settings(self) -> None:
+        """Warm up, and find the best number of workers and threads."""
+        few = replace(self.order, sentences=max(1, self.order.sentences // 4))
+        seconds = {}
+        for setting in self.contender.settings(self.order.mode):
+            trial = replace(few, setting=setting)
+            self.contender.decode(trial)
+            seconds[setting] = self.contender.decode(trial)[0]
+        self.order = replace(self.order, setting=min(seconds, key=lambda one: seconds[one]))
+
+    def work(self) -> None:
+        """One round."""
+        seconds, self.outputs = self.contender.decode(self.order)
+        self.speeds.append(len(self.outputs) / seconds)
+
+    def row(self, ours: Cell | None, references: list[str], translator: Translator) -> dict[str, Any]:
+        """What the rounds came to."""
+        tokenizer = translator.tokenizers.target
+        found = [tokenizer.decode(output) for output in self.outputs]
+        row: dict[str, Any] = {
+            "contender": self.contender.name,
+            "mode": self.order.mode,
+            "beam": self.order.beam,
+            "workers x threads": self.order.setting,
+            "median": round(statistics.median(self.speeds), 1),
+            "min": round(min(self.speeds), 1),
+            "max": round(max(self.speeds), 1),
+            "tokens an output": round(sum(map(len, self.outputs)) / len(self.outputs), 2),
+            "sentences": len(self.outputs),
+            "BLEU": round(score(found, references[: len(found)]).bleu, 2),
+            "MiB": round(self.contender.mebibytes),
+        }
+        if ours is not None:
+            ratios = [a / b for a, b in zip(ours.speeds, self.speeds, strict=True)]
+            pairs = list(zip(ours.outputs, self.outputs, strict=False))
+            row["manyheads:fp32 is"] = round(statistics.median(ratios), 2)
+            row["agreement"] = round(sum(a == b for a, b in pairs) / len(pairs), 3)
+        return row
+
+
+def sentences(mode: str, contender: str, count: int) -> int:
+    """How many sentences a contender decodes in a round."""
+    fewer = count // (SLOW.get(contender, 1) * (10 if mode == "single" else 1))
+    return max(fewer, min(count, 20 if mode == "single" else 2 * BATCH))
+
+
+def measure(cells: list[Cell], rounds: int) -> None:
+    """Rounds of one turn each."""
+    for cell in cells:
+        cell.try_settings()
+    for _ in range(rounds):
+        for cell in cells:
+            cell.work()
+
+
+def show(rows: list[dict[str, Any]], file: TextIO = sys.stdout) -> None:
+    """The table for people."""
+    head = f"{'mode':6} {'beam':>4} {'w x t':>5} {'sentences/s':>11}  {'[min to max]':20} {'ours is':>8}"
+    print(f"{'':22} {head} {'BLEU':>6} {'same':>6} {'MiB':>6}", file=file)
+    for row in rows:
+        span = f"[{row['min']:,} to {row['max']:,}]"
+        way = f"{row['mode']:6} {row['beam']:4} {row['workers x threads']:>5}"
+        speed = f"{row['median']:11,}  {span:20} {row.get('manyheads:fp32 is', ''):>7}x"
+        rest = f"{row['BLEU']:6.2f} {row.get('agreement', ''):>6} {row['MiB']:6,}"
+        print(f"{row['contender']:22} {way} {speed} {rest}", file=file)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--exports", type=Path, metavar="DIR", help="made where they are not yet")
+    parser.add_argument("--contenders", nargs="+", default=list(DECODERS), choices=list(DECODERS), metavar="NAME")
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--beams", nargs="+", type=int, default=[1, 5])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    translator = Translator.load(arguments.run, device="cpu")
+    sources, references = texts(translator.config, "test", None, None)
+    sources, references = sources[: arguments.sentences], references[: arguments.sentences]
+    rows = []
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
+        folder = Path(name)
+        (folder / "sources.json").write_text(json.dumps(translator.tokenizers.source.encode(sources)))
+        exports = arguments.exports or folder / "made"
+        exports.mkdir(exist_ok=True, parents=True)
+        (folder / "exports").symlink_to(exports.resolve())
+        names = export(arguments.run, exports, available(arguments.contenders))
+        contenders = [
+            running.enter_context(Contender(one, folder, arguments.run.resolve(), arguments.threads))
+            for one in names
+        ]
+        for mode in arguments.modes:
+            for beam in arguments.beams:
+                cells = [
+                    Cell(one, Order(mode, beam, "", sentences(mode, one.name, len(sources))))
+                    for one in contenders
+                    if beam == 1 or one.decoder.beams
+                ]
+                measure(cells, arguments.rounds)
+                ours = next((cell for cell in cells if cell.contender.name == OURS), None)
+                found = [cell.row(ours, references, translator) for cell in cells]
+                rows += found
+                show(found, sys.stderr)
+    if arguments.json:
+        versions = {one.decoder.package: one.version for one in contenders}
+        about = {"unit": "sentences/s", "device": platform.machine(), "threads": arguments.threads}
+        print(json.dumps({**about, "versions": {"python": platform.python_version(), **versions}, "rows": rows}))
+        return
+    show(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Contenders of `decode_peers.py`."""

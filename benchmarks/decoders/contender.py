@@ -1,0 +1,144 @@
+"""The measuring side: a contender in a process of its own, told what to decode."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from decoders.orders import Order, Rows
+
+BENCHMARKS = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A program that decodes.
+
+    Attributes:
+        module: what runs in the contender's process.
+        package: whose version says what was measured.
+        kind: what the module is told.
+        needs: a package that it needs beside those of manyheads.
+        export: the export that it reads, if any.
+        settings: workers x threads that it is tried with where there are many sentences in a call.
+        beams: whether it has a beam search.
+    """
+
+    module: str
+    package: str
+    kind: str = ""
+    needs: str | None = None
+    export: str | None = None
+    settings: tuple[str, ...] = ("1x{threads}",)
+    beams: bool = True
+
+
+SIDE_BY_SIDE = ("1x{threads}", "{threads}x1")
+DECODERS = {
+    "manyheads:fp32": Decoder("manyheads_engine", "torch", "fp32"),
+    "manyheads:bf16": Decoder("manyheads_engine", "torch", "bf16"),
+    "manyheads:int8": Decoder("manyheads_engine", "torch", "int8"),
+    "manyheads:ctranslate2": Decoder(
+        "manyheads_engine", "ctranslate2", "ctranslate2", needs="ctranslate2", export="ctranslate2-float32"
+    ),
+    "ctranslate2:float32": Decoder(
+        "ctranslate2_library", "ctranslate2", "float32", "ctranslate2", "ctranslate2-float32", SIDE_BY_SIDE
+    ),
+    "ctranslate2:int8": Decoder(
+        "ctranslate2_library", "ctranslate2", "int8", "ctranslate2", "ctranslate2-int8", SIDE_BY_SIDE
+    ),
+    "hugging-face": Decoder("hugging_face", "transformers", needs="transformers", export="huggingface"),
+    "no-cache": Decoder("no_cache", "torch", beams=False),
+}
+
+
+class Contender:
+    """One of them, waiting for orders.
+
+    Attributes:
+        version: of the package.
+        mebibytes: its largest resident size so far.
+    """
+
+    def __init__(self, name: str, folder: Path, run: Path, threads: int) -> None:
+        """Start it and wait until it has begun."""
+        self.name = name
+        self.decoder = DECODERS[name]
+        self.threads = threads
+        self.log = folder / f"{name.replace(':', '-')}.log"
+        self.version = version(self.decoder.package)
+        self.mebibytes = 0.0
+        command = [
+            sys.executable,
+            "-m",
+            f"decoders.{self.decoder.module}",
+            str(folder),
+            str(run),
+            self.decoder.kind,
+        ]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                command,
+                env=environment(threads),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self.receive()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def settings(self, mode: str) -> list[str]:
+        """The workers x threads to be tried in a mode."""
+        several = [setting.format(threads=self.threads) for setting in self.decoder.settings]
+        return several if mode == "file" else sorted({"1x1", f"1x{self.threads}"})
+
+    def decode(self, order: Order) -> tuple[float, Rows]:
+        """Seconds, and the outputs."""
+        assert self.process.stdin is not None
+        print(json.dumps(asdict(order)), file=self.process.stdin, flush=True)
+        found = self.receive()
+        self.mebibytes = found["mebibytes"]
+        return found["seconds"], found["outputs"]
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for its answer."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
+            raise SystemExit(f"{self.name} ended, and its last words were:\n{tail}")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+
+def version(package: str) -> str:
+    """The installed version of a package."""
+    from importlib.metadata import version as installed
+
+    return installed(package)
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The environment variables of a contender."""
+    paths = [str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    number = str(threads)
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": number,
+        "MKL_NUM_THREADS": number,
+    }

@@ -1,0 +1,52 @@
+"""CTranslate2 itself. Needs: pip install ctranslate2."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+
+from decoders.orders import BATCH, Decode, Order, Rows, serve
+
+
+def main() -> None:
+    folder, kind = Path(sys.argv[1]), sys.argv[3]
+    exported = folder / "exports" / f"ctranslate2-{kind}"
+    sources, targets = (vocabulary(exported, side) for side in ("source", "target"))
+    ids = {name: number for number, name in enumerate(targets)}
+    opened: dict[str, Any] = {}
+
+    def prepare(order: Order) -> Decode:
+        if order.setting not in opened:
+            opened.clear()
+            opened[order.setting] = ctranslate2.Translator(
+                str(exported), device="cpu", inter_threads=order.workers, intra_threads=order.threads
+            )
+        return decode
+
+    def decode(rows: Rows, order: Order) -> Rows:
+        found = opened[order.setting].translate_batch(
+            [[sources[token] for token in row] for row in rows],  # the exported settings add the end mark
+            beam_size=order.beam,
+            length_penalty=1.0,
+            max_batch_size=BATCH,
+            max_decoding_length=2 * max(map(len, rows)) + 20,
+        )
+        return [[ids[name] for name in one.hypotheses[0]] for one in found]
+
+    serve(prepare, folder)
+
+
+def vocabulary(exported: Path, side: str) -> list[str]:
+    """The name of each id."""
+    shared = exported / "shared_vocabulary.json"
+    path = shared if shared.exists() else exported / f"{side}_vocabulary.json"
+    names: list[str] = json.loads(path.read_text())
+    return names
+
+
+if __name__ == "__main__":
+    main()

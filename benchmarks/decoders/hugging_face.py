@@ -1,0 +1,49 @@
+"""Hugging Face MarianMT, `generate`, fp32. Needs: pip install transformers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from transformers import MarianMTModel
+
+from decoders.orders import Decode, Order, Rows, by_length, serve
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    model = MarianMTModel.from_pretrained(folder / "exports" / "huggingface").eval()
+    settings = model.config
+    pad, eos, start = settings.pad_token_id, settings.eos_token_id, settings.decoder_start_token_id
+
+    def prepare(order: Order) -> Decode:
+        torch.set_num_threads(order.threads)
+
+        @torch.inference_mode()
+        def generate(rows: Rows) -> Rows:
+            longest = max(map(len, rows))
+            source = torch.tensor([[*row, eos, *[pad] * (longest - len(row))] for row in rows])
+            found = model.generate(
+                source,
+                attention_mask=source != pad,
+                num_beams=order.beam,
+                do_sample=False,
+                length_penalty=1.0,
+                max_new_tokens=2 * longest + 20,
+                forced_eos_token_id=None,
+                bad_words_ids=[[pad]],
+            )
+            return [without_marks(row) for row in found.tolist()]
+
+        return lambda rows, order: by_length(rows, generate)
+
+    def without_marks(row: list[int]) -> list[int]:
+        written = row[1:] if row[0] == start else row
+        return written[: written.index(eos)] if eos in written else written
+
+    serve(prepare, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""manyheads: its own search in a precision, or CTranslate2 behind its interface."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+
+from decoders.orders import Decode, Order, Rows, serve
+from manyheads.search.options import SearchOptions
+from manyheads.tasks.translation import Translator
+from manyheads.training.memory import keep_decoding_small
+
+
+def main() -> None:
+    keep_decoding_small()  # as `manyheads translate`
+    folder, run, kind = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    if kind == "ctranslate2":
+        translator = Translator.load(folder / "exports" / "ctranslate2-float32", device="cpu", engine="ctranslate2")
+    else:
+        translator = Translator.load(run, device="cpu", precision=kind)  # type: ignore[arg-type]
+    search = translator.config.search
+
+    def prepare(order: Order) -> Decode:
+        torch.set_num_threads(order.threads)  # how many batches it searches side by side is its own choice
+
+        def decode(rows: Rows, order: Order) -> Rows:
+            options = SearchOptions(
+                beam_size=order.beam,
+                length_penalty=1.0,
+                max_length_ratio=2.0,
+                max_length_offset=20,
+                batch_tokens=search.batch_tokens,
+            )
+            return [list(found[0].tokens) for found in translator.engine.search(rows, options)]
+
+        return decode
+
+    serve(prepare, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""The loop of the tutorials: the whole prefix again at each step, with the same weights; greedy only."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+
+from decoders.orders import Decode, Order, Rows, by_length, serve
+from manyheads.data.batch import pad_rows
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+
+def main() -> None:
+    folder, run = Path(sys.argv[1]), sys.argv[2]
+    model = Translator.load(run, device="cpu").model.eval()
+
+    @torch.inference_mode()
+    def loop(rows: Rows) -> Rows:
+        """Until every sentence has ended, or the longest may be."""
+        memory, mask = model.encode(pad_rows(rows, PAD, last=EOS))
+        target = torch.full((len(rows), 1), BOS)
+        ended = torch.zeros(len(rows), dtype=torch.bool)
+        for _ in range(2 * max(map(len, rows)) + 20):
+            latest = model.project(model.decode(target, memory, mask)[:, -1]).argmax(-1)
+            target = torch.cat([target, latest[:, None]], 1)
+            ended |= latest == EOS
+            if bool(ended.all()):
+                break
+        written = [row[1:] for row in target.tolist()]
+        return [row[: row.index(EOS)] if EOS in row else row for row in written]
+
+    def prepare(order: Order) -> Decode:
+        torch.set_num_threads(order.threads)
+        return lambda rows, order: by_length(rows, loop)
+
+    serve(prepare, folder)
+
+
+if __name__ == "__main__":
+    main()

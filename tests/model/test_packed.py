@@ -1,0 +1,128 @@
+"""Weights arranged for decoding: each kind of product beside the plain one, and weights that change."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.model.samples import BOS, PAD, TARGET_SIZE, random_ids, scrambled_model
+from torch import Tensor
+
+from manyheads.errors import UsageError
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.packed import PRECISIONS, PackedModel, Precision, pack, pick_format
+from manyheads.model.products import FEW_ROWS, Int8Product, OneDnnProduct, PlainProduct, has_onednn
+
+onednn = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
+
+# Largest difference of a log-probability in three steps of a small model, whose logits are up to 10.
+TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "bf16": 0.3, "int8": 0.5}
+
+
+def small_model(**changes: object) -> EncoderDecoder:
+    """D = 64 in 2 heads, fp32: the widths that products of 8 bits take."""
+    return scrambled_model(d_model=64, num_heads=2, d_ff=96, **changes).float()
+
+
+def stepped(model: EncoderDecoder | PackedModel, rows: int, size: int) -> Tensor:
+    """Log-probabilities of three steps, the rows of a beam changed in between."""
+    source = random_ids(rows, 7, size)
+    source[0, 5:] = PAD
+    stepper = EncoderDecoderStepper(model, source)
+    found = [stepper.step(torch.full((rows,), BOS))]
+    stepper.select(torch.arange(rows).repeat_interleave(2))
+    for token in (7, 11):
+        found.append(stepper.step(torch.full((2 * rows,), token)))
+        stepper.select(torch.arange(2 * rows).view(-1, 2).flip(1).flatten())
+    return torch.cat(found)
+
+
+@onednn
+@torch.inference_mode()
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_a_packed_model_computes_what_the_model_computes(precision, positions, rows) -> None:
+    model = small_model(positions=positions)
+    right = stepped(model, rows, TARGET_SIZE)
+    found = stepped(pack(model, precision), rows, TARGET_SIZE)
+    difference = (found - right).abs()
+    assert found.dtype == torch.float32
+    assert float(difference.max()) < TOLERANCES[precision]
+    if precision != "fp32":
+        assert float(difference.max()) > 1e-4, "it is another number format"
+
+
+@onednn
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", [1, FEW_ROWS, FEW_ROWS + 1, 37])
+def test_products_are_those_of_a_linear_layer(rows, bias) -> None:
+    weight, offset = torch.randn(96, 64), torch.randn(96) if bias else None
+    x = torch.randn(rows, 64)
+    right = torch.nn.functional.linear(x, weight, offset)
+    for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 0.3)):
+        for kind in (PlainProduct, OneDnnProduct):
+            found = kind(weight, offset, dtype)(x.to(dtype))
+            assert found.dtype == dtype
+            torch.testing.assert_close(found.float(), right, rtol=0, atol=tolerance)
+
+
+@onednn
+@pytest.mark.parametrize("bias", [True, False])
+def test_weights_of_8_bits_are_the_same_for_few_rows_and_for_many(bias) -> None:
+    weight, offset = torch.randn(96, 64) * torch.logspace(-2, 1, 96)[:, None], torch.randn(96) if bias else None
+    product = Int8Product(weight, offset, torch.bfloat16)
+    x = torch.randn(FEW_ROWS + 9, 64).bfloat16()
+    many = product(x).float()
+    few = torch.cat([product(part) for part in x.split(FEW_ROWS)]).float()
+    scale = weight.abs().amax(1)
+    torch.testing.assert_close(few / scale, many / scale, rtol=0, atol=0.2)
+    right = torch.nn.functional.linear(x.float(), weight, offset)
+    torch.testing.assert_close(many / scale, right / scale, rtol=0, atol=0.3)
+
+
+def test_weights_of_zero_are_no_division_by_zero() -> None:
+    if has_onednn():
+        product = Int8Product(torch.zeros(32, 64), None, torch.bfloat16)
+        assert bool((product(torch.randn(1, 64).bfloat16()) == 0).all())
+
+
+@torch.no_grad()
+def test_a_packed_model_notices_that_weights_have_changed() -> None:
+    model = small_model()
+    packed = pack(model)
+    assert packed.is_current()
+    model(random_ids(2, 5, TARGET_SIZE), random_ids(2, 5, TARGET_SIZE))
+    assert packed.is_current()
+    model.output.bias[3] += 1
+    assert not packed.is_current()
+    assert pack(model).is_current()
+    before = pack(model)
+    model.output.bias.data = model.output.bias.data.clone()
+    assert not before.is_current()
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_embeddings_with_types_and_a_norm_are_those_of_the_model(positions) -> None:
+    model = scrambled_model(positions=positions, token_types=2, embedding_norm=True, num_decoder_layers=1)
+    source, target = random_ids(3, 7, TARGET_SIZE), random_ids(3, 5, TARGET_SIZE)
+    stepper = EncoderDecoderStepper(model, source)
+    found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
+    right = model(source, target).log_softmax(-1)
+    torch.testing.assert_close(found, right.float(), rtol=0, atol=2e-5)
+
+
+@torch.inference_mode()
+def test_it_computes_as_in_evaluation_whatever_mode_the_model_is_in() -> None:
+    model = small_model(dropout=0.5, word_dropout=0.3)
+    right = stepped(model, 3, TARGET_SIZE)
+    torch.testing.assert_close(stepped(model.train(), 3, TARGET_SIZE), right)
+
+
+def test_a_number_format_that_is_none_is_named() -> None:
+    assert pick_format("bf16") == "bf16"
+    with pytest.raises(UsageError, match=r'"fp8".*fp32, bf16, int8'):
+        pick_format("fp8")
+    with pytest.raises(UsageError, match='"int8" is for a CPU'):
+        pack(small_model().to("meta"), "int8")

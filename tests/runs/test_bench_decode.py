@@ -1,0 +1,67 @@
+"""The figures of `bench decode` are those of the text that was translated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.runs.parts import make_config, write_corpus
+from tests.training.parts import Ear
+
+from manyheads.errors import UsageError
+from manyheads.runs import train
+from manyheads.runs.bench_decode import bench_decode
+from manyheads.tasks.translation import Translator
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a beam of 2 and a test text of 6 sentences."""
+    folder = tmp_path_factory.mktemp("trained")
+    train(make_config(write_corpus(folder / "corpus")), folder / "run", listener=Ear())
+    return folder / "run"
+
+
+def test_every_way_is_measured_in_every_round_and_the_headline_is_the_fastest_with_the_own_beam(trained) -> None:
+    ear = Ear()
+    found = bench_decode(trained, sentences=5, rounds=3, device="cpu", listener=ear)
+    ways = [(beam, batch) for beam in (1, 2) for batch in (1, 64, 0)]
+    assert [(mode.beam_size, mode.batch) for mode in found.modes] == ways
+    assert [mode.sentences for mode in found.modes] == [1, 5, 5] * 2, "one a call: every tenth"
+    for mode in found.modes:
+        assert 0 < mode.min <= mode.median <= mode.max
+    fastest = max(found.modes[3:], key=lambda mode: mode.median)
+    assert (found.median, found.min, found.max) == (fastest.median, fastest.min, fastest.max)
+    rounds = [message for message in ear.messages if message.startswith("round")]
+    assert [message.split(":")[0] for message in rounds] == [
+        f"round {turn} of 3, beam {beam}, batch {batch or 'all'}" for turn in (1, 2, 3) for beam, batch in ways
+    ]
+    told = sorted(
+        float(message.split()[-2].replace(",", "")) for message in rounds if "beam 2, batch all" in message
+    )
+    last = found.modes[-1]
+    assert [last.min, last.median, last.max] == pytest.approx(told, abs=0.06)
+
+
+def test_tokens_are_those_of_the_outputs_end_marks_counted(trained) -> None:
+    found = bench_decode(trained, beams=[1], batches=[0], rounds=1, device="cpu", listener=Ear())
+    translator = Translator.load(trained, device="cpu")
+    corpus = trained.parent / "corpus" / "test.de"
+    outputs = translator.translate(corpus.read_text(encoding="utf-8").splitlines(), beam_size=1)
+    tokens = sum(len(one.hypotheses[0].tokens) for one in outputs)
+    (mode,) = found.modes
+    assert mode.sentences == len(outputs) == 6
+    assert mode.tokens_per_second == pytest.approx(mode.median * tokens / len(outputs))
+    assert found.parameters == sum(parameter.numel() for parameter in translator.model.parameters())
+    assert found.precision == "fp32"
+
+
+@pytest.mark.parametrize(("rounds", "sentences"), [(0, 5), (5, 0), (-1, 1)])
+def test_nothing_cannot_be_measured(tmp_path: Path, rounds: int, sentences: int) -> None:
+    with pytest.raises(UsageError, match=f"{rounds} rounds of {sentences} sentences measure nothing"):
+        bench_decode(tmp_path, rounds=rounds, sentences=sentences, listener=Ear())
+
+
+def test_a_number_format_that_is_none_is_named(trained) -> None:
+    with pytest.raises(UsageError, match='no precision "fp8"'):
+        bench_decode(trained, precision="fp8", listener=Ear())
