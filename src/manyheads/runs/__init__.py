@@ -3,8 +3,8 @@
 from manyheads.data.report import DataReport
 from manyheads.runs.average import average
 from manyheads.runs.bench import TrainingSpeed, bench_train
-from manyheads.runs.bring import Import, bring
 from manyheads.runs.bench_decode import DecodingSpeed, bench_decode
+from manyheads.runs.bring import Import, bring
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
 from manyheads.runs.export import Export, export
