@@ -22,7 +22,7 @@ from manyheads.interop.ctranslate2 import (
 )
 from manyheads.interop.ctranslate2.spec import piece_names
 from manyheads.interop.parity import Samples, random_samples, reference
-from manyheads.model.encoder_decoder import EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis

@@ -18,7 +18,8 @@ from manyheads.interop.marian import check_marian, marian_numbers, read_marian, 
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Samples, random_samples, reference
 from manyheads.interop.sources import open_model
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
 from manyheads.text.tokenizer import BOS, EOS, PAD
 

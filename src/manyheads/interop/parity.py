@@ -15,7 +15,8 @@ import torch
 
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 
