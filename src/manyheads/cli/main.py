@@ -44,6 +44,8 @@ class Program(LazyGroup):
         "average": ("manyheads.cli.train", "Average the last checkpoints of a run."),
         "evaluate": ("manyheads.cli.evaluate", "Score a run on its test set, or against another run."),
         "translate": ("manyheads.cli.translate", "Translate text: lines in, lines out."),
+        "doctor": ("manyheads.cli.doctor", "Look at this machine."),
+        "museum": ("manyheads.cli.doctor", "Show the defects of tutorials at work."),
     }
 
 

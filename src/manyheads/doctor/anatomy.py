@@ -22,10 +22,10 @@ __all__ = ["Anatomy", "dissect", "fill_findings", "structure_findings"]
 
 BATCH, SOURCE, TARGET = 3, 11, 7
 CUT = (0, 2, 3)  # how many positions of each row are padding
-TOKENS_FOR_SIGNAL = 64
+TOKENS_FOR_SIGNAL, PLACES_FOR_SIGNAL = 64, 31
 # Weaker than this share of the positions, and a token's row is lost in them. S0 has 1 / 121; a Marian model at its
 # start without scale_embedding, which trains, has 1 / 35.
-WEAKEST = 1 / 50
+WEAKEST = 1 / 40
 # A fill of at most this hides: exp(-100) is nothing. One below the smallest half is infinite in half precision.
 HIDES, SMALLEST_HALF = -100.0, torch.finfo(torch.half).min
 LOWEST = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
@@ -77,8 +77,15 @@ class Anatomy:
 
     @property
     def with_visible_padding(self) -> list[Attention]:
-        """Attentions on the source in which a real query may see a padded key."""
-        return [one for one in self.on_source if not self.hides_source_padding(one)]
+        """Attentions on the source in which a real query may see a padded key; those without meaning left out."""
+        empty = [id(one) for one in self.without_meaning]
+        return [one for one in self.on_source if id(one) not in empty and not self.hides_source_padding(one)]
+
+    @property
+    def without_meaning(self) -> list[Attention]:
+        """Attentions whose values are the same to the bit for other tokens, though the queries are not."""
+        both = zip(self.attentions, self.others, strict=False)
+        return [one for one, other in both if same_value_for_other_tokens(one, other)]
 
     def hides_source_padding(self, attention: Attention) -> bool:
         """Whether no real query sees a padded source key."""
@@ -86,9 +93,10 @@ class Anatomy:
         pairs = ~queries[:, :, None] & self.source_padded[:, None, :]
         return bool(hidden_pairs(attention)[pairs].all())
 
-    def with_blind_queries(self, attentions: Sequence[Attention], padded: Tensor) -> list[Attention]:
-        """Attentions in which a padded query has not a single key left."""
-        return [one for one in attentions if hidden_pairs(one)[padded].all(-1).any()]
+    def blind(self, attention: Attention) -> bool:
+        """Whether a padded query has not a single key left."""
+        padded = self.source_padded if attention.queries == SOURCE else self.target_padded
+        return bool(hidden_pairs(attention)[padded].all(-1).any())
 
 
 def hidden_pairs(attention: Attention) -> Tensor:
@@ -142,9 +150,9 @@ def listen(patient: Patient, ids: Mapping[str, Tensor]) -> Listener:
 
 def signal(patient: Patient, samples: Samples) -> dict[str, float]:
     """By side, the deviation over tokens of what the first layer reads, over its deviation over positions."""
-    ids = samples.ids(batch=TOKENS_FOR_SIGNAL)
-    for side, rows in ids.items():  # no mark at the first place: every place has all kinds of tokens
-        ids[side] = samples.content(side, *rows.shape)
+    places = min(PLACES_FOR_SIGNAL, patient.stated_limit or PLACES_FOR_SIGNAL)
+    # no mark at the first place: every place has all kinds of tokens
+    ids = {side: samples.content(side, TOKENS_FOR_SIGNAL, places) for side in patient.sides}
     found = {}
     for side, stream in listen(patient, ids).streams.items():
         x = stream.float()
@@ -171,13 +179,12 @@ def structure_findings(patient: Patient, anatomy: Anatomy) -> Iterator[Finding]:
                 f"of width {one.width}; its input has the shape {made.given}"
             )
             yield found("shared-projections", evidence)
-    for one, other in zip(anatomy.attentions, anatomy.others, strict=False):
-        if one.value is not None and other.value is not None and same_value_for_other_tokens(one, other):
-            evidence = (
-                f"an attention of {one.queries} queries on {one.keys} keys averages values that stay the same "
-                "to the bit when every token is another one"
-            )
-            yield found("mask-as-value", evidence)
+    for one in anatomy.without_meaning:
+        evidence = (
+            f"an attention of {one.queries} queries on {one.keys} keys averages values that stay the same "
+            "to the bit when every token is another one"
+        )
+        yield found("mask-as-value", evidence)
     if anatomy.dropped_residuals:
         evidence = (
             f"in train(), {anatomy.dropped_residuals} additions have the result of a dropout as their residual"

@@ -80,9 +80,7 @@ def round_trips(
 
 def agreement(tokenizer: Decoder, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
     """How many texts their ids decode to, spaces aside."""
-    return sum(
-        decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True)
-    )
+    return sum(decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
 
 
 def decoded(tokenizer: Decoder, ids: list[int]) -> str:
@@ -162,16 +160,18 @@ def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor],
             yield found("fixed-padding", evidence)
 
 
-def cuts(
-    sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, *, told: bool
-) -> Iterator[Finding]:
+def cuts(sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, *, told: bool) -> Iterator[Finding]:
     """What became of a text that is too long."""
     source, target = ((rows != pad).sum(1).max() for rows in sides)
     if int(target) < longest:
         row = sides[1][int((sides[1] != pad).sum(1).argmax())]
         real = row[row != pad].tolist()
         if real and real[-1] == eos and len(real) > 10:  # the short pair of the batch is no cut one
-            evidence = f"of a target of {longest} tokens {len(real)} are left, and the last of them is the end symbol"
+            evidence = (
+                f"of a target of {longest} tokens {len(real)} are left, and the last of them is the end symbol"
+            )
             yield found("end-kept-on-cut-targets", evidence)
     if 10 < int(source) < longest and not told:
-        yield found("silent-cut", f"of a source of {longest} tokens {int(source)} are left, without error or warning")
+        yield found(
+            "silent-cut", f"of a source of {longest} tokens {int(source)} are left, without error or warning"
+        )

@@ -6,15 +6,32 @@ defect. A symptom that nothing seen inside explains is told as it was seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from manyheads.doctor.anatomy import Anatomy, dissect, fill_findings, structure_findings
 from manyheads.doctor.behaviour import LengthLimit, Symptoms, find_limit, observe
 from manyheads.doctor.defects import found
-from manyheads.doctor.patient import Kind, Masks, Patient, admit, modes_kept
+from manyheads.doctor.lessons import (
+    Collate,
+    Lessons,
+    Vocabulary,
+    default_collate,
+    falls_below_the_floor,
+    learned_by_heart,
+    lesson_findings,
+    read_lesson,
+    scoring_findings,
+)
+from manyheads.doctor.patient import Kind, Masks, Patient, admit, modes_kept, weights_kept
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.doctor.samples import Samples
+from manyheads.doctor.stepping import Stepping, check_stepper
+from manyheads.errors import UsageError
 
 __all__ = ["diagnose", "examine"]
 
@@ -30,6 +47,12 @@ def examine(
     masks: Masks | None = None,
     time_first: bool = False,
     left_padding: bool = False,
+    train_step: Callable[..., Any] | None = None,
+    collate: Collate | None = None,
+    greedy: Callable[[Any], Any] | None = None,
+    score: Callable[..., Any] | None = None,
+    stepper: Callable[[Tensor], Stepping] | None = None,
+    updates: int = 150,
     longest: int = 1024,
     seed: int = 0,
 ) -> Report:
@@ -47,6 +70,15 @@ def examine(
         masks: a function of the ids that gives the further arguments of the model, in order.
         time_first: ids are (S, B) and (T, B), logits (T, B, V).
         left_padding: results must not depend on padding before the text either.
+        train_step: one update on a batch, what `collate` returned being its arguments; returns the loss. It is
+            called `updates` times at most and the weights are put back afterwards, but not the state of an
+            optimizer: give it one of its own.
+        collate: rows of ids without marks, of the source and of the target, to a batch. Without it a batch is two
+            tensors: sources with `eos`, targets between `bos` and `eos`, padded at the end.
+        greedy: the first of what `collate` returned to rows of target ids; needs train_step.
+        score: evaluates the model's output on a batch, given like that of train_step; needs train_step.
+        stepper: source ids (B, S) to an object whose step(tokens (B,)) returns the scores of the next token (B, V).
+        updates: how many updates may be made to learn four pairs by heart.
         longest: tokens; up to this length texts are tried, unless the model states a lower limit.
         seed: of the ids the model is examined with.
 
@@ -63,7 +95,57 @@ def examine(
         symptoms = observe(patient, samples, left_padding=left_padding)
         anatomy = dissect(patient, samples)
         limit = find_limit(patient, samples, longest) if patient.device.type == "cpu" else None
-    return make_report(list(diagnose(patient, symptoms, anatomy, limit)), asked(patient, left_padding=left_padding))
+        report = make_report(
+            list(diagnose(patient, symptoms, anatomy, limit)), asked(patient, left_padding=left_padding)
+        )
+        if stepper is not None:
+            report += check_stepper(patient, samples, stepper)
+        if train_step is not None:
+            collate = collate or default_collate(patient, time_first=time_first)
+            lessons = Lessons(train_step, collate, greedy, score, updates)
+            with weights_kept(patient.module), torch.enable_grad():
+                report += check_lessons(patient, lessons, report, seed)
+    return report
+
+
+def check_lessons(patient: Patient, lessons: Lessons, report: Report, seed: int) -> Report:
+    """What training teaches, what decoding makes of it, and how it is scored.
+
+    Raises:
+        UsageError: the model is a plain function, or an encoder.
+    """
+    if patient.module is None or "target" not in patient.sides:
+        raise UsageError(
+            "train_step can be examined with an nn.Module that writes a target, and with nothing else."
+        )
+    vocabulary = Vocabulary(patient, seed)
+    patient.module.train()
+    lesson = read_lesson(patient, lessons.train_step, lessons.collate, vocabulary)
+    findings = [] if lesson is None else list(lesson_findings(patient, lesson))
+    asked = [] if lesson is None else ["labels are the next tokens, from the first to the end mark"]
+    floor = falls_below_the_floor(lessons.train_step, lessons.collate, vocabulary)
+    explained = {"target-not-shifted", "sees-the-future", "mask-fill", "padding-in-loss", "rows-mixed"}
+    if floor and not explained & {*report.names, *(finding.name for finding in findings)}:
+        findings.append(found("below-the-floor", floor))
+    findings = [
+        replace(finding, evidence=f"{finding.evidence}; {floor}")
+        if floor and finding.name in explained
+        else finding
+        for finding in findings
+    ]
+    asked.append("on random targets the loss stays above chance")
+    if lessons.score is not None and lesson is not None:
+        findings += scoring_findings(lessons.score, lessons.collate, lesson, vocabulary)
+        asked.append("what is scored is decoded without the reference")
+    if lessons.greedy is not None:
+        known = {finding.name for finding in (*report.findings, *findings) if finding.severity == "error"}
+        patient.module.train()
+        for finding in learned_by_heart(lessons, patient, lesson, vocabulary):
+            consequence = finding.name in ("not-learned", "decodes-otherwise")
+            findings += [] if consequence and known else [finding]
+            known |= {finding.name} if finding.severity == "error" else set()
+        asked.append("what is learned by heart is decoded exactly")
+    return make_report(findings, asked)
 
 
 def asked(patient: Patient, *, left_padding: bool) -> list[str]:
@@ -108,8 +190,7 @@ def diagnose(
             else "depends-on-the-batch"
         )
         yield found(name, symptoms.neighbours)
-    values = [finding for finding in structure_findings(patient, anatomy) if finding.name == "mask-as-value"]
-    if symptoms.unread and not values:
+    if symptoms.unread and not anatomy.without_meaning:
         yield found("source-not-read", symptoms.unread)
     if limit is not None:
         raised = f"{type(limit.error).__name__}: {str(limit.error).splitlines()[0] if str(limit.error) else ''}"
@@ -122,10 +203,10 @@ def look_ahead(symptoms: Symptoms, anatomy: Anatomy, *, useless_fill: bool, quie
     open_eyes = anatomy.without_look_ahead_mask
     if symptoms.future and quiet and not symptoms.neighbours and (open_eyes or not useless_fill):
         yield found("sees-the-future", symptoms.future + counted(open_eyes, anatomy.decoder_self))
-    blind = anatomy.with_blind_queries(anatomy.decoder_self, anatomy.target_padded)
+    blind = [one for one in anatomy.decoder_self if anatomy.blind(one)]
     if symptoms.padded_query and not symptoms.future and quiet:
         yield found("padding-mask-on-queries", symptoms.padded_query)
-    elif blind and patient_has_padding(anatomy):
+    elif blind:
         evidence = f"in {len(blind)} self-attentions of the decoder, padded queries have no key left"
         yield found("padding-mask-on-queries", evidence)
 
@@ -138,18 +219,13 @@ def source_padding(symptoms: Symptoms, anatomy: Anatomy, *, useless_fill: bool, 
         evidence = "the source is not read, which hides it from the scores, but inside it is seen"
     if evidence is None or (useless_fill and not visible):
         return
-    blind = anatomy.with_blind_queries(visible, anatomy.source_padded) if visible else []
+    blind = [one for one in visible if anatomy.blind(one)]
     if visible and len(blind) == len(visible):
         yield found("padding-mask-on-queries", evidence + counted(blind, anatomy.on_source))
     elif visible or not anatomy.on_source:
         yield found("no-source-padding-mask", evidence + counted(visible, anatomy.on_source))
-    else:
+    elif not anatomy.without_meaning:
         yield found("depends-on-the-batch", evidence)
-
-
-def patient_has_padding(anatomy: Anatomy) -> bool:
-    """Whether the passes that were listened to had padded targets."""
-    return bool(anatomy.target_padded.any())
 
 
 def counted(those: Sequence[object], all_of_them: Sequence[object]) -> str:

@@ -24,7 +24,9 @@ from manyheads.doctor.patient import Patient, tensor_of
 from manyheads.doctor.report import Finding
 
 __all__ = [
+    "Collate",
     "Lesson",
+    "Lessons",
     "Rows",
     "Vocabulary",
     "default_collate",
@@ -44,6 +46,17 @@ LENGTHS = (3, 5, 4, 6)  # of the targets of a lesson and of what is learned by h
 RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
 LEARNED = 0.1  # nats a token below which a few pairs count as learned by heart
 TRIES = 5  # so many updates in a row
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What somebody's training and decoding are made of, as `examine` describes it."""
+
+    train_step: TrainStep
+    collate: Collate
+    greedy: Callable[[Any], Any] | None
+    score: Callable[..., Any] | None
+    updates: int
 
 
 class Vocabulary:
@@ -175,7 +188,9 @@ def lesson_findings(patient: Patient, lesson: Lesson) -> Iterator[Finding]:
     elif learned < 1 - MOST:
         yield found("no-start-symbol", "the first token of a target is never a label")
     if patient.eos is not None and not (labels == patient.eos).any():
-        yield found("end-never-trained", f"the end symbol {patient.eos} is the label of no position of {labels.numel()}")
+        yield found(
+            "end-never-trained", f"the end symbol {patient.eos} is the label of no position of {labels.numel()}"
+        )
 
 
 def falls_below_the_floor(train_step: TrainStep, collate: Collate, vocabulary: Vocabulary) -> str | None:
@@ -196,7 +211,9 @@ def falls_below_the_floor(train_step: TrainStep, collate: Collate, vocabulary: V
     last = sum(losses[-5:]) / 5
     if not 0.5 * token < losses[0] < 10 * token or last >= 0.95 * floor:
         return None
-    return f"on fresh random targets the loss is {last:.3f} after {RANDOM_UPDATES} updates; chance allows {floor:.3f}"
+    return (
+        f"on fresh random targets the loss is {last:.3f} after {RANDOM_UPDATES} updates; chance allows {floor:.3f}"
+    )
 
 
 def as_number(loss: Any) -> float | None:
@@ -207,37 +224,34 @@ def as_number(loss: Any) -> float | None:
 
 
 def learned_by_heart(
-    train_step: TrainStep,
-    collate: Collate,
-    greedy: Callable[[Any], Any],
-    patient: Patient,
-    lesson: Lesson | None,
-    vocabulary: Vocabulary,
-    updates: int,
+    lessons: Lessons, patient: Patient, lesson: Lesson | None, vocabulary: Vocabulary
 ) -> Iterator[Finding]:
     """F: a few pairs are learned by heart, then decoded exactly, from the symbol that training begins with."""
+    assert lessons.greedy is not None
     sources, targets = vocabulary.pairs(LENGTHS)
-    batch = arguments(collate(sources, targets))
+    batch = arguments(lessons.collate(sources, targets))
     losses: list[float] = []
-    while len(losses) < updates and not (len(losses) >= TRIES and max(losses[-TRIES:]) < LEARNED):
-        loss = as_number(train_step(*batch))
+    while len(losses) < lessons.updates and not (len(losses) >= TRIES and max(losses[-TRIES:]) < LEARNED):
+        loss = as_number(lessons.train_step(*batch))
         losses.append(math.inf if loss is None else loss)
     if patient.module is not None:
         patient.module.eval()
     with torch.no_grad(), Listener() as listener:
-        decoded = [plain_row(row, patient) for row in rows_of(greedy(batch[0]))]
+        decoded = [plain_row(row, patient) for row in rows_of(lessons.greedy(batch[0]))]
     if lesson is not None:
         yield from start_findings(lesson, listener.lookups, batch[0])
     if not losses or max(losses[-TRIES:]) >= LEARNED:
-        evidence = f"after {len(losses)} updates on {len(targets)} pairs the loss is {losses[-1] if losses else 0:.2f}"
+        evidence = (
+            f"after {len(losses)} updates on {len(targets)} pairs the loss is {losses[-1] if losses else 0:.2f}"
+        )
         yield found("not-learned", evidence)
         return
     wrong = [place for place, target in enumerate(targets) if decoded[place : place + 1] != [target]]
     if wrong:
         first = sum(decoded[place : place + 1] == [] or decoded[place][:1] != targets[place][:1] for place in wrong)
         evidence = (
-            f"{len(targets)} pairs are learned by heart (loss {losses[-1]:.2g}), and {len(wrong)} of them are decoded "
-            f"otherwise, {first} from the first token on"
+            f"{len(targets)} pairs are learned by heart (loss {losses[-1]:.2g}), and {len(wrong)} of them are "
+            f"decoded otherwise, {first} from the first token on"
         )
         yield found("decodes-otherwise", evidence)
 
@@ -297,5 +311,3 @@ def plain_row(row: Sequence[int], patient: Patient) -> list[int]:
     if patient.eos in row:
         row = row[: row.index(patient.eos)]
     return [token for token in row if token != patient.pad]
-
-

@@ -46,7 +46,9 @@ def overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
     share = (len(same) + len(alike)) / max(len(test), 1)
     if share == 0:
         return
-    evidence = f"{len(same)} of {len(test)} test pairs stand in the training data, and near copies of {len(alike)} more"
+    evidence = (
+        f"{len(same)} of {len(test)} test pairs stand in the training data, and near copies of {len(alike)} more"
+    )
     yield found("tested-on-training-data", evidence, "error" if share >= WRONG else "note")
 
 
