@@ -126,11 +126,10 @@ def read_lesson(patient: Patient, train_step: TrainStep, collate: Collate, vocab
     if not seen or not lookups:
         return None
     gradient, inputs = seen[0].cpu(), lookups[0].ids.cpu()
+    # either may have the time first
+    inputs = inputs if len(inputs) == len(targets) else inputs.t()
+    gradient = gradient if len(gradient) == len(targets) else gradient.transpose(0, 1)
     if gradient.shape[:2] != inputs.shape:
-        return None
-    if len(inputs) != len(targets):
-        gradient, inputs = gradient.transpose(0, 1), inputs.t()
-    if len(inputs) != len(targets):
         return None
     strength = gradient.abs().amax(-1)
     labels = gradient.argmin(-1).masked_fill(strength <= 1e-9 * strength.max(), -1)
@@ -181,7 +180,8 @@ def lesson_findings(patient: Patient, lesson: Lesson) -> Iterator[Finding]:
             yield found("wrong-labels", f"{agreed:.0%} of the labels are the token that is fed next")
     first = torch.tensor([row[0] for row in lesson.targets])
     unmarked = float((inputs[:, 0] == first).float().mean())
-    learned = float(((labels == first[:, None]) & taught).any(1).float().mean())
+    # behind a start symbol it stands first, in rows that are not shifted second
+    learned = float(((labels == first[:, None]) & taught)[:, :2].any(1).float().mean())
     if unmarked > MOST:
         evidence = "the decoder's first input is the first token of the target, not a start symbol"
         yield found("no-start-symbol", evidence + ("" if learned else "; that token is never a label"))
