@@ -45,7 +45,9 @@ def test_models_of_hugging_face_give_no_alarm(name: str) -> None:
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("norm_first", [True, False])
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:enable_nested_tensor:UserWarning", "ignore:The PyTorch API of nested:UserWarning"
+)
 def test_the_transformer_of_torch_used_rightly_gives_no_alarm(norm_first: bool, bias: bool) -> None:
     torch.manual_seed(3)
     report = examined(TorchTransformer(norm_first=norm_first, bias=bias))

@@ -232,6 +232,7 @@ def test_a_cache_that_forgets_is_named() -> None:
     assert "at step 4" in report.findings[0].evidence
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
 def test_the_transformer_of_torch_learns_by_heart_and_decodes_exactly() -> None:
     torch.manual_seed(1)
     course = Course(TorchTransformer())

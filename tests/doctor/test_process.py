@@ -95,14 +95,17 @@ SOURCE, TARGET = Letters("abcdefgh "), Letters("hgfedcbaxyz ")
 TEXTS = [("abba cab", "baza fax"), ("dead beef", "fey gaff"), ("face", "hazy dyad")]
 
 
-def test_a_target_encoded_by_the_source_tokenizer_is_named() -> None:
-    report = examine_encoding(
-        lambda s, t: (SOURCE.encode(s), SOURCE.encode(t)), TEXTS, source=SOURCE, target=TARGET
-    )
-    assert report.names[0] in ("wrong-tokenizer", "round-trip")
-    both = [(s, s) for s, _ in TEXTS]
-    report = examine_encoding(lambda s, t: (SOURCE.encode(s), SOURCE.encode(t)), both, source=SOURCE, target=TARGET)
+def test_a_text_encoded_by_the_other_tokenizer_is_named() -> None:
+    def target_too(source: str, target: str) -> tuple[list[int], list[int]]:
+        return SOURCE.encode(source), SOURCE.encode(target)
+
+    def swapped(source: str, target: str) -> tuple[list[int], list[int]]:
+        return TARGET.encode(source), SOURCE.encode(target)
+
+    report = examine_encoding(target_too, TEXTS, source=SOURCE, target=TARGET)
     assert report.names == ["wrong-tokenizer"]
+    assert "0 of 3 target texts" in report.findings[0].evidence
+    assert examine_encoding(swapped, TEXTS, source=SOURCE, target=TARGET).names == ["wrong-tokenizer"]
 
 
 def test_the_right_tokenizers_give_no_alarm_and_a_lossy_one_is_told_apart() -> None:

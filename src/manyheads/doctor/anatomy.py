@@ -70,6 +70,11 @@ class Anatomy:
         return [*self.encoder_self, *self.of(TARGET, SOURCE)]
 
     @property
+    def across_rows(self) -> list[Attention]:
+        """Attentions in which the rows of the batch are the queries and the keys."""
+        return self.of(BATCH, BATCH)
+
+    @property
     def without_look_ahead_mask(self) -> list[Attention]:
         """Self-attentions of the decoder in which a later key is not hidden."""
         later = torch.ones(TARGET, TARGET, dtype=torch.bool).triu(1)

@@ -203,6 +203,11 @@ DEFECTS = (
         "Normalise over the width only, and replace view by transpose where axes change places.",
     ),
     Defect(
+        "depends-on-left-padding", None, "Padding before the text changes the result", "error",
+        "Positions are counted from the first column, padding or not, or padding there is not masked.",
+        "Count positions from the first real token (mask.cumsum(-1) - 1), and mask padded keys.",
+    ),
+    Defect(
         "source-not-read", None, "The output does not depend on the source", "error",
         "Nothing of the encoder's output reaches the decoder: cross-attention is missing, fed with the wrong "
         "tensor, or every source key is masked.",

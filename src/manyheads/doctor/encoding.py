@@ -19,8 +19,12 @@ SHORT, MIDDLING = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need no
 MUCH_PADDING = 0.5
 
 
-class Decoder(Protocol):
-    """What turns ids back into text."""
+class Tokenizer(Protocol):
+    """What turns text into ids and back."""
+
+    def encode(self, text: str) -> Sequence[int]:
+        """Text -> ids, perhaps between marks."""
+        ...
 
     def decode(self, ids: list[int]) -> str:
         """Ids without marks -> text."""
@@ -31,8 +35,8 @@ def examine_encoding(
     encode_pair: Callable[[str, str], tuple[Sequence[int], Sequence[int]]],
     pairs: Sequence[tuple[str, str]],
     *,
-    source: Decoder,
-    target: Decoder,
+    source: Tokenizer,
+    target: Tokenizer,
     marks: Sequence[int] = (),
 ) -> Report:
     """Examine the function that turns a pair of texts into ids (invariant K).
@@ -40,7 +44,7 @@ def examine_encoding(
     Args:
         encode_pair: source and target text to their ids, as training does it.
         pairs: some pairs of texts; a dozen will do.
-        source: the source side's tokenizer, of which decode(ids) is used.
+        source: the source side's tokenizer, with encode(text) and decode(ids).
         target: the target side's.
         marks: ids that are no text: begin, end, padding.
     """
@@ -52,38 +56,42 @@ def examine_encoding(
 def round_trips(
     encoded: Sequence[tuple[Sequence[int], Sequence[int]]],
     pairs: Sequence[tuple[str, str]],
-    source: Decoder,
-    target: Decoder,
+    source: Tokenizer,
+    target: Tokenizer,
     marks: set[int],
 ) -> Iterator[Finding]:
-    """Compare text with the text of its ids, each side by its own tokenizer, then by the other's."""
+    """Compare text with the text of its ids, and ids that do not give it back with those of the other tokenizer."""
     for side, (own, other) in enumerate(((source, target), (target, source))):
+        name = ("source", "target")[side]
         texts = [pair[side] for pair in pairs]
-        ids = [[int(token) for token in rows[side] if int(token) not in marks] for rows in encoded]
+        ids = [plain(rows[side], marks) for rows in encoded]
         kept = agreement(own, ids, texts)
         if kept == len(texts):
             continue
-        swapped = agreement(other, ids, texts)
-        name = ("source", "target")[side]
-        if swapped > kept:
+        swapped = sum(row == plain(other.encode(text), marks) for row, text in zip(ids, texts, strict=True))
+        meant = sum(row == plain(own.encode(text), marks) for row, text in zip(ids, texts, strict=True))
+        told = f"{kept} of {len(texts)} {name} texts come back from their ids"
+        if swapped > meant:
             evidence = (
-                f"{kept} of {len(texts)} {name} texts come back when the {name} tokenizer decodes their ids, and "
-                f"{swapped} when the other side's does"
+                f"{told}; {swapped} have the ids that the other side's tokenizer gives, {meant} those of their own"
             )
             yield found("wrong-tokenizer", evidence)
         else:
             place = next(place for place, text in enumerate(texts) if not agreement(own, [ids[place]], [text]))
-            back = decoded(own, ids[place])
-            evidence = f"{kept} of {len(texts)} {name} texts come back from their ids; {texts[place]!r} as {back!r}"
-            yield found("round-trip", evidence)
+            yield found("round-trip", f"{told}; {texts[place]!r} as {decoded(own, ids[place])!r}")
 
 
-def agreement(tokenizer: Decoder, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
+def plain(ids: Sequence[int], marks: set[int]) -> list[int]:
+    """Ids without marks."""
+    return [int(token) for token in ids if int(token) not in marks]
+
+
+def agreement(tokenizer: Tokenizer, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
     """How many texts their ids decode to, spaces aside."""
     return sum(decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
 
 
-def decoded(tokenizer: Decoder, ids: list[int]) -> str:
+def decoded(tokenizer: Tokenizer, ids: list[int]) -> str:
     """The text of ids; none where the tokenizer does not know them."""
     try:
         return tokenizer.decode(ids)
@@ -109,7 +117,8 @@ def examine_collate(
         pad: the id of padding.
         bos: the mark that begins a target.
         eos: the mark that ends a target.
-        longest: tokens of a text that is surely too long.
+        longest: tokens of a text that is surely too long. Texts of up to 29 are tried too; a function that leaves
+            those out must still return two tensors, of no rows.
 
     Raises:
         UsageError: no two such tensors are found in a batch.
@@ -121,18 +130,21 @@ def examine_collate(
         drawn = [torch.randint(len(tokens), (length,), generator=generator).tolist() for length in lengths]
         return [[tokens[place] for place in row] for row in drawn]
 
+    asked = ["long texts are not cut unseen"]
+    findings: list[Finding] = []
     short, middling = (two_sides(collate(rows(lengths), rows(lengths))) for lengths in (SHORT, MIDDLING))
-    findings = [*fixed_padding(short, middling, pad)]
-    sources, targets = rows([longest, 4]), rows([longest, 5])
+    if middling[0].numel():
+        findings += fixed_padding(short, middling, pad)
+        asked.append("batches are padded no more than they need")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            batch = collate(sources, targets)
+            batch = collate(rows([longest, 4]), rows([longest, 5]))
         except Exception:  # any: refusing is one of the right answers
             batch = None
     if batch is not None:
         findings += cuts(two_sides(batch), longest, pad, eos, told=bool(told))
-    return make_report(findings, ["batches are padded no more than they need", "long texts are not cut unseen"])
+    return make_report(findings, asked)
 
 
 def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
@@ -141,8 +153,12 @@ def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
         values: list[Any] = list(batch)
     else:
         values = list(batch.values() if isinstance(batch, Mapping) else vars(batch).values())
-    found_ids = [value for value in values if isinstance(value, Tensor) and value.dim() == 2]
-    found_ids = [value for value in found_ids if not value.is_floating_point() and value.dtype != torch.bool]
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    found_ids = [
+        value
+        for value in tensors
+        if not value.numel() or (value.dim() == 2 and not value.is_floating_point() and value.dtype != torch.bool)
+    ]
     if len(found_ids) < 2:
         raise UsageError(f"{type(batch).__name__} holds no two tensors of ids (B, length): source and target.")
     return found_ids[0], found_ids[1]

@@ -52,7 +52,7 @@ def examine(
     greedy: Callable[[Any], Any] | None = None,
     score: Callable[..., Any] | None = None,
     stepper: Callable[[Tensor], Stepping] | None = None,
-    updates: int = 150,
+    updates: int = 300,
     longest: int = 1024,
     seed: int = 0,
 ) -> Report:
@@ -183,12 +183,10 @@ def diagnose(
     quiet = not symptoms.random and not symptoms.not_finite
     yield from look_ahead(symptoms, anatomy, useless_fill=useless_fill, quiet=quiet)
     yield from source_padding(symptoms, anatomy, useless_fill=useless_fill, quiet=quiet)
+    if symptoms.left_padding and quiet:
+        yield found("depends-on-left-padding", symptoms.left_padding)
     if symptoms.neighbours and quiet:
-        name = (
-            "rows-mixed"
-            if symptoms.future or symptoms.padding or not anatomy.attentions
-            else "depends-on-the-batch"
-        )
+        name = "rows-mixed" if anatomy.across_rows else "depends-on-the-batch"
         yield found(name, symptoms.neighbours)
     if symptoms.unread and not anatomy.without_meaning:
         yield found("source-not-read", symptoms.unread)

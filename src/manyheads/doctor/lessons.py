@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from manyheads.doctor.defects import found
 from manyheads.doctor.listening import Listener, Lookup
@@ -44,7 +45,9 @@ TrainStep = Callable[..., Any]
 MOST = 0.9  # a share from which on something is the rule
 LENGTHS = (3, 5, 4, 6)  # of the targets of a lesson and of what is learned by heart
 RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
-LEARNED = 0.1  # nats a token below which a few pairs count as learned by heart
+# Nats a token below which pairs count as learned by heart: of their 22 tokens none can then have less than e^-0.66,
+# about a half, so each is the most likely one.
+LEARNED = 0.03
 TRIES = 5  # so many updates in a row
 
 
@@ -121,19 +124,31 @@ def read_lesson(patient: Patient, train_step: TrainStep, collate: Collate, vocab
     seen: list[Tensor] = []
     with Listener() as listener, gradients_of_scores(patient, seen):
         train_step(*arguments(collate(sources, targets)))
-    tokens = torch.tensor(vocabulary.target)
-    lookups = [lookup for lookup in listener.lookups if torch.isin(lookup.ids.cpu(), tokens).any()]
-    if not seen or not lookups:
+    fed = [
+        (inputs, lookup.table)
+        for lookup in listener.lookups
+        if (inputs := decoder_input(lookup, targets)) is not None
+    ]
+    if not seen or not fed:
         return None
-    gradient, inputs = seen[0].cpu(), lookups[0].ids.cpu()
-    # either may have the time first
-    inputs = inputs if len(inputs) == len(targets) else inputs.t()
+    gradient, (inputs, table) = seen[0].cpu(), fed[0]
     gradient = gradient if len(gradient) == len(targets) else gradient.transpose(0, 1)
     if gradient.shape[:2] != inputs.shape:
         return None
     strength = gradient.abs().amax(-1)
     labels = gradient.argmin(-1).masked_fill(strength <= 1e-9 * strength.max(), -1)
-    return Lesson(targets, inputs, labels, lookups[0].table)
+    return Lesson(targets, inputs, labels, table)
+
+
+def decoder_input(lookup: Lookup, targets: Rows) -> Tensor | None:
+    """The ids of a lookup (B, T), whichever axis comes first, if each row holds the beginning of its target."""
+    for ids in (lookup.ids.cpu(), lookup.ids.cpu().t()) if lookup.ids.dim() == 2 else ():
+        rows = ids.tolist()
+        if len(rows) == len(targets) and all(
+            contains(*pair) for pair in zip(rows, (t[:2] for t in targets), strict=True)
+        ):
+            return ids
+    return None
 
 
 @contextmanager
@@ -231,9 +246,10 @@ def learned_by_heart(
     sources, targets = vocabulary.pairs(LENGTHS)
     batch = arguments(lessons.collate(sources, targets))
     losses: list[float] = []
-    while len(losses) < lessons.updates and not (len(losses) >= TRIES and max(losses[-TRIES:]) < LEARNED):
-        loss = as_number(lessons.train_step(*batch))
-        losses.append(math.inf if loss is None else loss)
+    with WithoutDropout():
+        while len(losses) < lessons.updates and not (len(losses) >= TRIES and max(losses[-TRIES:]) < LEARNED):
+            loss = as_number(lessons.train_step(*batch))
+            losses.append(math.inf if loss is None else loss)
     if patient.module is not None:
         patient.module.eval()
     with torch.no_grad(), Listener() as listener:
@@ -254,6 +270,18 @@ def learned_by_heart(
             f"decoded otherwise, {first} from the first token on"
         )
         yield found("decodes-otherwise", evidence)
+
+
+class WithoutDropout(TorchFunctionMode):
+    """While it is entered, functional.dropout returns its input: what is learned is what will be decoded."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: object, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Call the function, unless it drops."""
+        if func.__name__ == "dropout":
+            return args[0] if args else kwargs["input"]
+        return func(*args, **(kwargs or {}))
 
 
 def start_findings(lesson: Lesson, lookups: Sequence[Lookup], source: Any) -> Iterator[Finding]:

@@ -362,7 +362,7 @@ def flat(values: Iterable[Any]) -> Iterator[Any]:
 def number(value: object) -> float | None:
     """A Python number or a tensor of one element as a float."""
     if isinstance(value, Tensor):
-        return float(value) if value.numel() == 1 and value.dtype != torch.bool else None
+        return float(value.detach()) if value.numel() == 1 and value.dtype != torch.bool else None
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
@@ -388,6 +388,7 @@ def add_mask(attention: Attention, mask: Tensor) -> None:
     """Read a tensor added to scores as a mask, if it is one: two values, 0 and another below; or very low ones."""
     if not mask.is_floating_point() or mask.numel() == 0:
         return
+    mask = mask.detach()
     low = float(mask.min())
     if low >= 0:
         return

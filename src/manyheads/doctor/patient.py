@@ -136,8 +136,12 @@ def admit(
     config = huggingface_config(model)
     if config is not None:
         patient = from_huggingface(model, config, kind)
-        named = {"pad": pad, "bos": bos, "eos": eos}
-        return replace(patient, **{name: value for name, value in named.items() if value is not None})
+        return replace(
+            patient,
+            pad=patient.pad if pad is None else pad,
+            bos=patient.bos if bos is None else bos,
+            eos=patient.eos if eos is None else eos,
+        )
     if vocab_size is None:
         raise UsageError("vocab_size is missing: the number of token ids, or a pair (source, target).")
     sizes = (vocab_size, vocab_size) if isinstance(vocab_size, int) else vocab_size

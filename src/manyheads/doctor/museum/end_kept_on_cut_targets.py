@@ -7,7 +7,7 @@ from torch import Tensor
 
 from manyheads.doctor import Report, examine_collate
 
-PAD, BOS, EOS, V, LIMIT = 0, 1, 2, 23, 12
+PAD, BOS, EOS, V, LIMIT = 0, 1, 2, 23, 32
 
 
 def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
@@ -24,13 +24,18 @@ def padded(rows: list[list[int]]) -> Tensor:
 
 
 def show() -> Iterator[str]:
-    """A target of twenty tokens, 3 to 22, and one of four."""
-    long, short = list(range(3, 23)), [5, 9, 7, 4]
-    yield f"targets  {long}"
-    yield f"         {short}"
-    yield "what is taught"
+    """A target of forty tokens, and one of four."""
+    long, short = [*range(3, 23), *range(3, 23)], [5, 9, 7, 4]
+    for row in (long, short):
+        yield f"target   {told(row)}"
     for row in collate([long, short], [long, short])[1].tolist():
-        yield f"         {row}"
+        yield f"taught   {told([token for token in row if token != PAD])}"
+
+
+def told(row: list[int]) -> str:
+    """The beginning and the end of a row."""
+    shown = row if len(row) <= 8 else [*row[:3], "...", *row[-3:]]
+    return f"{' '.join(map(str, shown))}   ({len(row)} tokens)"
 
 
 def examined() -> Report:

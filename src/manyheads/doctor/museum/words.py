@@ -90,7 +90,7 @@ ENGLISH = {
     ),
     "end-kept-on-cut-targets": Words(
         "Cut in mid-sentence, and then: the end",
-        "Rows are cut to twelve tokens so that they fit. Look at the last token of the long one.",
+        "Rows are cut to 32 tokens so that they fit. Look at the last token of the long one: 2 is the end.",
         "The cut target gets an end symbol all the same. The model is taught that a sentence may end anywhere, "
         "and does so. The source is cut as well, and nobody is told.",
         "Leave pairs that are too long out.",
