@@ -26,7 +26,7 @@ from manyheads.doctor.metrics import word_by_word
 
 LIMIT, FIXED = 24, 40
 TEXTS = [("eins zwei", "one two"), ("drei vier fünf", "three four five"), ("sechs", "six")]
-LINES = [f"{who} {does} {where}" for who in "abcde" for does in "fghij" for where in "kl"]
+LINES = [f"{who} {does} it {where}" for who in "abcde" for does in "fghij" for where in "kl"]
 OTHERS = ["quite another text", "nothing like that"]
 LOSSES = [[2.0, 1.5, 2.5, 1.0], [4.0], [0.5, 0.7], [3.0, 3.5, 2.9]]
 

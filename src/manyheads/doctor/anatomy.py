@@ -88,9 +88,11 @@ class Anatomy:
 
     @property
     def without_meaning(self) -> list[Attention]:
-        """Attentions whose values are the same to the bit for other tokens, though the queries are not."""
+        """Attentions whose values are the same for other tokens, though the queries are not, and for all keys."""
         both = zip(self.attentions, self.others, strict=False)
-        return [one for one, other in both if same_value_for_other_tokens(one, other)]
+        return [
+            one for one, other in both if same_value_for_other_tokens(one, other) and one_value_for_all_keys(one)
+        ]
 
     def hides_source_padding(self, attention: Attention) -> bool:
         """Whether no real query sees a padded source key."""
@@ -219,6 +221,15 @@ def same_value_for_other_tokens(one: Attention, other: Attention) -> bool:
     if one.value is None or other.value is None or one.query.shape != other.query.shape:
         return False
     return torch.equal(one.value, other.value) and not torch.equal(one.query, other.query)
+
+
+def one_value_for_all_keys(attention: Attention) -> bool:
+    """Whether some row's values are the same for all its keys; the first row of a batch has no padding."""
+    value, keys = attention.value, attention.keys
+    if value is None or keys not in value.shape:
+        return False
+    by_key = value.movedim(value.shape.index(keys), 0).flatten(1)  # (S, B x H x E in any order)
+    return int((by_key == by_key[:1]).all(0).sum()) * BATCH >= by_key.size(1)
 
 
 def embedding_findings(patient: Patient, anatomy: Anatomy) -> Iterator[Finding]:
