@@ -119,23 +119,36 @@ class Transformer(nn.Module):
 
 
 class TorchTransformer(nn.Module):
-    """nn.Transformer between somebody's embeddings and output layer, used rightly unless told otherwise."""
+    """nn.Transformer between somebody's embeddings and output layer; `defects` are numbers of the museum."""
 
-    def __init__(self, *, norm_first: bool = False, bias: bool = True, batch_first: bool = True) -> None:
+    def __init__(
+        self, *defects: int, norm_first: bool = False, bias: bool = True, batch_first: bool = True
+    ) -> None:
         super().__init__()
-        self.source_embedding = Embedding(VOCABULARY, frozenset())
-        self.target_embedding = Embedding(VOCABULARY, frozenset())
+        self.defects = frozenset(defects)
+        self.sizes = (MANY if 4 in defects else VOCABULARY, VOCABULARY)
+        self.source_embedding = Embedding(self.sizes[0], self.defects)
+        self.target_embedding = Embedding(VOCABULARY, self.defects - {4})
         self.transformer = nn.Transformer(D, H, 1, 1, 29, batch_first=batch_first, norm_first=norm_first, bias=bias)
         self.output = nn.Linear(D, VOCABULARY)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        length, padded = target.size(1), None if 9 in self.defects else source == PAD
+        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        if 17 in self.defects:
+            later = torch.zeros(length, length).masked_fill(later, -1e-12)
+        if 3 in self.defects:
+            real = (target != PAD)[:, :, None].expand(-1, -1, length).repeat_interleave(H, 0)
+            blind = ~real if later.dtype == torch.bool else torch.zeros(real.shape).masked_fill(~real, -1e-12)
+            later = later | blind if later.dtype == torch.bool else torch.minimum(later, blind)
+        target_padding = None if 3 in self.defects or 17 in self.defects else target == PAD
         hidden = self.transformer(
             self.source_embedding(source),
             self.target_embedding(target),
-            tgt_mask=torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1),
-            src_key_padding_mask=source == PAD,
-            tgt_key_padding_mask=target == PAD,
-            memory_key_padding_mask=source == PAD,
+            tgt_mask=later,
+            src_key_padding_mask=padded,
+            tgt_key_padding_mask=target_padding,
+            memory_key_padding_mask=padded,
         )
         return self.output(hidden)
 

@@ -52,3 +52,12 @@ def test_the_transformer_of_torch_used_rightly_gives_no_alarm(norm_first: bool, 
     torch.manual_seed(3)
     report = examined(TorchTransformer(norm_first=norm_first, bias=bias))
     assert not report.findings, report
+
+
+@pytest.mark.parametrize("defects", [*combinations((3, 4, 9, 16, 17), 1), *combinations((3, 4, 9, 16, 17), 2)])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
+def test_what_is_planted_around_the_transformer_of_torch_is_found(defects: tuple[int, ...]) -> None:
+    torch.manual_seed(3)
+    model = TorchTransformer(*defects)
+    report = examined(model, model.sizes)
+    assert numbers(report) == set(defects), report

@@ -318,7 +318,7 @@ class Listener(TorchFunctionMode):
             query.size(-2), key.size(-2), width, heads, factor, query, self.trail(query).projection
         )
         if attn_mask is not None:
-            attention.hide(~attn_mask if attn_mask.dtype == torch.bool else attn_mask < HIDDEN_BELOW)
+            add_mask(attention, ~attn_mask if attn_mask.dtype == torch.bool else attn_mask)
         if is_causal:
             attention.hide(torch.ones(query.size(-2), key.size(-2), dtype=torch.bool, device=query.device).triu(1))
         attention.value = value
@@ -342,10 +342,9 @@ class Listener(TorchFunctionMode):
         head = width // heads
         attention = Attention(query.size(0), key.size(0), head, heads, head**-0.5, query, value=value)
         if key_padding_mask is not None:
-            attention.hide(hidden_by(key_padding_mask)[..., None, None, :])
+            add_mask(attention, key_padding_mask[..., None, None, :])
         if attn_mask is not None:
-            hidden = hidden_by(attn_mask)
-            attention.hide(hidden.unflatten(0, (-1, heads)) if hidden.dim() == 3 else hidden)
+            add_mask(attention, attn_mask.unflatten(0, (-1, heads)) if attn_mask.dim() == 3 else attn_mask)
         self.attentions.append(attention)
         return replace(base, attended=True)
 
@@ -379,13 +378,13 @@ def drops(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     return bool(named.get("training", True)) and named.get("p", 0.5) > 0
 
 
-def hidden_by(mask: Tensor) -> Tensor:
-    """Where a mask of `torch.nn.MultiheadAttention` hides: True, or a very low number."""
-    return mask if mask.dtype == torch.bool else mask < HIDDEN_BELOW
-
-
 def add_mask(attention: Attention, mask: Tensor) -> None:
-    """Read a tensor added to scores as a mask, if it is one: two values, 0 and another below; or very low ones."""
+    """Lay a mask over an attention: True hides; a number is added to the scores.
+
+    Numbers are read as a mask if there are two of them, 0 and another below, or where they are very low.
+    """
+    if mask.dtype == torch.bool:
+        attention.hide(mask)
     if not mask.is_floating_point() or mask.numel() == 0:
         return
     mask = mask.detach()
