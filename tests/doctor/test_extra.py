@@ -180,6 +180,8 @@ def test_a_model_may_be_called_in_many_ways(how: str, defect: int | None) -> Non
         (Transformer(), {"vocab_size": None}, "vocab_size is missing"),
         (lambda source, target, mask: None, {}, "takes 3 arguments, of which 2 are ids"),
         ("model", {}, "str can neither be called"),
+        (Transformer(), {"greedy": lambda source: source}, "give train_step too"),
+        (lambda source, target: None, {"train_step": print, "masks": None}, "returned NoneType"),
         (lambda source, target: "text", {}, "returned str, in which no scores"),
         (lambda s, t: torch.zeros(*t.t().shape, 23), {}, "time_first=True"),
     ],
@@ -208,3 +210,100 @@ def test_an_error_that_says_the_limit_is_no_defect() -> None:
 
     torch.manual_seed(2)
     assert not examine(Saying(16), **MARKS).findings
+
+
+class Handmade(nn.Module):
+    """A decoder that no listener can read: one-hot tokens times a matrix, and a softmax written out."""
+
+    def __init__(self, style: str) -> None:
+        super().__init__()
+        self.rows = nn.Parameter(torch.randn(23, D))
+        self.output = nn.Linear(D, 23)
+        self.style = style
+
+    def forward(self, target: Tensor) -> Tensor:
+        length = target.size(1)
+        x = functional.one_hot(target, 23).float() @ self.rows
+        seen = torch.ones(length, length).tril()[None]
+        if self.style == "no look-ahead mask":
+            seen = torch.ones_like(seen)
+        if self.style == "mask on queries":
+            seen = seen * (target != PAD)[:, :, None] + 1e-9
+        weights = (x @ x.transpose(1, 2) / D**0.5).exp() * seen
+        return self.output(x + weights / weights.sum(-1, keepdim=True) @ x)
+
+
+@pytest.mark.parametrize(
+    ("style", "names"),
+    [("sound", []), ("no look-ahead mask", ["sees-the-future"]), ("mask on queries", ["padding-mask-on-queries"])],
+)
+def test_what_leaves_no_trace_inside_is_judged_by_its_outputs(style: str, names: list[str]) -> None:
+    torch.manual_seed(2)
+    # 1e-9 of a later token is far below what counts as a change
+    assert examine(Handmade(style), **MARKS, kind="decoder").names == names
+
+
+class Straight(Transformer):
+    """Adds something to the scores that is zero, but has a gradient."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
+        self.heard: dict[str, Tensor] = {}
+        for side, part in (("source", self.source_embedding), ("target", self.target_embedding)):
+            part.tokens.register_forward_hook(lambda _, __, output, side=side: self.heard.update({side: output}))
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        scores = super().forward(source, target)
+        if self.what == "future":
+            leak = self.heard["target"].sum((1, 2))
+        else:
+            leak = (self.heard["source"] * (source == PAD)[:, :, None]).sum((1, 2))
+        return scores + (leak - leak.detach())[:, None, None]
+
+
+@pytest.mark.parametrize(("what", "name"), [("future", "sees-the-future"), ("padding", "depends-on-the-batch")])
+def test_what_values_do_not_show_gradients_do(what: str, name: str) -> None:
+    torch.manual_seed(2)
+    report = examine(Straight(what), **MARKS)
+    assert report.names == [name], report
+    assert "gradient" in report.findings[0].evidence
+
+
+def test_a_mask_that_one_head_lacks_is_a_mask_that_is_lacking() -> None:
+    class OneHead(Written):
+        def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:
+            hidden = hidden.clone()
+            hidden[:, 1] = False
+            return scores.masked_fill(hidden, -math.inf)
+
+    torch.manual_seed(2)
+    report = examine(OneHead("plain"), **MARKS, kind="decoder")
+    assert report.names == ["sees-the-future"]
+    assert "1 of 1 attentions there lack the mask" in report.findings[0].evidence
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("defect", [False, True])
+def test_dropout_on_the_residual_is_found_whichever_side_of_the_sum_it_stands_on(
+    defect: bool, turned: bool
+) -> None:
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.drop, self.norm = Embedding(23, frozenset()), nn.Dropout(0.1), nn.LayerNorm(D)
+            self.attention, self.linear = nn.MultiheadAttention(D, H, batch_first=True), nn.Linear(D, D)
+
+        def add(self, x: Tensor, output: Tensor) -> Tensor:
+            output = output if defect else self.drop(output)
+            summed = self.norm(output + x if turned else x + output)
+            return self.drop(summed) if defect else summed
+
+        def forward(self, source: Tensor) -> Tensor:
+            x = self.drop(self.embedding(source))  # that of the embeddings is as it should be
+            x = self.add(x, self.attention(x, x, x, key_padding_mask=source == PAD)[0])
+            return self.add(x, self.linear(x))
+
+    torch.manual_seed(2)
+    report = examine(Encoder(), vocab_size=23, pad=PAD, kind="encoder", longest=64)
+    assert report.names == ["dropout-on-residual"] * defect

@@ -83,8 +83,10 @@ def examine(
         seed: of the ids the model is examined with.
 
     Raises:
-        UsageError: it cannot be told how to call the model.
+        UsageError: it cannot be told how to call the model, or `train_step` is missing where it is needed.
     """
+    if train_step is None and (greedy or score):
+        raise UsageError("greedy and score are held against training: give train_step too.")
     patient = admit(
         model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first
     )
