@@ -47,6 +47,8 @@ class Program(LazyGroup):
         "export": ("manyheads.cli.export", "Write a run for another program, and compare both."),
         "import": ("manyheads.cli.export", "Make a run of a MarianMT model (opus-mt)."),
         "push": ("manyheads.cli.export", "Put the model of a run on the Hugging Face hub."),
+        "doctor": ("manyheads.cli.doctor", "Look at this machine."),
+        "museum": ("manyheads.cli.doctor", "Show the defects of tutorials at work."),
     }
 
 

@@ -1,0 +1,113 @@
+"""What the doctor finds: false alarms on sound models, and every planted defect, one at a time and in pairs.
+
+    python -m benchmarks.doctor [--pairs] [--json]
+
+Run it from the root of the repository: the models are those of tests/doctor. All random weights, seeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+import torch
+from tests.doctor import peers
+from tests.doctor.planted import BOS, EOS, PAD, TorchTransformer
+from tests.doctor.whole import Project
+
+from manyheads import __version__
+from manyheads.config.schema import ModelConfig
+from manyheads.doctor import Report, examine
+from manyheads.doctor.defects import CATALOGUE
+from manyheads.doctor.museum import exhibits
+from manyheads.model.encoder_decoder import EncoderDecoder
+
+SEEDS = 5
+MARKS = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS}
+
+
+def ours(norm: str, positions: str) -> EncoderDecoder:
+    shape = {"d_model": 16, "num_heads": 2, "d_ff": 29, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    return EncoderDecoder(ModelConfig(**shape, norm=norm, positions=positions), 23, 23, pad=PAD)
+
+
+def sound_models() -> Iterator[tuple[str, Callable[[], Report]]]:
+    for name in peers.NAMES:
+        yield f"transformers {name}", lambda name=name: examine(peers.make(name))
+    for first in (False, True):
+        for bias in (True, False):
+            told = f"nn.Transformer, {'pre' if first else 'post'}-norm{'' if bias else ', no bias'}"
+            yield (
+                told,
+                lambda first=first, bias=bias: examine(TorchTransformer(norm_first=first, bias=bias), **MARKS),
+            )
+    for norm in ("pre", "post"):
+        for positions in ("sinusoidal", "learned", "rotary"):
+            told = f"manyheads, {norm}-norm, {positions}"
+            yield told, lambda norm=norm, positions=positions: examine(ours(norm, positions), **MARKS)
+
+
+def alarms() -> Iterator[dict[str, object]]:
+    for name, look in sound_models():
+        found: set[str] = set()
+        checks = 0
+        for seed in range(SEEDS):
+            torch.manual_seed(seed)
+            report = look()
+            found |= set(report.names)
+            checks = len(report.asked)
+        yield {"model": name, "seeds": SEEDS, "checks": checks, "alarms": sorted(found)}
+
+
+def plants(*, pairs: bool) -> Iterator[dict[str, object]]:
+    sets = [*combinations(range(1, 19), 1), *(combinations(range(1, 19), 2) if pairs else ())]
+    for defects in sets:
+        torch.manual_seed(5)
+        report = Project(*defects).examined()
+        numbers = {name: CATALOGUE[name].number for name in report.names}
+        yield {
+            "planted": list(defects),
+            "named": report.names,
+            "missed": sorted(set(defects) - set(numbers.values())),
+            "wrong": sorted(name for name, number in numbers.items() if number not in defects),
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", action="store_true", help="all 153 pairs too: about two minutes")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    sound, planted = list(alarms()), list(plants(pairs=options.pairs))
+    seconds = time.perf_counter() - start
+    versions = {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
+    if options.json:
+        print(json.dumps({"sound": sound, "planted": planted, "seconds": seconds, "versions": versions}))
+        return
+    print(f"| sound model, {SEEDS} seeds | checks | alarms |\n| --- | --- | --- |")
+    for row in sound:
+        print(f"| {row['model']} | {row['checks']} | {', '.join(row['alarms']) or 'none'} |")
+    titles = {one.number: one.words("en").title for one in exhibits()}
+    print("\n| planted alone | named |\n| --- | --- |")
+    for row in planted[:18]:
+        number = row["planted"][0]
+        print(f"| {number}. {titles[number]} | {', '.join(row['named'])} |")
+    both = planted[18:]
+    right = sum(not row["missed"] and not row["wrong"] for row in both)
+    if both:
+        print(f"\n{right} of {len(both)} pairs: both named, and nothing else")
+    for row in planted:
+        if row["missed"] or row["wrong"]:
+            print(f"{row['planted']}: missed {row['missed']}, named without cause {row['wrong']}")
+    print(f"\n{seconds:.0f} s, {torch.get_num_threads()} threads, {versions}")
+
+
+if __name__ == "__main__":
+    main()

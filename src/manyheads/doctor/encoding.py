@@ -1,0 +1,193 @@
+"""The way of the text into the model: tokenizers, and the function that makes a batch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from manyheads.doctor.defects import found
+from manyheads.doctor.report import Finding, Report, make_report
+from manyheads.errors import UsageError
+
+__all__ = ["examine_collate", "examine_encoding"]
+
+SHORT, MIDDLING = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need not be padded alike
+MUCH_PADDING = 0.5
+
+
+class Tokenizer(Protocol):
+    """What turns text into ids and back."""
+
+    def encode(self, text: str) -> Sequence[int]:
+        """Text -> ids, perhaps between marks."""
+        ...
+
+    def decode(self, ids: list[int]) -> str:
+        """Ids without marks -> text."""
+        ...
+
+
+def examine_encoding(
+    encode_pair: Callable[[str, str], tuple[Sequence[int], Sequence[int]]],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    source: Tokenizer,
+    target: Tokenizer,
+    marks: Sequence[int] = (),
+) -> Report:
+    """Examine the function that turns a pair of texts into ids (invariant K).
+
+    Args:
+        encode_pair: source and target text to their ids, as training does it.
+        pairs: some pairs of texts; a dozen will do.
+        source: the source side's tokenizer, with encode(text) and decode(ids).
+        target: the target side's.
+        marks: ids that are no text: begin, end, padding.
+    """
+    encoded = [encode_pair(*pair) for pair in pairs]
+    findings = list(round_trips(encoded, pairs, source, target, set(marks)))
+    return make_report(findings, ["ids decode to the text they were made of", "each side has its own tokenizer"])
+
+
+def round_trips(
+    encoded: Sequence[tuple[Sequence[int], Sequence[int]]],
+    pairs: Sequence[tuple[str, str]],
+    source: Tokenizer,
+    target: Tokenizer,
+    marks: set[int],
+) -> Iterator[Finding]:
+    """Compare text with the text of its ids, and ids that do not give it back with those of the other tokenizer."""
+    for side, (own, other) in enumerate(((source, target), (target, source))):
+        name = ("source", "target")[side]
+        texts = [pair[side] for pair in pairs]
+        ids = [plain(rows[side], marks) for rows in encoded]
+        kept = agreement(own, ids, texts)
+        if kept == len(texts):
+            continue
+        swapped = sum(row == plain(other.encode(text), marks) for row, text in zip(ids, texts, strict=True))
+        meant = sum(row == plain(own.encode(text), marks) for row, text in zip(ids, texts, strict=True))
+        told = f"{kept} of {len(texts)} {name} texts come back from their ids"
+        if swapped > meant:
+            evidence = (
+                f"{told}; {swapped} have the ids that the other side's tokenizer gives, {meant} those of their own"
+            )
+            yield found("wrong-tokenizer", evidence)
+        else:
+            place = next(place for place, text in enumerate(texts) if not agreement(own, [ids[place]], [text]))
+            yield found("round-trip", f"{told}; {texts[place]!r} as {decoded(own, ids[place])!r}")
+
+
+def plain(ids: Sequence[int], marks: set[int]) -> list[int]:
+    """Ids without marks."""
+    return [int(token) for token in ids if int(token) not in marks]
+
+
+def agreement(tokenizer: Tokenizer, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
+    """How many texts their ids decode to, spaces aside."""
+    return sum(decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
+
+
+def decoded(tokenizer: Tokenizer, ids: list[int]) -> str:
+    """The text of ids; none where the tokenizer does not know them."""
+    try:
+        return tokenizer.decode(ids)
+    except (IndexError, KeyError, ValueError):
+        return ""
+
+
+def examine_collate(
+    collate: Callable[[list[list[int]], list[list[int]]], Any],
+    *,
+    vocab_size: int,
+    pad: int,
+    bos: int | None = None,
+    eos: int | None = None,
+    longest: int = 2000,
+) -> Report:
+    """Examine the function that makes a batch.
+
+    Args:
+        collate: rows of source and of target ids, without marks, to a batch: tensors of ids (B, length), the
+            source's first, in a tuple, a list, a mapping or the attributes of an object.
+        vocab_size: the number of token ids.
+        pad: the id of padding.
+        bos: the mark that begins a target.
+        eos: the mark that ends a target.
+        longest: tokens of a text that is surely too long. Texts of up to 29 are tried too; a function that leaves
+            those out must still return two tensors, of no rows.
+
+    Raises:
+        UsageError: no two such tensors are found in a batch.
+    """
+    tokens = [token for token in range(vocab_size) if token not in (pad, bos, eos)]
+    generator = torch.Generator().manual_seed(0)
+
+    def rows(lengths: Sequence[int]) -> list[list[int]]:
+        drawn = [torch.randint(len(tokens), (length,), generator=generator).tolist() for length in lengths]
+        return [[tokens[place] for place in row] for row in drawn]
+
+    asked = ["long texts are not cut unseen"]
+    findings: list[Finding] = []
+    short, middling = (two_sides(collate(rows(lengths), rows(lengths))) for lengths in (SHORT, MIDDLING))
+    if middling[0].numel():
+        findings += fixed_padding(short, middling, pad)
+        asked.append("batches are padded no more than they need")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            batch = collate(rows([longest, 4]), rows([longest, 5]))
+        except Exception:  # any: refusing is one of the right answers
+            batch = None
+    if batch is not None:
+        findings += cuts(two_sides(batch), longest, pad, eos, told=bool(told))
+    return make_report(findings, asked)
+
+
+def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
+    """The source's and the target's ids in a batch."""
+    if isinstance(batch, (tuple, list)):
+        values: list[Any] = list(batch)
+    else:
+        values = list(batch.values() if isinstance(batch, Mapping) else vars(batch).values())
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    found_ids = [
+        value
+        for value in tensors
+        if not value.numel() or (value.dim() == 2 and not value.is_floating_point() and value.dtype != torch.bool)
+    ]
+    if len(found_ids) < 2:
+        raise UsageError(f"{type(batch).__name__} holds no two tensors of ids (B, length): source and target.")
+    return found_ids[0], found_ids[1]
+
+
+def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor], pad: int) -> Iterator[Finding]:
+    """Two batches of different lengths, padded to the same one."""
+    for side, (one, two) in zip(("source", "target"), zip(short, middling, strict=True), strict=True):
+        share = float((one == pad).float().mean())
+        if one.size(1) == two.size(1) and share > MUCH_PADDING:
+            evidence = (
+                f"{side}s of at most {max(SHORT)} and of at most {max(MIDDLING)} tokens are all padded to "
+                f"{one.size(1)}: {share:.0%} of the first batch is padding"
+            )
+            yield found("fixed-padding", evidence)
+
+
+def cuts(sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, *, told: bool) -> Iterator[Finding]:
+    """What became of a text that is too long."""
+    source, target = ((rows != pad).sum(1).max() for rows in sides)
+    if int(target) < longest:
+        row = sides[1][int((sides[1] != pad).sum(1).argmax())]
+        real = row[row != pad].tolist()
+        if real and real[-1] == eos and len(real) > 10:  # the short pair of the batch is no cut one
+            evidence = (
+                f"of a target of {longest} tokens {len(real)} are left, and the last of them is the end symbol"
+            )
+            yield found("end-kept-on-cut-targets", evidence)
+    if 10 < int(source) < longest and not told:
+        yield found(
+            "silent-cut", f"of a source of {longest} tokens {int(source)} are left, without error or warning"
+        )

@@ -1,0 +1,229 @@
+"""The machine: what is installed, and what it can be used for."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from manyheads import __version__
+from manyheads.doctor.report import Finding, Report, make_report
+from manyheads.training.precision import pick_device, pick_precision
+
+__all__ = ["Extra", "Machine", "MachineReport", "examine_machine"]
+
+GIB = 1 << 30
+LEAST_PYTHON = (3, 11)
+LEAST_MEMORY, LEAST_DISK = 2.0, 2.0  # GiB; training Multi30k with the default recipe takes about 1.5 and 0.5
+PAGE = "docs/doctor.md#the-machine"
+
+
+@dataclass(frozen=True)
+class Extra:
+    """An optional part.
+
+    Attributes:
+        name: as in `pip install "manyheads[name]"`.
+        missing: its packages that are not installed.
+    """
+
+    name: str
+    missing: tuple[str, ...]
+
+    @property
+    def pip(self) -> str:
+        """The line that brings it."""
+        return f'pip install "manyheads[{self.name}]"'
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was found.
+
+    Attributes:
+        device: what training uses by default; precision: in which number format.
+        memory_gib: of the machine; free_memory_gib: what is free now. None where the system does not say.
+        disk_gib: free where the program was called.
+        threads: that torch computes with; processors: that this process may use.
+    """
+
+    manyheads: str
+    python: str
+    torch: str
+    system: str
+    device: str
+    device_name: str
+    precision: str
+    processors: int
+    threads: int
+    memory_gib: float | None
+    free_memory_gib: float | None
+    disk_gib: float
+    extras: tuple[Extra, ...]
+
+
+@dataclass(frozen=True)
+class MachineReport:
+    """The machine, and what is wrong with it."""
+
+    machine: Machine
+    report: Report
+
+    @property
+    def exit_code(self) -> int:
+        """0 when all is well, else 1."""
+        return self.report.exit_code
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values under the names of the attributes."""
+        plain = asdict(self.machine)
+        plain["extras"] = {extra.name: list(extra.missing) for extra in self.machine.extras}
+        return {"machine": plain, **self.report.to_json()}
+
+    def lines(self) -> list[str]:
+        """A table for people, then the findings."""
+        return [*table(self.machine), "", *self.report.lines()]
+
+
+def examine_machine(folder: Path | None = None) -> MachineReport:
+    """Look at this machine; the disk is that of a folder, by default the one the program was called in."""
+    machine = look(folder or Path.cwd())
+    return MachineReport(
+        machine, make_report(list(machine_findings(machine)), ["Python", "torch", "memory", "disk"])
+    )
+
+
+def look(folder: Path) -> Machine:
+    """Find out."""
+    device = pick_device("auto")
+    name = (
+        torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    )
+    total, free = memory(device)
+    return Machine(
+        manyheads=__version__,
+        python=platform.python_version(),
+        torch=torch.__version__,
+        system=platform.platform(terse=True),
+        device=device.type,
+        device_name=name,
+        precision=pick_precision("auto", device),
+        processors=processors(),
+        threads=torch.get_num_threads(),
+        memory_gib=total,
+        free_memory_gib=free,
+        disk_gib=shutil.disk_usage(folder).free / GIB,
+        extras=tuple(extras()),
+    )
+
+
+def processors() -> int:
+    """How many this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory(device: torch.device) -> tuple[float | None, float | None]:
+    """Total and free memory in GiB, of the GPU if training would use one."""
+    if device.type == "cuda":
+        free, total = torch.cuda.mem_get_info(device)
+        return total / GIB, free / GIB
+    try:
+        page = os.sysconf("SC_PAGE_SIZE") / GIB
+        return os.sysconf("SC_PHYS_PAGES") * page, os.sysconf("SC_AVPHYS_PAGES") * page
+    except (AttributeError, ValueError, OSError):  # Windows; a system without these figures
+        return None, None
+
+
+# Where a package is imported under another name than it is installed by.
+IMPORTED_AS = {"huggingface-hub": "huggingface_hub", "python-multipart": "multipart"}
+
+
+def extras() -> Iterator[Extra]:
+    """The optional parts that the installed package names, but for "all"."""
+    try:
+        needed = metadata.requires("manyheads") or []
+    except metadata.PackageNotFoundError:
+        return
+    packages: dict[str, list[str]] = {}
+    for line in needed:
+        extra = re.search(r"""extra == ['"]([\w-]+)['"]""", line)
+        package = re.match(r"[\w.-]+", line)
+        if extra and package and package[0] != "manyheads":
+            packages.setdefault(extra[1], []).append(package[0])
+    for name, members in packages.items():
+        yield Extra(name, tuple(member for member in members if not installed(member)))
+
+
+def installed(package: str) -> bool:
+    """Whether a package can be imported."""
+    name = IMPORTED_AS.get(package.replace("_", "-"), package.replace("-", "_"))
+    return importlib.util.find_spec(name) is not None
+
+
+def machine_findings(machine: Machine) -> Iterator[Finding]:
+    """What is too little, and a GPU that is not used."""
+    if sys.version_info < LEAST_PYTHON:
+        evidence = f"Python is {machine.python}"
+        yield finding("old-python", evidence, "It was installed with another Python.", "Use Python 3.11 or newer.")
+    if machine.memory_gib is not None and machine.memory_gib < LEAST_MEMORY:
+        evidence = f"{machine.memory_gib:.1f} GiB of memory"
+        cure = "Train a tiny recipe, with training.batch_tokens = 1024 or less."
+        yield finding("little-memory", evidence, "A small machine, or a small share of one.", cure)
+    if machine.disk_gib < LEAST_DISK:
+        evidence = f"{machine.disk_gib:.1f} GiB free here"
+        yield finding(
+            "little-disk", evidence, "The disk is nearly full.", "Free some space, or use --out elsewhere."
+        )
+    if machine.device == "cpu" and has_nvidia_driver():
+        evidence = f"an NVIDIA driver is installed, but torch {machine.torch} uses the CPU"
+        cure = "Install torch for CUDA (see pytorch.org), or look at nvidia-smi."
+        yield finding("gpu-not-used", evidence, "torch was installed without CUDA, or the driver is too old.", cure)
+    if machine.threads > machine.processors:
+        evidence = f"torch computes with {machine.threads} threads on {machine.processors} processors"
+        cure = f"OMP_NUM_THREADS={machine.processors}"
+        yield finding("too-many-threads", evidence, "OMP_NUM_THREADS, or a container that was given a share.", cure)
+
+
+def finding(name: str, evidence: str, cause: str, cure: str) -> Finding:
+    """A warning about the machine."""
+    return Finding(name, "warning", evidence, cause, cure, PAGE)
+
+
+def has_nvidia_driver() -> bool:
+    """Whether its tool is there."""
+    return shutil.which("nvidia-smi") is not None
+
+
+def table(machine: Machine) -> list[str]:
+    """Label and figure of each line."""
+    rows: Mapping[str, str] = {
+        "manyheads": machine.manyheads,
+        "Python": f"{machine.python} on {machine.system}",
+        "torch": machine.torch,
+        "device": f"{machine.device} ({machine.device_name}), {machine.precision}",
+        "threads": f"{machine.threads} on {machine.processors} processors",
+        "memory": gib(machine.memory_gib) + f", {gib(machine.free_memory_gib)} free",
+        "disk": f"{gib(machine.disk_gib)} free here",
+    } | {
+        f"extra {extra.name}": f"missing: {', '.join(extra.missing)}; {extra.pip}" if extra.missing else "installed"
+        for extra in machine.extras
+    }
+    width = max(map(len, rows))
+    return [f"{label:<{width}}  {figure}" for label, figure in rows.items()]
+
+
+def gib(value: float | None) -> str:
+    """A size."""
+    return "unknown" if value is None else f"{value:.1f} GiB"

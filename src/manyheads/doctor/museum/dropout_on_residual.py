@@ -1,0 +1,63 @@
+"""Dropout after the norm: in training, a part of every token is gone, layer after layer."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from manyheads.doctor import Report, examine
+
+V, D = 13, 64
+
+
+class Layer(nn.Module):
+    """Self-attention and a feed-forward network, post-norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(D, 4, batch_first=True)
+        self.feed_forward = nn.Sequential(nn.Linear(D, 2 * D), nn.ReLU(), nn.Linear(2 * D, D))
+        self.norm1, self.norm2, self.dropout = nn.LayerNorm(D), nn.LayerNorm(D), nn.Dropout(0.1)
+
+    def around(self, x: Tensor, output: Tensor, norm: nn.LayerNorm) -> Tensor:
+        """The sublayer's output, added to its input."""
+        return self.dropout(norm(x + output))
+        # mend: return norm(x + self.dropout(output))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, S, D) -> (B, S, D)."""
+        x = self.around(x, self.attention(x, x, x)[0], self.norm1)
+        return self.around(x, self.feed_forward(x), self.norm2)
+
+
+class Encoder(nn.Module):
+    """Embeddings and six layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(V, D)
+        self.layers = nn.Sequential(*(Layer() for _ in range(6)))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, S) -> (B, S, D)."""
+        return self.layers(self.tokens(ids))
+
+
+torch.manual_seed(0)
+model = Encoder()
+
+
+@torch.no_grad()
+def show() -> Iterator[str]:
+    """What arrives at the top, in training."""
+    model.train()
+    ids = torch.randint(V, (64, 9))
+    first, second = model(ids), model(ids)
+    yield f"numbers of the output that are zero: {(first == 0).float().mean():.1%}"
+    agreement = nn.functional.cosine_similarity(first.flatten(1), second.flatten(1)).mean()
+    yield f"agreement of two passes over the same sentences (cosine): {agreement:.3f}"
+
+
+def examined() -> Report:
+    """Ask the doctor."""
+    return examine(model, vocab_size=V, kind="encoder", longest=64)

@@ -1,0 +1,45 @@
+"""An encoder that reads padding: a sentence's result depends on its neighbours in the batch."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from manyheads.doctor import Report, examine
+
+PAD, V, D = 0, 13, 16
+
+
+class Encoder(nn.Module):
+    """Embeddings and one layer of torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(V, D), nn.Embedding(30, D)
+        self.layer = nn.TransformerEncoderLayer(D, 2, 32, batch_first=True)
+        self.max_length = 30
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, S) -> (B, S, D)."""
+        x = self.tokens(ids) + self.places(torch.arange(ids.size(1)))
+        return self.layer(x)
+        # mend: return self.layer(x, src_key_padding_mask=ids == PAD)
+
+
+torch.manual_seed(0)
+model = Encoder().eval()
+
+
+def show() -> Iterator[str]:
+    """One sentence alone, and beside longer ones."""
+    alone = model(torch.tensor([[3, 4, 5]]))
+    for length in (3, 6, 12):
+        batch = torch.randint(3, V, (2, length))
+        batch[0] = torch.tensor([3, 4, 5] + [PAD] * (length - 3))
+        change = (model(batch)[:1, :3] - alone).abs().max()
+        yield f"beside a sentence of {length:2} tokens its numbers differ by up to {change:.4f}"
+
+
+def examined() -> Report:
+    """Ask the doctor."""
+    return examine(model, vocab_size=V, pad=PAD, kind="encoder")

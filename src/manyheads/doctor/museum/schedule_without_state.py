@@ -1,0 +1,61 @@
+"""A schedule that counts its steps in an attribute, and forgets them when training is interrupted."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.optim.lr_scheduler import LambdaLR  # noqa: F401 (the mend needs it)
+
+from manyheads.doctor import Report, examine_schedule
+
+WIDTH, WARMUP = 512, 20
+
+
+def rate(step: int) -> float:
+    """The rate of the paper (section 5.3)."""
+    step = max(step, 1)
+    return WIDTH**-0.5 * min(step**-0.5, step * WARMUP**-1.5)
+
+
+class Noam:
+    """The schedule as it is often written."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer, self.steps = optimizer, 0
+
+    def step(self) -> None:
+        """Count, and set the rate."""
+        self.steps += 1
+        self.optimizer.param_groups[0]["lr"] = rate(self.steps)
+
+
+def make() -> tuple[torch.optim.Optimizer, Any]:
+    """An optimizer and its schedule, at the beginning."""
+    optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    return optimizer, Noam(optimizer)
+    # mend: return optimizer, LambdaLR(optimizer, rate)
+
+
+def show() -> Iterator[str]:
+    """Forty steps, the program stops, everything that has a state is loaded, and five more."""
+    optimizer, schedule = make()
+    for step in range(1, 41):
+        optimizer.step()
+        schedule.step()
+        if step in (10, 20, 40):
+            yield f"step {step:2}   rate {optimizer.param_groups[0]['lr']:.5f}"
+    saved = [part.state_dict() if "state_dict" in dir(part) else None for part in (optimizer, schedule)]
+    optimizer, schedule = make()
+    for part, state in zip((optimizer, schedule), saved, strict=True):
+        if state is not None:
+            part.load_state_dict(state)
+    yield "-- interrupted, resumed --"
+    for step in range(41, 44):
+        optimizer.step()
+        schedule.step()
+        yield f"step {step:2}   rate {optimizer.param_groups[0]['lr']:.5f}"
+
+
+def examined() -> Report:
+    """Ask the doctor."""
+    return examine_schedule(make)

@@ -1,0 +1,78 @@
+"""Whether a learning-rate schedule goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+from torch.optim import Optimizer
+
+from manyheads.doctor.defects import found
+from manyheads.doctor.report import Report, make_report
+
+__all__ = ["examine_schedule"]
+
+BEFORE, AFTER = 7, 5  # steps before and after the interruption
+
+
+class Schedule(Protocol):
+    """What is stepped once an update."""
+
+    def step(self) -> Any:
+        """Set the rate of the next update."""
+        ...
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What can be saved."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Its state."""
+        ...
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> Any:
+        """Take up a state."""
+        ...
+
+
+def examine_schedule(make: Callable[[], tuple[Optimizer, Schedule]]) -> Report:
+    """Examine a schedule (invariant J): N steps, saved and loaded into a new one, then the same rates as without.
+
+    Args:
+        make: a new optimizer and its schedule; called three times.
+    """
+    optimizer, schedule = make()
+    rates(optimizer, schedule, BEFORE)
+    asked = ["the schedule goes on where it stopped"]
+    if not isinstance(schedule, Stateful):
+        evidence = f"{type(schedule).__name__} has no state_dict and load_state_dict"
+        return make_report([found("schedule-without-state", evidence)], asked)
+    state = schedule.state_dict(), optimizer.state_dict()
+    going_on = rates(optimizer, schedule, AFTER)
+    new_optimizer, new_schedule = make()
+    assert isinstance(new_schedule, Stateful)
+    new_schedule.load_state_dict(state[0])
+    new_optimizer.load_state_dict(state[1])
+    resumed = rates(new_optimizer, new_schedule, AFTER)
+    if going_on == resumed:
+        return make_report([], asked)
+    evidence = (
+        f"after {BEFORE} steps the rates go on as {told(going_on)}; saved and loaded they are {told(resumed)}"
+    )
+    return make_report([found("schedule-without-state", evidence)], asked)
+
+
+def rates(optimizer: Optimizer, schedule: Schedule, steps: int) -> list[float]:
+    """The rates after each of some steps."""
+    found_rates = []
+    for _ in range(steps):
+        optimizer.step()
+        schedule.step()
+        found_rates.append(float(optimizer.param_groups[0]["lr"]))
+    return found_rates
+
+
+def told(values: list[float]) -> str:
+    """The first rates."""
+    return ", ".join(f"{value:.3g}" for value in values[:3]) + ", ..."

@@ -1,0 +1,52 @@
+"""Models of Hugging Face with random weights, tiny."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+PAD, BOS, EOS = 0, 1, 2
+SHARED: dict[str, Any] = {
+    "vocab_size": 23,
+    "d_model": 16,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 29,
+    "decoder_ffn_dim": 29,
+    "max_position_embeddings": 64,
+    "pad_token_id": PAD,
+    "bos_token_id": BOS,
+    "eos_token_id": EOS,
+    "forced_eos_token_id": None,
+}
+NAMES = ("marian", "marian-scaled", "bart", "t5", "bert", "bert-masked-lm", "gpt2", "gpt2-eager", "t5-eager")
+
+
+def make(name: str) -> Any:
+    """One of the models; its configuration is the library's, but for its size."""
+    theirs = pytest.importorskip("transformers")
+    if name.startswith("marian"):
+        config = theirs.MarianConfig(**SHARED, decoder_start_token_id=PAD, scale_embedding=name.endswith("scaled"))
+        return theirs.MarianMTModel(config)
+    if name == "bart":
+        return theirs.BartForConditionalGeneration(theirs.BartConfig(**SHARED, decoder_start_token_id=EOS))
+    how = {"attn_implementation": "eager"} if name.endswith("eager") else {}
+    if name.startswith("t5"):
+        config = theirs.T5Config(
+            vocab_size=23, d_model=16, d_kv=8, d_ff=29, num_layers=1, num_heads=2,
+            decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, **how,
+        )  # fmt: skip
+        return theirs.T5ForConditionalGeneration(config)
+    if name.startswith("bert"):
+        config = theirs.BertConfig(
+            vocab_size=23, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=29,
+            max_position_embeddings=64, pad_token_id=PAD,
+        )  # fmt: skip
+        return theirs.BertForMaskedLM(config) if name.endswith("lm") else theirs.BertModel(config)
+    config = theirs.GPT2Config(
+        vocab_size=23, n_embd=16, n_layer=1, n_head=2, n_positions=64, bos_token_id=BOS, eos_token_id=EOS, **how
+    )
+    return theirs.GPT2LMHeadModel(config)

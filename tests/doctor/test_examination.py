@@ -1,0 +1,63 @@
+"""Every defect planted in a model that is not ours is named, alone and in pairs; sound models give no alarm."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+import torch
+from tests.doctor import peers
+from tests.doctor.planted import BOS, EOS, INSIDE, PAD, TorchTransformer, Transformer
+
+from manyheads.doctor import Report, examine
+from manyheads.doctor.defects import CATALOGUE
+
+
+def examined(model: torch.nn.Module, vocab_size: int | tuple[int, int] = 23) -> Report:
+    return examine(model, vocab_size=vocab_size, pad=PAD, bos=BOS, eos=EOS, longest=128)
+
+
+def numbers(report: Report) -> set[int | None]:
+    """The museum's numbers of what was found."""
+    return {CATALOGUE[name].number for name in report.names}
+
+
+@pytest.mark.parametrize(
+    "defects",
+    [(), *combinations(INSIDE, 1), *combinations(INSIDE, 2)],
+    ids=lambda defects: "+".join(map(str, defects)) or "none",
+)
+def test_what_is_planted_is_found_and_nothing_else(defects: tuple[int, ...]) -> None:
+    torch.manual_seed(3)
+    model = Transformer(*defects)
+    report = examined(model, model.sizes)
+    assert numbers(report) == set(defects), report
+    assert report.ok == (not defects)
+
+
+@pytest.mark.parametrize("name", peers.NAMES)
+def test_models_of_hugging_face_give_no_alarm(name: str) -> None:
+    torch.manual_seed(3)
+    report = examine(peers.make(name))
+    assert not report.findings, report
+    assert len(report.asked) >= 6
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.filterwarnings(
+    "ignore:enable_nested_tensor:UserWarning", "ignore:The PyTorch API of nested:UserWarning"
+)
+def test_the_transformer_of_torch_used_rightly_gives_no_alarm(norm_first: bool, bias: bool) -> None:
+    torch.manual_seed(3)
+    report = examined(TorchTransformer(norm_first=norm_first, bias=bias))
+    assert not report.findings, report
+
+
+@pytest.mark.parametrize("defects", [*combinations((3, 4, 9, 16, 17), 1), *combinations((3, 4, 9, 16, 17), 2)])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
+def test_what_is_planted_around_the_transformer_of_torch_is_found(defects: tuple[int, ...]) -> None:
+    torch.manual_seed(3)
+    model = TorchTransformer(*defects)
+    report = examined(model, model.sizes)
+    assert numbers(report) == set(defects), report

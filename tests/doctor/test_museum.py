@@ -1,0 +1,76 @@
+"""Every exhibit: the doctor names its defect, and is silent when its one line is mended."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.doctor.defects import CATALOGUE
+from manyheads.doctor.museum import LANGUAGES, exhibit, exhibits, perform, played
+from manyheads.doctor.museum.words import WORDS
+from manyheads.errors import UsageError
+
+EXHIBITS = exhibits()
+NAMES = [one.name for one in EXHIBITS]
+# What the same line brings beside the exhibit's own defect.
+BESIDE = {
+    "tested-on-training-data": {"unseeded-split"},
+    "end-kept-on-cut-targets": {"silent-cut"},
+    "not-bleu": {"errors-swallowed"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_doctor_names_the_defect_and_is_silent_after_the_mend(name: str) -> None:
+    one = exhibit(name)
+    before, after = perform(one.source, name), perform(one.mended_source, name)
+    assert set(before.report.names) == {name} | BESIDE.get(name, set()), before.report
+    assert not after.report.findings, after.report
+    assert len(before.shown) >= 2
+    assert before.shown != after.shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_mend_is_one_line(name: str) -> None:
+    one = exhibit(name)
+    assert len(one.mends) == 1
+    changed = zip(one.source.split("\n"), one.mended_source.split("\n"), strict=True)
+    assert sum(before != after for before, after in changed) == 1
+
+
+def test_there_are_eighteen_and_each_is_a_known_defect_of_its_number() -> None:
+    assert [one.number for one in EXHIBITS] == list(range(1, 19))
+    assert all(CATALOGUE[one.name].number == one.number for one in EXHIBITS)
+    assert {defect.number for defect in CATALOGUE.values()} - {None} == set(range(1, 19))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_exhibit_is_told_in_both_languages(language: str) -> None:
+    words = WORDS[language]
+    assert list(words) == NAMES
+    korean = [
+        any("가" <= letter <= "힣" for letter in text) for one in words.values() for text in vars(one).values()
+    ]
+    # a title may be a number
+    assert sum(korean) >= 71 if language == "ko" else not any(korean)
+
+
+def test_what_is_shown_of_the_first_two_defects_of_training_is_what_is_told() -> None:
+    """The loss falls far below chance on random targets, and stays at it after the mend."""
+    one = exhibit("target-not-shifted")
+    losses = [float(perform(text, one.name).shown[-1].split()[-1]) for text in (one.source, one.mended_source)]
+    assert losses[0] < 0.1
+    assert losses[1] > 2.9
+
+
+def test_a_visit_shows_the_loss_the_diagnosis_and_the_mend() -> None:
+    lines = list(played(exhibit("7"), "ko"))
+    assert lines[0].startswith("7. 엉뚱한 값의 제곱근으로 나눈다")
+    assert "    - return (scores / math.sqrt(D)).softmax(-1)" in lines
+    assert "    + return (scores / math.sqrt(E)).softmax(-1)" in lines
+    assert "    error: scaled-by-model-width" in lines
+    assert lines[-1].endswith("nothing found")
+
+
+def test_an_unknown_exhibit_is_a_mistake_of_the_user() -> None:
+    with pytest.raises(UsageError, match="there is no exhibit 19"):
+        exhibit("19")
