@@ -25,7 +25,7 @@ test: $(READY_FOR_TESTS)
 	$(IN_VENV) -m ruff check
 	$(IN_VENV) -m ruff format --check
 	$(IN_VENV) -m mypy
-	$(IN_VENV) -m pytest
+	$(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 clean:
 	rm -rf $(VENV)

@@ -47,7 +47,7 @@ ROWS = {
     "moving average 0.999": "training.ema=0.999",
     "mean of 5 checkpoints": "training.average_checkpoints=5",
 }
-FIGURES = ("beam BLEU", "perplexity", "minutes")
+FIGURES = ("beam BLEU", "perplexity")
 
 
 def train_and_score(name: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:

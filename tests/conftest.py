@@ -7,3 +7,6 @@ import os
 # As the program itself does (`manyheads.cli.main`): on a busy machine small models are many times faster like this.
 # It is read when torch is imported, so it stands before any test.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+# Side by side (pytest -n), each process has a core of its own.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")

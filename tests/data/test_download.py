@@ -277,6 +277,7 @@ def test_only_the_known_members_are_written_whatever_the_archive_holds(tmp_path:
         (zipped(**{"deu.txt": "a\tb"}), r"holds no kor\.txt; it holds deu\.txt"),
         (zipped(**{"kor.txt": "a\tb\nno tab\n"}), r"kor\.txt, line 2: no tab"),
     ],
+    ids=["no zip", "cut", "another text", "no tab"],
 )
 def test_an_archive_that_is_not_the_corpus_is_named(tmp_path: Path, content: bytes, said: str) -> None:
     with pytest.raises(DataError, match=said):

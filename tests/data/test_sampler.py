@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import DataConfig, TokenizerConfig
 from manyheads.data import sampler as module
+from manyheads.data.batch import next_length
 from manyheads.data.corpus import read_pairs
 from manyheads.data.sampler import Sampler, fixed_batches, padding_share
 from manyheads.text.tokenizer import train_tokenizers
@@ -279,3 +280,7 @@ def test_the_heaviest_update_is_the_one_with_the_most_positions(seed: int) -> No
     plan = Sampler(source, target, batch_tokens=500).epoch(0)
     places = [len(update) * int(source[update].max() + target[update].max()) for update in plan]
     assert places[plan.heaviest()] == max(places)
+    places = [
+        len(update) * sum(next_length(int(side[update].max())) for side in (source, target)) for update in plan
+    ]
+    assert places[plan.heaviest(next_length)] == max(places)

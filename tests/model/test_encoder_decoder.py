@@ -21,7 +21,8 @@ from torch import Tensor
 from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import Batch, make_batch, real_places
 from manyheads.errors import UsageError
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper, TokenEmbedding
+from manyheads.model.embedding import TokenEmbedding
+from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
 from manyheads.search.greedy import greedy_search
 from manyheads.training.objective import translation_loss
 

@@ -12,7 +12,8 @@ from tests.model.samples import PAD, make_config, random_ids
 from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
-from manyheads.model.encoder_decoder import EncoderDecoder, TokenEmbedding
+from manyheads.model.embedding import TokenEmbedding
+from manyheads.model.encoder_decoder import EncoderDecoder
 
 WIDTH, VOCABULARY = 64, 7_919
 

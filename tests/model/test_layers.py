@@ -18,7 +18,6 @@ from manyheads.model.layers import (
     PostNorm,
     PreNorm,
     build_sublayer,
-    rotation,
 )
 from manyheads.model.masks import causal_mask
 from manyheads.model.positions import RotaryPositions
@@ -157,11 +156,11 @@ def test_turned_by_rotary_positions_a_layer_knows_distances_alone(kind) -> None:
     x, memory = torch.randn(2, 7, D, dtype=torch.float64), torch.randn(2, 5, D, dtype=torch.float64)
 
     def output(positions: Tensor) -> Tensor:
-        rotate = rotation(rotary, positions[None])
+        turns = rotary(positions[None])
         if isinstance(layer, EncoderLayer):
-            return layer(x, torch.ones(2, 1, 1, 7, dtype=torch.bool), rotate)
+            return layer(x, torch.ones(2, 1, 1, 7, dtype=torch.bool), turns)
         sees = torch.ones(2, 1, 1, 5, dtype=torch.bool)
-        return layer(x, causal_mask(7), layer.keys_values(memory), sees, rotate)
+        return layer(x, causal_mask(7), layer.keys_values(memory), sees, turns)
 
     there = output(torch.arange(7))
     torch.testing.assert_close(output(torch.arange(7) + 29), there, rtol=0, atol=1e-4)

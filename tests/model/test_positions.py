@@ -15,6 +15,8 @@ from manyheads.model.positions import (
     LearnedPositions,
     RotaryPositions,
     SinusoidalPositions,
+    complex_product,
+    real_product,
     rotate_pairs,
     sinusoids,
 )
@@ -115,3 +117,13 @@ def test_rotary_positions_keep_lengths_and_number_format() -> None:
     x = torch.randn(2, 3, 7, 10)
     torch.testing.assert_close(rotate_pairs(x, rotary(places)).norm(dim=-1), x.norm(dim=-1))
     assert rotate_pairs(x.bfloat16(), rotary(places)).dtype == torch.bfloat16
+
+
+def test_products_of_complex_numbers_are_the_same_in_real_ones() -> None:
+    """Compiled code has no complex numbers."""
+    a, b = torch.randn(2, 3, 7, 5, 2, requires_grad=True), torch.randn(2, 1, 7, 5, 2)
+    expected, found = complex_product(a, b), real_product(a, b)
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn_like(found)
+    gradients = [torch.autograd.grad((product * weights).sum(), a)[0] for product in (expected, found)]
+    torch.testing.assert_close(gradients[1], gradients[0])

@@ -36,6 +36,7 @@ from manyheads.tasks.translation import Translator
 from manyheads.training.divergence import DivergenceDetector
 from manyheads.training.log import StepReport, ValidationReport
 
+translation = importlib.import_module("manyheads.runs.kinds.translation")
 module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name
 
 
@@ -163,7 +164,7 @@ def script(monkeypatch: pytest.MonkeyPatch, losses: dict[int, float]) -> None:
         def __call__(self, step: int) -> ValidationReport:
             return scored(step, losses[step], 1.0, 1.0)
 
-    monkeypatch.setattr(module, "Validation", Scripted)
+    monkeypatch.setattr(translation, "Validation", Scripted)
 
 
 def test_the_weights_that_translate_are_the_best_and_not_the_last(
@@ -186,7 +187,7 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
 ) -> None:
     losses = iter([2.0, 1.0, 1.5, mean])
     script(monkeypatch, {})
-    monkeypatch.setattr(module.Validation, "__call__", lambda self, step: scored(step, next(losses)))
+    monkeypatch.setattr(translation.Validation, "__call__", lambda self, step: scored(step, next(losses)))
     ear = Ear()
     config = make_config(corpus, training={"average_checkpoints": 3, "keep_checkpoints": 1})
     found = train(config, tmp_path / "run", listener=ear)
@@ -291,7 +292,8 @@ def test_a_run_that_was_interrupted_while_it_began_begins_again(
     corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     out = tmp_path / "run"
-    owner = module if name == "EncoderDecoder" else importlib.import_module("manyheads.runs.prepare")
+    rooms = {"tokenise": "manyheads.runs.prepare", "EncoderDecoder": "manyheads.runs.kinds.translation"}
+    owner = importlib.import_module(rooms[name])
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, 1, after=True)
         with pytest.raises(Kill):

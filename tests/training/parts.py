@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -16,12 +19,17 @@ from manyheads.config.schema import ModelConfig, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.training.log import StepReport, ValidationReport
+from manyheads.training.objective import TranslationObjective
 from manyheads.training.progress import Snapshot
 from manyheads.training.trainer import Trainer
 
 PAD, BOS, EOS = 1, 2, 3
 VOCABULARY = 23
 CPU = torch.device("cpu")
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which(os.environ.get("CXX", "g++")) is None, reason="no C++ compiler is installed"
+)
 
 Row = list[int]
 
@@ -110,7 +118,7 @@ class Bench:
         self.ear = Ear()
         self.saved: list[tuple[Snapshot, bool]] = []
         self.trainer = Trainer(
-            self.model,
+            TranslationObjective(self.model, self.config.label_smoothing, self.config.r_drop),
             self.config,
             self.updates,
             device=CPU,

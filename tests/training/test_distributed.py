@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, metrics, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import Ear, needs_compiler
 
 from manyheads.cli.recipes import described
 from manyheads.config.schema import Config
@@ -40,12 +41,44 @@ def start(
     )
 
 
-def run(config: Config, out: Path, processes: int, *options: str) -> str:
-    """Train with `torchrun` to the end; returns what it printed."""
-    process = start(config, out, processes, *options)
-    printed, told = process.communicate(timeout=120)
-    assert process.returncode == 0, told
-    return printed
+def end(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Wait for a launcher; what it printed on both ways. None of its processes outlives a test that hangs."""
+    try:
+        return process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        for pid in [*children(process.pid), process.pid]:
+            os.kill(pid, signal.SIGKILL)
+        raise
+
+
+def run(config: Config, out: Path, processes: int, *, force: bool = False) -> None:
+    """Train by so many processes, forked from one that has imported everything and told what `torchrun` tells."""
+    forked = multiprocessing.get_context("forkserver")
+    forked.set_forkserver_preload([__name__])
+    world = {"WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    started = [forked.Process(target=train_as, args=(rank, world, config, out, force)) for rank in range(processes)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(120)
+        process.kill()
+        process.join()
+    assert [process.exitcode for process in started] == [0] * processes
+
+
+def train_as(rank: int, world: dict[str, str], config: Config, out: Path, force: bool) -> None:
+    """What each of several processes does."""
+    os.environ.update(world, RANK=str(rank), LOCAL_RANK=str(rank))
+    torch.set_num_threads(1)
+    train(config, out, listener=Ear(), force=force)
+
+
+def free_port() -> int:
+    """One that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def config_of(folder: Path, **training: Any) -> Config:
@@ -72,7 +105,9 @@ def alone(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def two(folder: Path) -> Path:
-    printed = run(config_of(folder), folder / "two", 2)
+    process = start(config_of(folder), folder / "two", 2)
+    printed, told = end(process)
+    assert process.returncode == 0, told
     assert printed.count("14 steps") == 1, "one of them speaks"
     return folder / "two"
 
@@ -100,7 +135,7 @@ def test_a_run_goes_on_with_another_number_of_processes(
     """The order of the pairs is that of the whole, and nothing is trained twice."""
     out = folder / f"{before}-{after}"
     run(config_of(folder, steps=7), out, before)
-    run(config_of(folder), out, after, "--force")
+    run(config_of(folder), out, after, force=True)
     steps = [record for record in metrics(out) if record["kind"] == "step"]
     assert [record["step"] for record in steps] == list(range(1, 15))
     expected = [record["loss"] for record in metrics(alone) if record["kind"] == "step"]
@@ -115,7 +150,7 @@ def test_spread_weights_train_as_whole_ones(folder: Path, ema: float) -> None:
     train(config_of(folder, **settings), one, listener=Ear())
     run(config_of(folder, **settings, shard=True, steps=7), two, 2)
     train(config_of(folder, **settings, steps=10), two, listener=Ear(), force=True)
-    run(config_of(folder, **settings, shard=True), two, 2, "--force")
+    run(config_of(folder, **settings, shard=True), two, 2, force=True)
     steps = [[record["loss"] for record in metrics(out) if record["kind"] == "step"] for out in (one, two)]
     assert steps[1] == pytest.approx(steps[0], abs=2e-5)
     expected, found = load_file(one / "model.safetensors"), load_file(two / "model.safetensors")
@@ -123,15 +158,24 @@ def test_spread_weights_train_as_whole_ones(folder: Path, ema: float) -> None:
         torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-4)
 
 
+@needs_compiler
+def test_processes_compile_their_layers(folder: Path, alone: Path) -> None:
+    """Each for itself, and together they make the updates of one that does not compile."""
+    out = folder / "compiled"
+    run(config_of(folder, compile=True, shard=True, steps=4), out, 2)
+    found, expected = (
+        [record["loss"] for record in metrics(path) if record["kind"] == "step"] for path in (out, alone)
+    )
+    assert found == pytest.approx(expected[:4], abs=2e-5)
+
+
 def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
     """Two launchers, as each machine of several has one; here both are this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     meeting = ("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-id", "7", "--rdzv-endpoint", address)
     machines = [start(config_of(folder), folder / "machines", 1, launch=meeting) for _ in range(2)]
     for machine in machines:
-        _, told = machine.communicate(timeout=120)
+        _, told = end(machine)
         assert machine.returncode == 0, told
     assert losses(folder / "machines") == pytest.approx(losses(two), abs=1e-6)
 
@@ -154,7 +198,7 @@ def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folde
         assert process.poll() is None
         time.sleep(0.05)
     os.kill(children(process.pid)[1], signal.SIGKILL)
-    process.communicate(timeout=60)
+    end(process)
     assert process.returncode != 0
     found = Ear()
     (last,) = (int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*"))
@@ -175,7 +219,7 @@ def test_a_request_to_stop_is_heeded_by_all_however_often_it_comes(
         time.sleep(0.05)
     for pid in [*children(process.pid), process.pid]:
         os.kill(pid, request_to_stop)
-    _, told = process.communicate(timeout=60)
+    _, told = end(process)
     assert process.returncode != 0
     (last,) = (out / "checkpoints").glob("step-*")
     step = int(last.name.removeprefix("step-"))

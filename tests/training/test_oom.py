@@ -178,7 +178,7 @@ def test_one_of_several_processes_does_not_halve_what_the_others_do_not() -> Non
 def test_when_a_single_pair_is_too_much_it_is_named() -> None:
     bench = Bench(steps=3)
     memory_for(bench, 0)
-    with pytest.raises(TrainingError, match=r"not memory enough for a single pair of lines \[.*batch_tokens"):
+    with pytest.raises(TrainingError, match=r"not memory enough for a single example of lines \[.*batch_tokens"):
         bench.trainer.run()
     assert bench.saved == []
 

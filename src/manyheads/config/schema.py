@@ -143,13 +143,23 @@ class ModelConfig(Section):
     max_positions: Positive = Field(
         1024, description="rows of the learned position table; the longest input of a model"
     )
-    activation: Literal["relu", "gelu", "swish", "swiglu"] = Field("relu", description="section 3.3: relu")
+    activation: Literal["relu", "gelu", "gelu-tanh", "swish", "swiglu"] = Field(
+        "relu", description="section 3.3: relu; gelu is BERT's, gelu-tanh GPT-2's approximation of it"
+    )
     tied_embeddings: Literal["all", "decoder", "none"] = Field(
         "all",
         description="which matrices are one: source, target and output; target and output; none (section 3.4)",
     )
     scale_embeddings: bool = Field(True, description="multiply token embeddings by sqrt(d_model) (section 3.4)")
     bias: bool = Field(True, description="biases in the linear layers")
+    token_types: Annotated[int, Field(ge=0)] = Field(
+        0, description="kinds of text in a sequence, each with a vector of its own, as BERT's two sentences"
+    )
+    embedding_norm: bool = Field(False, description="layer norm on the sum of the embeddings, as in BERT")
+    pooling: Literal["cls", "mean"] = Field(
+        "mean", description="what a classifier sees of a text: its first token, or the mean of all"
+    )
+    pooler: Literal["tanh", "relu"] = Field("tanh", description="non-linearity of a classifier's head")
     init_from: str | None = Field(
         None,
         description="a run or a MarianMT folder to go on from (fine-tuning): its weights, its tokenizers, and the "
@@ -240,6 +250,11 @@ class TrainingConfig(Section):
         "warn",
         description="when the loss is far above its running mean: warn, or go back to the last checkpoint at half "
         "the rate",
+    )
+    compile: bool = Field(
+        False,
+        description="compile the layers (torch.compile), and pad text to a few lengths for it; meant for GPUs. The "
+        "first updates take long, and a CPU needs a C++ compiler",
     )
     shard: bool = Field(
         False,

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
-__all__ = ["Batch", "blank_batch", "make_batch", "pad_rows", "real_places"]
+__all__ = ["Batch", "blank_batch", "make_batch", "next_length", "pad_rows", "real_places"]
 
 Ids = Sequence[int] | NDArray[np.int32]
 
@@ -39,6 +40,21 @@ class Batch:
     source_tokens: int
     target_tokens: int
     pad: int
+
+    @property
+    def examples(self) -> int:
+        """How many pairs, B."""
+        return len(self.source)
+
+    @property
+    def places(self) -> int:
+        """Positions of both sides that are computed, padding and all."""
+        return self.source.numel() + self.target_in.numel()
+
+    @property
+    def shape(self) -> tuple[bool, int, int]:
+        """What code is compiled for: whether there are several rows, S, T."""
+        return len(self.source) > 1, self.source.size(1), self.target_in.size(1)
 
     def halves(self) -> list[Batch]:
         """The first and the second half of the pairs, padded no more than they need; one pair stays as it is."""
@@ -68,6 +84,20 @@ class Batch:
         places = torch.cat([self.target_places, self.target_places + self.target_out.numel()])
         return replace(both, target_places=places)
 
+    def padded(self, limit: int) -> Batch:
+        """The same pairs with more padding: each side as long as its `next_length`, at most `limit`."""
+        length = self.target_out.size(1)
+        source, target = (
+            max(0, min(next_length(ids.size(1)), limit) - ids.size(1)) for ids in (self.source, self.target_out)
+        )
+        return replace(
+            self,
+            source=functional.pad(self.source, (0, source), value=self.pad),
+            target_in=functional.pad(self.target_in, (0, target), value=self.pad),
+            target_out=functional.pad(self.target_out, (0, target), value=self.pad),
+            target_places=self.target_places + self.target_places // length * target,
+        )
+
     def to(self, device: torch.device) -> Batch:
         """The same batch on another device."""
         return self.mapped(lambda x: x.to(device, non_blocking=True))
@@ -85,6 +115,13 @@ class Batch:
             target_out=change(self.target_out),
             target_places=change(self.target_places),
         )
+
+
+def next_length(length: int) -> int:
+    """The smallest of 8, 12, 16, 24, 32, 48, 64, 96, ... that is not below a length: few shapes, little padding."""
+    power = max(8, 1 << (length - 1).bit_length())
+    between = power * 3 // 4
+    return between if 8 < length <= between else power
 
 
 def pad_rows(rows: Sequence[Ids], pad: int, *, first: int | None = None, last: int | None = None) -> Tensor:

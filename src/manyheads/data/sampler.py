@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, overload
 
@@ -119,11 +119,17 @@ class EpochPlan(Sequence[Indices]):
         order = np.random.default_rng((sampler.seed, self.number, which)).permutation(len(updates))
         return [updates[place] for place in order]
 
-    def heaviest(self) -> int:
-        """The place of the update with the most positions, padding counted; of a large corpus, in a section."""
-        source, target = self.sampler.lengths
-        updates = self.section(0)
-        return int(np.argmax([len(pairs) * int(source[pairs].max() + target[pairs].max()) for pairs in updates]))
+    def heaviest(self, padded: Callable[[int], int] = int) -> int:
+        """The place of the update with the most positions, padding counted; of a large corpus, in a section.
+
+        Args:
+            padded: how long a side becomes whose longest row has that many tokens.
+        """
+
+        def places(pairs: Indices) -> int:
+            return len(pairs) * sum(padded(int(lengths[pairs].max())) for lengths in self.sampler.lengths)
+
+        return int(np.argmax([places(pairs) for pairs in self.section(0)]))
 
 
 def padding(lengths: NDArray[Any]) -> int:

@@ -5,8 +5,7 @@ Shapes: B batch, S source length, T target length, D model width, V target vocab
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -14,65 +13,30 @@ from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
 from manyheads.model.cache import KeyValueCache
-from manyheads.model.dropout import Dropout, SharedDropout
-from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, rotation
+from manyheads.model.embedding import TokenEmbedding
+from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, final_norm
 from manyheads.model.masks import causal_mask, padding_mask, position_ids
-from manyheads.model.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+from manyheads.model.positions import RotaryPositions
+from manyheads.model.transformer import Transformer
 
-__all__ = ["EncoderDecoder", "EncoderDecoderStepper", "TokenEmbedding"]
-
-
-class TokenEmbedding(nn.Module):
-    """Tokens times sqrt(D), plus positions, then dropout (sections 3.4, 3.5 and 5.4).
-
-    Rows are drawn from a normal distribution of deviation 1 / sqrt(D), so that after the scaling a token's
-    signal is about as strong as its position's. The row of padding is zero at the start, and reading it never
-    trains it; an output layer tied to it does.
-    """
-
-    def __init__(self, config: ModelConfig, size: int, pad: int) -> None:
-        super().__init__()
-        self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
-        self.tokens = nn.Embedding(size, config.d_model, padding_idx=pad)
-        strength = 1.0 if config.scale_embeddings or config.positions == "sinusoidal" else config.d_model**-0.5
-        nn.init.normal_(self.tokens.weight, std=strength / self.scale)
-        nn.init.zeros_(self.tokens.weight[pad])
-        self.positions: nn.Module | None = None
-        if config.positions == "sinusoidal":
-            self.positions = SinusoidalPositions(config.d_model)
-        elif config.positions == "learned":
-            self.positions = LearnedPositions(config.max_positions, config.d_model, strength)
-        self.word_dropout = SharedDropout(config.word_dropout, axes=(2,))
-        self.dropout = Dropout(config.dropout if config.embedding_dropout is None else config.embedding_dropout)
-
-    def forward(self, ids: Tensor, positions: Tensor, length: int) -> Tensor:
-        """Token ids (B, S) at positions (B or 1, S), all below `length` -> (B, S, D)."""
-        x = self.word_dropout(self.tokens(ids)) * self.scale
-        if self.positions is not None:
-            x = x + self.positions(positions, length)
-        return self.dropout(x)
+__all__ = ["EncoderDecoder", "EncoderDecoderStepper"]
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Transformer):
     """The model: source ids and the target so far in, scores of each next target token out."""
 
     encoder_layers: Sequence[EncoderLayer]
     decoder_layers: Sequence[DecoderLayer]
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int, *, pad: int = 1) -> None:
-        super().__init__()
-        self.config = config
-        self.pad = pad
+        super().__init__(config, pad)
         self.source_embedding = TokenEmbedding(config, source_size, pad)
         self.target_embedding = TokenEmbedding(config, target_size, pad)
         encoder = [EncoderLayer(config) for _ in range(config.num_encoder_layers)]
         decoder = [DecoderLayer(config) for _ in range(config.num_decoder_layers)]
         self.encoder_layers = nn.ModuleList(encoder)  # type: ignore[assignment]
         self.decoder_layers = nn.ModuleList(decoder)  # type: ignore[assignment]
-        # Pre-norm leaves the residual stream unnormed at its end.
-        final = config.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if final else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(config.d_model, config.norm_epsilon) if final else nn.Identity()
+        self.encoder_norm, self.decoder_norm = final_norm(config), final_norm(config)
         self.output = nn.Linear(config.d_model, target_size, bias=config.bias)
         rotary = config.positions == "rotary"
         self.rotary = RotaryPositions(config.d_model // config.num_heads) if rotary else None
@@ -88,6 +52,11 @@ class EncoderDecoder(nn.Module):
         if self.config.tied_embeddings == "all":
             self.source_embedding.tokens.weight = self.target_embedding.tokens.weight
 
+    def layers(self) -> Iterator[EncoderLayer | DecoderLayer]:
+        """Those of the encoder, then those of the decoder."""
+        yield from self.encoder_layers
+        yield from self.decoder_layers
+
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Teacher forcing: source (B, S), target_in (B, T) -> logits (B, T, V) of the token after each."""
         return self.project(self.decode(target, *self.encode(source)))
@@ -97,9 +66,9 @@ class EncoderDecoder(nn.Module):
         mask = padding_mask(source, self.pad)
         positions = position_ids(mask)
         x = self.source_embedding(source, positions, source.size(1))
-        rotate = rotation(self.rotary, positions)
+        turns = self.turns(positions)
         for layer in self.encoder_layers:
-            x = layer(x, mask, rotate)
+            x = layer(x, mask, turns)
         return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
@@ -108,10 +77,14 @@ class EncoderDecoder(nn.Module):
         positions = torch.arange(length, device=target.device)[None]
         x = self.target_embedding(target, positions, length)
         mask = causal_mask(length, target.device)
-        rotate = rotation(self.rotary, positions)
+        turns = self.turns(positions)
         for layer in self.decoder_layers:
-            x = layer(x, mask, layer.keys_values(memory), memory_mask, rotate)
+            x = layer(x, mask, layer.keys_values(memory), memory_mask, turns)
         return self.decoder_norm(x)
+
+    def turns(self, positions: Tensor) -> Tensor | None:
+        """How queries and keys turn at positions (B or 1, S); None when positions are added instead."""
+        return None if self.rotary is None else self.rotary(positions)
 
     def project(self, hidden: Tensor) -> Tensor:
         """Score every token: (..., D) -> logits (..., V)."""
@@ -138,9 +111,9 @@ class EncoderDecoderStepper:
         model, place = self.model, self.past[0].length
         positions = torch.full((1, 1), place, device=tokens.device)
         x = model.target_embedding(tokens[:, None], positions, place + 1)
-        rotate = rotation(model.rotary, positions)
+        turns = model.turns(positions)
         for layer, past, memory in zip(model.decoder_layers, self.past, self.memory, strict=True):
-            x = layer(x, None, memory, self.mask, rotate, past)
+            x = layer(x, None, memory, self.mask, turns, past)
         logits = model.project(model.decoder_norm(x[:, 0]))
         return functional.log_softmax(logits.float(), -1)
 

@@ -14,7 +14,7 @@ from manyheads.config.schema import ModelConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.cache import KeyValueCache
 from manyheads.model.dropout import Dropout, SharedDropout
-from manyheads.model.positions import RotaryPositions, rotate_pairs
+from manyheads.model.positions import rotate_pairs
 
 __all__ = [
     "DecoderLayer",
@@ -23,13 +23,12 @@ __all__ = [
     "KeysValues",
     "PostNorm",
     "PreNorm",
-    "Rotate",
     "build_attention",
     "build_sublayer",
-    "rotation",
+    "final_norm",
+    "turned",
 ]
 
-Rotate = Callable[[Tensor], Tensor]
 KeysValues = tuple[Tensor, Tensor]
 
 
@@ -64,6 +63,11 @@ def build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
     return kind(config.d_model, config.dropout, config.norm_epsilon, config.layer_dropout)
 
 
+def final_norm(config: ModelConfig) -> nn.Module:
+    """What stands after the last layer: pre-norm leaves the residual stream unnormed at its end."""
+    return nn.LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+
+
 def build_attention(config: ModelConfig) -> MultiHeadAttention:
     """An attention of the configured widths."""
     return MultiHeadAttention(config.d_model, config.num_heads, dropout=config.attention_dropout, bias=config.bias)
@@ -96,8 +100,8 @@ class FeedForward(nn.Module):
         """The non-linearity: (B, S, F), or for swiglu (B, S, 2F), -> (B, S, F)."""
         if self.activation == "relu":
             return functional.relu(x)
-        if self.activation == "gelu":
-            return functional.gelu(x)
+        if self.activation in ("gelu", "gelu-tanh"):
+            return functional.gelu(x, approximate="tanh" if self.activation == "gelu-tanh" else "none")
         if self.activation == "swish":
             return functional.silu(x)
         gate, value = x.chunk(2, -1)
@@ -114,13 +118,21 @@ class EncoderLayer(nn.Module):
         self.around_attention = build_sublayer(config)
         self.around_feed_forward = build_sublayer(config)
 
-    def forward(self, x: Tensor, mask: Tensor, rotate: Rotate | None = None) -> Tensor:
-        """(B, S, D), padding mask (B, 1, 1, S) -> (B, S, D)."""
+    def forward(self, x: Tensor, mask: Tensor, turns: Tensor | None = None) -> Tensor:
+        """One layer.
+
+        Args:
+            x: (B, S, D).
+            mask: padding mask (B, 1, 1, S), or the causal mask (1, 1, S, S) of a language model.
+            turns: how queries and keys turn at each position (B or 1, 1, S, E / 2, 2) (rotary only).
+
+        Returns:
+            (B, S, D).
+        """
 
         def attend(x: Tensor) -> Tensor:
             query, key, value = self.self_attention.queries_keys_values(x)
-            if rotate is not None:
-                query, key = rotate(query), rotate(key)
+            query, key = turned(query, key, turns)
             return self.self_attention.attend(query, key, value, mask)
 
         return self.around_feed_forward(self.around_attention(x, attend), self.feed_forward)
@@ -148,7 +160,7 @@ class DecoderLayer(nn.Module):
         mask: Tensor | None,
         memory: KeysValues,
         memory_mask: Tensor,
-        rotate: Rotate | None = None,
+        turns: Tensor | None = None,
         past: KeyValueCache | None = None,
     ) -> Tensor:
         """Whole targets in training, or new tokens after a past.
@@ -158,7 +170,7 @@ class DecoderLayer(nn.Module):
             mask: causal mask (1, 1, T, T), or None for one new token, which sees all of its past.
             memory: `keys_values` of the encoder's output, each (B, H, S, E).
             memory_mask: padding mask of the source (B, 1, 1, S).
-            rotate: turns queries and keys to their positions (rotary only).
+            turns: how queries and keys turn at each position (1, 1, T, E / 2, 2) (rotary only).
             past: this layer's cache; the new token is added to it.
 
         Returns:
@@ -167,8 +179,7 @@ class DecoderLayer(nn.Module):
 
         def attend_to_target(x: Tensor) -> Tensor:
             query, key, value = self.self_attention.queries_keys_values(x)
-            if rotate is not None:
-                query, key = rotate(query), rotate(key)
+            query, key = turned(query, key, turns)
             if past is not None:
                 key, value = past.append(key, value)
             return self.self_attention.attend(query, key, value, mask)
@@ -184,9 +195,6 @@ class DecoderLayer(nn.Module):
         return self.around_feed_forward(x, self.feed_forward)
 
 
-def rotation(rotary: RotaryPositions | None, positions: Tensor) -> Rotate | None:
-    """Turning queries and keys to these positions (B or 1, S), or None when positions are added instead."""
-    if rotary is None:
-        return None
-    turns = rotary(positions)
-    return lambda x: rotate_pairs(x, turns)
+def turned(query: Tensor, key: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Queries and keys (B, H, S, E) turned to their positions; as they are where positions are added instead."""
+    return (query, key) if turns is None else (rotate_pairs(query, turns), rotate_pairs(key, turns))

@@ -74,12 +74,28 @@ class RotaryPositions(nn.Module):
         self.register_buffer("rate", rate, persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
-        """The rotation of each pair, a complex number of length 1: (B or 1, S) -> (B or 1, 1, S, E / 2)."""
+        """The rotation of each pair, its cosine and sine: (B or 1, S) -> (B or 1, 1, S, E / 2, 2) float32."""
         angle = positions[:, None, :, None].float() * self.rate.float()
-        return torch.polar(torch.ones_like(angle), angle)
+        return torch.view_as_real(torch.polar(torch.ones_like(angle), angle))
 
 
 def rotate_pairs(x: Tensor, turns: Tensor) -> Tensor:
-    """Turn each pair (2i, 2i+1) of a query or key, read as a complex number: (B, H, S, E) -> (B, H, S, E)."""
-    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
-    return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
+    """Turn each pair (2i, 2i+1) of a query or key, read as a complex number: (B, H, S, E) -> (B, H, S, E).
+
+    Args:
+        x: queries or keys.
+        turns: cosine and sine for each pair (B or 1, 1, S, E / 2, 2).
+    """
+    multiply = real_product if torch.compiler.is_compiling() else complex_product
+    return multiply(x.float().unflatten(-1, (-1, 2)), turns).flatten(-2).to(x.dtype)
+
+
+def complex_product(a: Tensor, b: Tensor) -> Tensor:
+    """The products of complex numbers that are held as pairs, shapes broadcast: twice (..., 2) -> (..., 2)."""
+    return torch.view_as_real(torch.view_as_complex(a) * torch.view_as_complex(b))
+
+
+def real_product(a: Tensor, b: Tensor) -> Tensor:
+    """The same in real numbers, the only ones that torch.compile makes code for."""
+    (real, imaginary), (cosine, sine) = a.unbind(-1), b.unbind(-1)
+    return torch.stack([real * cosine - imaginary * sine, real * sine + imaginary * cosine], -1)

@@ -7,7 +7,7 @@ import platform
 import statistics
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,17 @@ import torch
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.batch import Batch
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.corpus import read_corpus
-from manyheads.runs.prepare import prepare
-from manyheads.runs.updates import CorpusUpdates
+from manyheads.runs.kinds import prepare_kind
+from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE
-from manyheads.training.feed import updates_ahead
+from manyheads.training.feed import Updates, updates_ahead
 from manyheads.training.flops import flops_per_target_token, product_ceiling, synchronise
 from manyheads.training.log import Listener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
+from manyheads.training.part import Part
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.update import Updater
 
@@ -105,15 +105,17 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     keep_few_kernels()
     keep_freed_memory()
     device = pick_device(config.training.device)
+    if config.training.compile:
+        check_compiler(device)
     precision = pick_precision(config.training.precision, device)
     torch.manual_seed(config.training.seed)
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder))
-        corpus = read_corpus(config, run)
-        tokenizers, store = prepare(config, run, corpus, listener)
-        model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).to(device).train()
-        updater = Updater(model, config.training, device=device, precision=precision, world=ALONE)
-        batches = endless(CorpusUpdates(config, corpus.train, store, tokenizers), config.training.workers, device)
+        kind = prepare_kind(config, run, read_corpus(config, run), listener)
+        model = kind.model().to(device).train()
+        assert isinstance(model, EncoderDecoder)
+        updater = Updater(kind.objective(model), config.training, device=device, precision=precision, world=ALONE)
+        batches = endless(kind.updates(ALONE), config.training.workers, device)
         timed(updater, batches, WARM_UPDATES)
         found = []
         for turn in range(rounds):
@@ -141,7 +143,7 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     )
 
 
-def endless(feed: CorpusUpdates, workers: int, device: torch.device) -> Generator[list[Batch]]:
+def endless(feed: Updates, workers: int, device: torch.device) -> Generator[Sequence[Part]]:
     """The parts of one update after the other, made ahead as in training, epoch after epoch."""
     for epoch in itertools.count():
         for _, parts in updates_ahead(feed, epoch, feed.epoch(epoch), 0, workers, device):
@@ -163,7 +165,7 @@ class Round:
         return self.target / self.seconds
 
 
-def timed(updater: Updater, batches: Iterator[list[Batch]], updates: int) -> Round:
+def timed(updater: Updater, batches: Iterator[Sequence[Part]], updates: int) -> Round:
     """Make some updates."""
     found = Round(0.0)
     synchronise(updater.device)
@@ -171,11 +173,17 @@ def timed(updater: Updater, batches: Iterator[list[Batch]], updates: int) -> Rou
     for _ in range(updates):
         parts = next(batches)
         tokens = sum(part.target_tokens for part in parts)
-        updater.gradients(parts, tokens)
+        known, begun = len(updater.layers.shapes), time.perf_counter()
+        sums = updater.gradients(parts, tokens)
+        if len(updater.layers.shapes) > known:  # its layers have just been compiled: again, without that
+            updater.forget()
+            synchronise(updater.device)
+            start += time.perf_counter() - begun
+            sums = updater.gradients(parts, tokens)
         updater.apply(RATE)
         found.source += sum(part.source_tokens for part in parts)
         found.target += tokens
-        found.places += sum(part.source.numel() + part.target_in.numel() for part in parts)
+        found.places += sum(part.places for part, _, _ in sums)
     synchronise(updater.device)
     found.seconds = time.perf_counter() - start
     return found

@@ -6,7 +6,7 @@ from manyheads.checkpoint import RunDirectory, load_weights
 from manyheads.config.schema import Config, TokenizerConfig
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.sources import open_model
-from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import Listener
 
@@ -27,6 +27,8 @@ SHAPE = (
     "tied_embeddings",
     "scale_embeddings",
     "bias",
+    "token_types",
+    "embedding_norm",
 )
 
 
@@ -67,7 +69,7 @@ def initial_tokenizers(config: Config) -> TokenizerPair:
     return opened(config).tokenizers
 
 
-def load_initial(config: Config, run: RunDirectory, model: EncoderDecoder) -> None:
+def load_initial(config: Config, run: RunDirectory, model: Transformer) -> None:
     """Give a model the weights it goes on from, unless the run has checkpoints of its own."""
     if config.model.init_from is not None and not run.steps():
         theirs = dict(opened(config).model.named_parameters())

@@ -13,20 +13,15 @@ import torch
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.config.schema import Config
-from manyheads.data.store import TokenStore
-from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.sharded import full_tensor
-from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.initial import load_initial, with_initial_shape
+from manyheads.runs.kinds import Kind, prepare_kind
 from manyheads.runs.listeners import recording
-from manyheads.runs.prepare import prepare
 from manyheads.runs.resume import forget_metrics_after, resume, save
 from manyheads.runs.same import check_same_corpus, check_same_run
 from manyheads.runs.signals import heeding_signals
-from manyheads.runs.updates import CorpusUpdates
-from manyheads.runs.validation import Validation
-from manyheads.text.tokenizer import TokenizerPair
+from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.generators import seed_process
 from manyheads.training.log import Listener, SilentListener
@@ -76,6 +71,8 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
     """
     keep_few_kernels()
     keep_freed_memory()
+    if config.training.compile:
+        check_compiler(pick_device(config.training.device))
     run = RunDirectory(out)
     with joined() as world:
         config = with_initial_shape(config, run, listener if world.is_main else SILENT)
@@ -90,18 +87,16 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
 def train_here(config: Config, run: RunDirectory, world: World, listener: Listener, force: bool) -> TrainingSummary:
     """As `train`, in a directory that no other trainer uses; of several processes one writes."""
     if world.is_main:
-        corpus = read_corpus(config, run)
-        tokenizers, store = begin(config, run, corpus, listener, force)
+        kind = begin(config, run, read_corpus(config, run), listener, force)
         world.wait()
     else:
         world.wait()
-        corpus = open_corpus(config, run)
-        tokenizers, store = prepare(config, run, corpus, listener)
-    trainer = make_trainer(config, run, corpus, tokenizers, store, world, listener)
+        kind = prepare_kind(config, run, open_corpus(config, run), listener)
+    trainer = make_trainer(kind, run, world, listener)
     if not resume(run, trainer, listener) and world.is_main:
         forget_metrics_after(run, 0)
     if force and world.is_main:  # from here on the run is of this configuration and corpus
-        run.begin(config, tokenizers, environment(corpus))
+        kind.begin(run, environment(kind.corpus))
     if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card
         with heeding_signals(launched=world.size > 1) as requests:
             trainer.run(requests.stop, requests.save_now)
@@ -112,53 +107,45 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
             requests.leave()
         finish(run, trainer, config, listener)
         if world.is_main:
-            run.describe(model_card(config, tokenizers, trainer.progress))
+            run.describe(kind.card(trainer.progress))
     return summary(run.path, trainer, config)
 
 
-def begin(
-    config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool
-) -> tuple[TokenizerPair, TokenStore]:
-    """Tokenizers and token ids, and a run directory that has them."""
+def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> Kind:
+    """Vocabularies and token ids, and a run directory that has them."""
     for name, counts in zip([config.data.train, *config.data.more], corpus.counts, strict=True):
         what = f" ({name})" if config.data.more else ""
         listener.message(f"{config.data.source}-{config.data.target}{what}: {counts.describe()}")
     check_same_corpus(run, corpus, force)
-    tokenizers, store = prepare(config, run, corpus, listener)
-    if store.too_long:
-        listener.message(replace(corpus.total, too_long=store.too_long).describe())
+    kind = prepare_kind(config, run, corpus, listener)
+    if kind.too_long:
+        listener.message(replace(corpus.total, too_long=kind.too_long).describe())
     if not run.exists:
-        run.begin(config, tokenizers, environment(corpus))
-    return tokenizers, store
+        kind.begin(run, environment(corpus))
+    return kind
 
 
-def make_trainer(
-    config: Config,
-    run: RunDirectory,
-    corpus: Corpus,
-    tokenizers: TokenizerPair,
-    store: TokenStore,
-    world: World,
-    listener: Listener,
-) -> Trainer:
+def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener) -> Trainer:
     """A new model, and all that trains it."""
+    config = kind.config
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
-    model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size).to(device)
+    model = kind.model().to(device)
     load_initial(config, run, model)
     seed_process(config.training.seed, world.rank)
     listener.message(
-        f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
-        f"vocabulary {tokenizers.source.size:,}/{tokenizers.target.size:,}"
+        f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, vocabulary {kind.vocabulary}"
     )
+    if config.training.compile:
+        listener.message("the layers are compiled for each new shape of a batch: the first updates take long")
     trainer = Trainer(
-        model,
+        kind.objective(model),
         config.training,
-        CorpusUpdates(config, corpus.train, store, tokenizers, world),
+        kind.updates(world),
         device=device,
         precision=pick_precision(config.training.precision, device),
         listener=recording(listener, run, config) if world.is_main else listener,
-        validate=Validation(config, corpus.valid, tokenizers, model, ALONE if config.training.shard else world),
+        validate=kind.validation(model, ALONE if config.training.shard else world),
         save=lambda snapshot, best: save(run, snapshot, best, config.training, world),
         go_back=lambda: resume(run, trainer, listener),
         world=world,

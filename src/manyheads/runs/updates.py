@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.config.schema import Config, DataConfig
-from manyheads.data.batch import Batch, Ids, blank_batch, make_batch
+from manyheads.data.batch import Batch, Ids, blank_batch, make_batch, next_length
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TokenStore
 from manyheads.data.texts import TextStore
@@ -36,6 +36,7 @@ class CorpusUpdates:
         self.parts = training.accumulation * world.size
         self.world = world
         self.seed = training.seed
+        self.padded: Callable[[int], int] = next_length if training.compile else int
         self.sampler = Sampler(
             store.source.lengths + 1,
             store.target.lengths + 1,
@@ -66,7 +67,7 @@ class CorpusUpdates:
 
     def heaviest(self) -> int:
         """The position in epoch 0 of the update with the most places, padding counted."""
-        return self.epoch(0).heaviest()
+        return self.epoch(0).heaviest(self.padded)
 
     def rows(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> tuple[Sequence[Ids], Sequence[Ids]]:
         """Token ids of these pairs, from the store or sampled anew."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from manyheads.data.batch import Batch
+from manyheads.training.part import Part
 
 __all__ = ["Pairs", "Updates", "prefetch", "updates_ahead"]
 
@@ -28,7 +28,7 @@ class Updates(Protocol):
         """The pairs of each update of an epoch; every epoch has the same number of updates."""
         ...
 
-    def batches(self, epoch: int, position: int, pairs: Pairs) -> list[Batch]:
+    def batches(self, epoch: int, position: int, pairs: Pairs) -> Sequence[Part]:
         """The parts of one update that are this process's, on the CPU; at least one."""
         ...
 
@@ -43,10 +43,10 @@ class Updates(Protocol):
 
 def updates_ahead(
     updates: Updates, epoch: int, plan: Sequence[Pairs], first: int, threads: int, device: torch.device
-) -> Iterator[tuple[Pairs, list[Batch]]]:
+) -> Iterator[tuple[Pairs, Sequence[Part]]]:
     """The pairs and the parts of each update of an epoch, from the position `first` on, made ahead for a device."""
 
-    def make(position: int) -> tuple[Pairs, list[Batch]]:
+    def make(position: int) -> tuple[Pairs, Sequence[Part]]:
         parts = updates.batches(epoch, position, plan[position])
         return plan[position], [part.pinned() for part in parts] if device.type == "cuda" else parts
 

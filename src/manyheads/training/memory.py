@@ -32,8 +32,7 @@ def keep_few_kernels() -> None:
 def keep_freed_memory() -> None:
     """Have the C library keep large blocks for the next step instead of returning them to the system.
 
-    Without it every large tensor of every step is paid for again page by page. What it gains varies
-    (`benchmarks/layers.py`). Linux with glibc only.
+    Without it every large tensor of every step is paid for again page by page. Linux with glibc only.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,15 +1,32 @@
-"""What training descends: the loss of a batch, summed over its real target tokens, in nats."""
+"""What training descends: the loss of a part of an update, summed over all that is predicted, in nats."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from torch import Tensor, nn
 
 from manyheads.data.batch import Batch
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.transformer import Transformer
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.r_drop import kl_divergence_sum
 
-__all__ = ["TranslationObjective", "translation_loss"]
+__all__ = ["Objective", "TranslationObjective", "translation_loss"]
+
+
+class Objective(nn.Module):
+    """A model together with its loss, as one module: what several processes share, and what is compiled."""
+
+    model: Transformer
+
+    def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """Of a part of an update (`Part`), summed over what it predicts, float32 ().
+
+        Returns:
+            The loss to descend, and the plain negative log-likelihood in nats.
+        """
+        raise NotImplementedError
 
 
 def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -25,8 +42,10 @@ def hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]:
     return hidden.flatten(0, 1).index_select(0, places), batch.target_out.flatten().index_select(0, places)
 
 
-class TranslationObjective(nn.Module):
-    """A translator together with its loss, as one module: what several processes share, and what is compiled."""
+class TranslationObjective(Objective):
+    """A translator with its loss: cross-entropy with label smoothing, and R-Drop on request."""
+
+    model: EncoderDecoder
 
     def __init__(self, model: EncoderDecoder, smoothing: float, r_drop: float) -> None:
         """R-Drop's weight is the alpha of Liang et al. (2021), equation 4; 0 leaves it out."""
@@ -36,7 +55,7 @@ class TranslationObjective(nn.Module):
         self.r_drop = r_drop
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Loss to descend and plain negative log-likelihood, float32 ()."""
+        """See `Objective`."""
         if self.r_drop == 0:
             return translation_loss(self.model, batch, self.smoothing)
         return self.twice(batch)

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from manyheads.data.batch import Batch
 from manyheads.training.distributed import World
 from manyheads.training.log import StepReport
+from manyheads.training.part import Part
 
 __all__ = ["Progress", "Snapshot", "Window"]
 
@@ -86,11 +86,10 @@ class Window:
         self.updates = 0
         self.seconds = 0.0
 
-    def add(self, batch: Batch, loss: Tensor, nll: Tensor) -> None:
+    def add(self, batch: Part, loss: Tensor, nll: Tensor) -> None:
         """One part of an update; its counts are left out too when its loss is not finite."""
-        places = batch.source.numel() + batch.target_in.numel()
         losses = torch.stack([loss.detach(), nll])
-        self.unread.append((losses, [batch.source_tokens, batch.target_tokens, places]))
+        self.unread.append((losses, [batch.source_tokens, batch.target_tokens, batch.places]))
 
     def read(self) -> list[float]:
         """The sums, with all that waits on the device."""

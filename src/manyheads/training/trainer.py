@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any
@@ -18,9 +18,7 @@ import torch
 from torch import Tensor
 
 from manyheads.config.schema import TrainingConfig
-from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
-from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.sharded import full_tensor
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.divergence import DivergenceDetector
@@ -28,8 +26,10 @@ from manyheads.training.ema import ExponentialMovingAverage
 from manyheads.training.feed import Pairs, Updates, updates_ahead
 from manyheads.training.generators import generators_of_all, put_generators, restore_generators, take_generators
 from manyheads.training.log import Listener, ValidationReport
+from manyheads.training.objective import Objective
 from manyheads.training.oom import OomRecovery
 from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
+from manyheads.training.part import Part
 from manyheads.training.precision import Precision
 from manyheads.training.progress import Progress, Snapshot, Window
 from manyheads.training.schedule import Schedule
@@ -53,7 +53,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        objective: Objective,
         config: TrainingConfig,
         updates: Updates,
         *,
@@ -68,7 +68,7 @@ class Trainer:
         """Set up; nothing is computed yet.
 
         Args:
-            model: its weights are changed in place.
+            objective: the model, whose weights are changed in place, with its loss.
             config: the plan.
             updates: where batches come from.
             device: where the model is.
@@ -80,7 +80,7 @@ class Trainer:
                 there is none.
             world: the processes that train together.
         """
-        self.model = model
+        self.model = model = objective.model
         self.config = config
         self.updates = updates
         self.device = device
@@ -89,7 +89,7 @@ class Trainer:
         self.save = save
         self.go_back = go_back
         self.world = world
-        self.updater = Updater(model, config, device=device, precision=precision, world=world)
+        self.updater = Updater(objective, config, device=device, precision=precision, world=world)
         self.oom = OomRecovery(self.updater, listener.message)
         self.schedule = Schedule(config, model.config.d_model)
         self.ema = ExponentialMovingAverage(model, config.ema) if config.ema > 0 else None
@@ -181,9 +181,10 @@ class Trainer:
 
     # --- an update ---
 
-    def update(self, pairs: Pairs, batches: list[Batch], start: float) -> float:
+    def update(self, pairs: Pairs, batches: Sequence[Part], start: float) -> float:
         """One optimiser update on these pairs, begun at a reading of the clock; returns its learning rate."""
-        progress = self.progress
+        progress, shapes = self.progress, self.updater.layers.shapes
+        known = len(shapes)
         tokens = self.world.total([sum(batch.target_tokens for batch in batches)])[0]
         for sums in self.oom.gradients(batches, tokens, lambda: self.updates.describe(pairs)):
             self.window.add(*sums)
@@ -203,7 +204,7 @@ class Trainer:
         progress.step += 1
         progress.position += 1
         if not progress.fixed:
-            self.measure(seconds, tokens)
+            self.measure(seconds, tokens, compiled=len(shapes) > known)
         return rate
 
     def try_heaviest(self) -> None:
@@ -230,10 +231,14 @@ class Trainer:
                 f"({where}). The last checkpoint is good. Try a lower training.learning_rate or a longer warm-up."
             )
 
-    def measure(self, seconds: float, tokens: float) -> None:
-        """Time the first updates, then fix the number of steps that fit into `max_minutes`."""
+    def measure(self, seconds: float, tokens: float, *, compiled: bool) -> None:
+        """Time the first updates, then fix the number of steps that fit into `max_minutes`.
+
+        An update in which a process compiled its layers tells nothing about those to come.
+        """
         progress = self.progress
-        self.limit.add(seconds, tokens)
+        if not self.world.total([compiled])[0]:
+            self.limit.add(seconds, tokens)
         fitting = self.world.gather(self.limit.fitting(progress.step, progress.seconds))[0]
         if fitting is None:
             return

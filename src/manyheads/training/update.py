@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
@@ -13,19 +13,20 @@ from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forwar
 from torch.nn.parallel import DistributedDataParallel
 
 from manyheads.config.schema import TrainingConfig
-from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
-from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.layers import DecoderLayer
 from manyheads.model.sharded import full_tensor
+from manyheads.training.compilation import CompiledLayers, EagerLayers
 from manyheads.training.distributed import World
 from manyheads.training.memory import out_of_memory
-from manyheads.training.objective import TranslationObjective
+from manyheads.training.objective import Objective
 from manyheads.training.optimizer import build_optimizer
+from manyheads.training.part import Part
 from manyheads.training.precision import Precision, autocast
 
 __all__ = ["Sums", "Updater"]
 
-Sums = tuple[Batch, Tensor, Tensor]  # a part, its loss and its plain negative log-likelihood
+Sums = tuple[Part, Tensor, Tensor]  # a part, its loss and its plain negative log-likelihood
 
 
 class Updater:
@@ -33,23 +34,23 @@ class Updater:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        objective: Objective,
         config: TrainingConfig,
         *,
         device: torch.device,
         precision: Precision,
         world: World,
     ) -> None:
-        self.model = model
+        self.model = model = objective.model
         self.device = device
         self.precision = precision
         self.world = world
         self.clip_norm = config.clip_norm or math.inf
-        objective = TranslationObjective(model, config.label_smoothing, config.r_drop)
+        self.layers = CompiledLayers(model) if config.compile else EagerLayers()
         self.objective = shared(objective, world, shard=config.shard)
         self.optimizer = build_optimizer(model, config, device)
 
-    def gradients(self, parts: list[Batch], tokens: float) -> list[Sums]:
+    def gradients(self, parts: Sequence[Part], tokens: float) -> list[Sums]:
         """Add the gradients of the parts to those that are there.
 
         Args:
@@ -58,9 +59,9 @@ class Updater:
         """
         sums = []
         for place, part in enumerate(parts):
-            batch = part.to(self.device)
+            batch = self.layers.padded(part.to(self.device))
             with self.unsent(last=place == len(parts) - 1):
-                with autocast(self.device, self.precision):
+                with autocast(self.device, self.precision), self.layers.in_use():
                     loss, nll = self.objective(batch)
                 # what several processes send each other is averaged: times their number, it is the sum
                 (loss * self.world.size / tokens).backward()
@@ -113,7 +114,7 @@ class Updater:
         return norm
 
 
-def shared(objective: TranslationObjective, world: World, *, shard: bool) -> nn.Module:
+def shared(objective: Objective, world: World, *, shard: bool) -> nn.Module:
     """The objective as several processes compute it: each with all of the weights, or with a share of them."""
     if world.size == 1:
         return objective
@@ -121,10 +122,9 @@ def shared(objective: TranslationObjective, world: World, *, shard: bool) -> nn.
         return DistributedDataParallel(objective)
     # the keys and values that a decoder layer returns are views of one product, and nothing changes them in place
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
-    for encoder_layer in objective.model.encoder_layers:
-        fully_shard(encoder_layer)
-    for decoder_layer in objective.model.decoder_layers:
-        fully_shard(decoder_layer)
-        register_fsdp_forward_method(decoder_layer, "keys_values")
+    for layer in objective.model.layers():
+        fully_shard(layer)
+        if isinstance(layer, DecoderLayer):
+            register_fsdp_forward_method(layer, "keys_values")
     fully_shard(objective)
     return objective

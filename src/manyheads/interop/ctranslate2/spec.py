@@ -1,7 +1,7 @@
 """A model of ours as a CTranslate2 specification: the same numbers under the names that library reads.
 
-CTranslate2 can represent every `EncoderDecoder`: pre- and post-norm, sinusoidal, learned and rotary positions,
-relu, gelu, swish and swiglu, tied or untied embeddings, with and without biases.
+CTranslate2 can represent every `EncoderDecoder` without token types: pre- and post-norm, sinusoidal, learned and
+rotary positions, every activation, tied or untied embeddings, normed or not, with and without biases.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from manyheads.errors import require
+from manyheads.errors import RunError, require
 from manyheads.model.attention import MultiHeadAttention
-from manyheads.model.encoder_decoder import EncoderDecoder, TokenEmbedding
+from manyheads.model.embedding import TokenEmbedding
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward
 from manyheads.model.positions import LearnedPositions, sinusoids
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
@@ -55,7 +56,13 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     """The specification of a model, complete but for its quantisation.
 
     Padding and the begin mark, which our search never puts out, get a bias that forbids them to every decoder.
+
+    Raises:
+        RunError: CTranslate2 cannot represent the model.
+        MissingExtraError: ctranslate2 is not installed.
     """
+    if model.config.token_types:
+        raise RunError(f"a CTranslate2 model cannot be this one: model.token_types = {model.config.token_types}.")
     specs = specs_of()
     spec = specs.TransformerSpec(encoder_spec(specs, model), decoder_spec(specs, model))
     fill_encoder(spec.encoder, model)
@@ -75,12 +82,14 @@ def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
     """What encoder and decoder are told alike."""
     config, kinds = model.config, specs.common_spec.Activation
     activations = {"relu": kinds.RELU, "gelu": kinds.GELU, "swish": kinds.SWISH, "swiglu": kinds.SWISH}
+    activations["gelu-tanh"] = kinds.GELUTanh
     rotary = config.positions == "rotary"
     return {
         "num_heads": config.num_heads,
         "pre_norm": config.norm == "pre",
         "activation": activations[config.activation],
         "ffn_glu": config.activation == "swiglu",
+        "layernorm_embedding": config.embedding_norm,
         "rotary_dim": config.d_model // config.num_heads if rotary else None,
         "rotary_interleave": True,  # ours turns the pairs (2i, 2i + 1)
     }
@@ -128,6 +137,8 @@ def fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: Enco
     """Token vectors, their scale, and the table of positions."""
     table.weight = plain(embedding.tokens.weight)
     spec.scale_embeddings = model.config.scale_embeddings
+    if isinstance(embedding.norm, nn.LayerNorm):
+        fill_norm(spec.layernorm_embedding, embedding.norm)
     rows = position_rows(model)
     if isinstance(embedding.positions, LearnedPositions):
         spec.position_encodings.encodings = plain(embedding.positions.table.weight)

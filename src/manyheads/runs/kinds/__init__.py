@@ -1,0 +1,18 @@
+"""The kinds of Transformer that can be trained, each as training sees it."""
+
+from __future__ import annotations
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.runs.corpus import Corpus
+from manyheads.runs.kinds.interface import Kind
+from manyheads.runs.kinds.translation import TranslationKind
+from manyheads.runs.prepare import prepare
+from manyheads.training.log import Listener
+
+__all__ = ["Kind", "prepare_kind"]
+
+
+def prepare_kind(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> Kind:
+    """Vocabularies and token ids of a run: taken from it where they are there, else made."""
+    return TranslationKind(config, corpus, *prepare(config, run, corpus, listener))

@@ -1,0 +1,71 @@
+"""Translation as training sees it: an encoder-decoder on pairs of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.store import TokenStore
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.transformer import Transformer
+from manyheads.runs.card import model_card
+from manyheads.runs.corpus import Corpus
+from manyheads.runs.updates import CorpusUpdates
+from manyheads.runs.validation import Validation
+from manyheads.text.tokenizer import TokenizerPair
+from manyheads.training.distributed import World
+from manyheads.training.feed import Updates
+from manyheads.training.log import ValidationReport
+from manyheads.training.objective import Objective, TranslationObjective
+from manyheads.training.progress import Progress
+
+__all__ = ["TranslationKind"]
+
+
+class TranslationKind:
+    """See `Kind`."""
+
+    def __init__(self, config: Config, corpus: Corpus, tokenizers: TokenizerPair, store: TokenStore) -> None:
+        self.config = config
+        self.corpus = corpus
+        self.tokenizers = tokenizers
+        self.store = store
+
+    @property
+    def too_long(self) -> int:
+        """Pairs left out because a side has more than `data.max_length` tokens."""
+        return self.store.too_long
+
+    @property
+    def vocabulary(self) -> str:
+        """Tokens of the source and of the target."""
+        return f"{self.tokenizers.source.size:,}/{self.tokenizers.target.size:,}"
+
+    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
+        """Write configuration and tokenizers."""
+        run.begin(self.config, self.tokenizers, environment)
+
+    def model(self) -> EncoderDecoder:
+        """A new one."""
+        return EncoderDecoder(self.config.model, self.tokenizers.source.size, self.tokenizers.target.size)
+
+    def objective(self, model: Transformer) -> Objective:
+        """Cross-entropy of the next target token."""
+        assert isinstance(model, EncoderDecoder)
+        training = self.config.training
+        return TranslationObjective(model, training.label_smoothing, training.r_drop)
+
+    def updates(self, world: World) -> Updates:
+        """Batches of like lengths."""
+        return CorpusUpdates(self.config, self.corpus.train, self.store, self.tokenizers, world)
+
+    def validation(self, model: Transformer, world: World) -> Callable[[int], ValidationReport]:
+        """The loss of all held-out pairs, and BLEU and chrF of some."""
+        assert isinstance(model, EncoderDecoder)
+        return Validation(self.config, self.corpus.valid, self.tokenizers, model, world)
+
+    def card(self, progress: Progress) -> str:
+        """The model card."""
+        return model_card(self.config, self.tokenizers, progress)

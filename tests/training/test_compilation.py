@@ -1,0 +1,267 @@
+"""Compiled layers: the same numbers, a few shapes, and no code but for these."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.runs.parts import Interrupting, make_config, metrics, write_corpus
+from tests.training.parts import (
+    BOS,
+    CPU,
+    EOS,
+    PAD,
+    Bench,
+    Ear,
+    PairUpdates,
+    needs_compiler,
+    random_pairs,
+    scored,
+    tiny_model,
+)
+from torch import Tensor
+
+from manyheads.cli.recipes import described
+from manyheads.config.schema import Config, TrainingConfig
+from manyheads.data.batch import Batch, make_batch
+from manyheads.data.sampler import Sampler
+from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.runs.bench import bench_train
+from manyheads.runs.train import train
+from manyheads.tasks.translation import Translator
+from manyheads.training import compilation
+from manyheads.training.distributed import ALONE
+from manyheads.training.objective import TranslationObjective
+from manyheads.training.update import Updater
+from manyheads.training.validation import corpus_nll
+
+# torch's compiler warns of itself, and hides it only where warnings are no errors
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),
+]
+
+
+class Graphs:
+    """A compiler that counts what it is given, and runs it as it is."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, graph: torch.fx.GraphModule, inputs: list[Any]) -> Callable[..., Any]:
+        self.count += 1
+        return graph.forward
+
+
+@pytest.fixture
+def graphs() -> Iterator[Graphs]:
+    """Stands in for torch's own compiler; what torch does before and after it is done all the same."""
+    counting = Graphs()
+    with torch.compiler.set_stance("default", force_backend=counting):
+        yield counting
+
+
+def updater_of(model: EncoderDecoder, **settings: Any) -> Updater:
+    config = TrainingConfig(**settings)
+    objective = TranslationObjective(model.train(), config.label_smoothing, config.r_drop)
+    return Updater(objective, config, device=CPU, precision="fp32", world=ALONE)
+
+
+def gradients(updater: Updater, batch: Batch) -> dict[str, Tensor]:
+    """Those of a batch, with its loss."""
+    ((_, loss, nll),) = updater.gradients([batch], batch.target_tokens)
+    found = {name: parameter.grad.clone() for name, parameter in updater.model.named_parameters()}  # type: ignore[union-attr]
+    updater.forget()
+    return found | {"loss": loss, "nll": nll}
+
+
+def batches_of(*rows: int) -> list[Batch]:
+    """Batches of so many random pairs."""
+    updates = PairUpdates(*random_pairs(sum(rows)))
+    ends = np.cumsum(rows).tolist()
+    return [updates.batch(range(end - count, end)) for count, end in zip(rows, ends, strict=True)]
+
+
+def assert_equal_to_eager(batches: list[Batch], **settings: Any) -> None:
+    eager, compiled = (
+        updater_of(tiny_model(**settings).float(), label_smoothing=0.1, compile=compile)
+        for compile in (False, True)
+    )
+    for batch in batches:
+        expected, found = gradients(eager, batch), gradients(compiled, batch)
+        for name in expected:
+            torch.testing.assert_close(found[name], expected[name], rtol=1e-5, atol=1e-5, msg=name)
+
+
+@needs_compiler
+def test_compiled_layers_have_the_losses_and_gradients_of_others() -> None:
+    """By torch's own compiler, with any number of rows."""
+    assert_equal_to_eager(batches_of(5, 7), positions="rotary")
+
+
+def test_compiled_dropout_falls_anew_each_time_and_leaves_the_mean(graphs: Graphs) -> None:
+    """Both layers of a model have their own."""
+    updater = updater_of(tiny_model(dropout=0.5, feed_forward_dropout=0.3, word_dropout=0.1), compile=True)
+    plain = updater_of(tiny_model(dropout=0.5, feed_forward_dropout=0.3, word_dropout=0.1))
+    (batch,) = batches_of(200)
+    found, expected = ([float(gradients(one, batch)["nll"]) for _ in range(12)] for one in (updater, plain))
+    assert len(set(found)) == 12
+    assert np.mean(found) == pytest.approx(np.mean(expected), abs=3 * np.std(expected))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"norm": "post", "positions": "learned"},
+        {"activation": "swiglu", "positions": "rotary"},
+        {"activation": "gelu", "bias": False},
+        {"num_encoder_layers": 3, "num_decoder_layers": 2},
+    ],
+    ids=lambda settings: " ".join(map(str, settings.values())),
+)
+def test_so_has_every_kind_of_layer(graphs: Graphs, settings: dict[str, Any]) -> None:
+    assert_equal_to_eager(batches_of(5, 7, 3, 1), **settings)
+    assert graphs.count > 0
+
+
+def test_learned_positions_that_just_suffice_suffice(graphs: Graphs) -> None:
+    batch = make_batch([[5] * 29], [[5] * 27], pad=PAD, bos=BOS, eos=EOS)
+    assert_equal_to_eager([batch], positions="learned", max_positions=30)
+
+
+def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: Graphs) -> None:
+    """However many rows, and however many layers: equal ones share their code."""
+    dice = np.random.default_rng(5)
+    lengths = dice.lognormal(2.2, 0.5, 1_500).astype(np.int64).clip(2, 24)
+    others = (lengths * dice.uniform(0.8, 1.2, len(lengths))).astype(np.int64).clip(2, 24)
+    updater = updater_of(tiny_model(num_encoder_layers=2, num_decoder_layers=3), compile=True)
+    seen: set[tuple[int, int, int]] = set()
+    for pairs in Sampler(lengths, others, batch_tokens=250).epoch(0):
+        rows = [[[5] * (side[pair] - 1) for pair in pairs] for side in (lengths, others)]
+        batch = make_batch(*rows, pad=PAD, bos=BOS, eos=EOS)
+        seen.add((*batch.source.shape, batch.target_in.size(1)))
+        gradients(updater, batch)
+    shapes = updater.layers.shapes
+    assert len(seen) > 30
+    assert len(shapes) < 12
+    encoders = {(several, source) for several, source, _ in shapes}
+    assert graphs.count == len(encoders) + len(shapes)
+
+
+def test_validation_and_decoding_compile_nothing(graphs: Graphs) -> None:
+    """They have other shapes, and the model is itself again between updates."""
+    sources, targets = random_pairs(13)
+    model, counts = tiny_model(), []
+
+    def validate(step: int) -> Any:
+        counts.append(graphs.count)
+        nats, tokens = corpus_nll(model, sources, targets, bos=BOS, eos=EOS)
+        stepper = EncoderDecoderStepper(model, torch.tensor([[5, 6, EOS]]))
+        stepper.step(torch.tensor([BOS]))
+        counts.append(graphs.count)
+        return scored(step, nats / tokens)
+
+    names = [name for name, _ in model.named_parameters()]
+    bench = Bench(model, PairUpdates(sources, targets), compile=True, validate=validate, save_every=2, steps=4)
+    bench.trainer.run()
+    assert counts[0] == counts[1] > 0
+    assert counts[2] == counts[3]
+    assert not any("forward" in vars(module) for module in model.modules())
+    assert [*bench.saved[-1][0].model] == names
+
+
+def test_training_that_compiles_makes_the_updates_of_one_that_does_not(graphs: Graphs) -> None:
+    """Averages, R-Drop, parts and all."""
+    settings = {"accumulation": 2, "r_drop": 1.0, "ema": 0.9, "optimizer": "muon"}
+
+    def bench(**more: Any) -> Bench:
+        return Bench(None, PairUpdates(*random_pairs(23), parts=2), **settings, **more)
+
+    eager, compiled = bench(), bench(compile=True)
+    eager.trainer.run()
+    compiled.trainer.run()
+    expected, found = ([report.loss for report in one.ear.steps] for one in (eager, compiled))
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert compiled.ear.steps[-1].padding > eager.ear.steps[-1].padding, "what is padded on is counted"
+
+
+def test_code_made_for_too_many_reasons_is_an_error_and_not_slow(
+    graphs: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.compiler.reset()
+    monkeypatch.setattr(compilation, "MOST_SHAPES", 1)
+    updater = updater_of(tiny_model(), compile=True)
+    gradients(updater, batches_of(3)[0])
+    with pytest.raises(torch._dynamo.exc.FailOnRecompileLimitHit):
+        gradients(updater, make_batch([[5] * 30] * 3, [[5] * 40] * 3, pad=PAD, bos=BOS, eos=EOS))
+    assert not any("forward" in vars(module) for module in updater.model.modules())
+
+
+def test_updates_that_compile_do_not_count_when_time_is_planned(
+    graphs: Graphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(None, PairUpdates(*random_pairs(60), size=7), compile=True, max_minutes=100)
+    timed: list[int] = []
+    monkeypatch.setattr(bench.trainer.limit, "add", lambda seconds, tokens: timed.append(graphs.count))
+    bench.trainer.run()
+    assert 0 < len(timed) < 7
+    assert len(bench.trainer.updater.layers.shapes) > 1
+
+
+# --- a run ---
+
+
+def config_of(folder: Path, **training: Any) -> Config:
+    root = folder / "corpus"
+    corpus = root if root.exists() else write_corpus(root)
+    return make_config(corpus, model={"dropout": 0.0}, training={"compile": True, "log_every": 1} | training)
+
+
+def losses(run: Path) -> list[float]:
+    return [record["loss"] for record in metrics(run)]
+
+
+def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs, tmp_path: Path) -> None:
+    train(config_of(tmp_path, compile=False), tmp_path / "eager", listener=Ear())
+    with pytest.raises(KeyboardInterrupt):
+        train(config_of(tmp_path), tmp_path / "compiled", listener=Interrupting(step=9))
+    train(config_of(tmp_path), tmp_path / "compiled", listener=Ear())
+    assert graphs.count > 0
+    assert losses(tmp_path / "compiled") == pytest.approx(losses(tmp_path / "eager"), abs=1e-4)
+    compiled, eager = (
+        Translator.load(tmp_path / name).translate(["der Hund singt"]) for name in ("compiled", "eager")
+    )
+    assert [one.translation for one in compiled] == [one.translation for one in eager]
+
+
+def test_the_bench_leaves_out_the_time_that_compiling_takes(graphs: Graphs, tmp_path: Path) -> None:
+    """And counts what is padded on."""
+    compiled = bench_train(config_of(tmp_path), rounds=1, updates=5, listener=Ear())
+    eager = bench_train(config_of(tmp_path, compile=False), rounds=1, updates=5, listener=Ear())
+    assert compiled.padding > eager.padding
+    assert compiled.median > eager.median / 20, "compiling takes a hundred times as long as an update"
+
+
+def test_without_a_compiler_training_does_not_begin(tmp_path: Path) -> None:
+    """One line that says what is missing, before anything is written."""
+    file = tmp_path / "tiny.toml"
+    file.write_text("\n".join(described(config_of(tmp_path))), encoding="utf-8")
+    found = subprocess.run(
+        [sys.executable, "-m", "manyheads", "train", str(file), "--out", str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"CXX": "/nowhere/g++"},
+        check=False,
+    )
+    assert found.returncode == 2
+    assert found.stderr.startswith("error: training.compile = true")
+    assert "C++ compiler" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert not (tmp_path / "run").exists()
