@@ -99,8 +99,17 @@ def test_every_variant_scores_and_writes_as_ours(tmp_path: Path, variant: str) -
     assert parity.tokens > 50
 
 
-def test_the_swish_of_imported_models_is_theirs_too(tmp_path: Path) -> None:
-    parts = make_parts(norm="post", activation="swish")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"norm": "post", "activation": "swish"},
+        {"activation": "gelu-tanh", "embedding_norm": True},
+        {"positions": "rotary", "embedding_norm": True},
+    ],
+    ids=["swish", "gelu-tanh", "rotary, normed embeddings"],
+)
+def test_what_other_models_bring_in_is_theirs_too(tmp_path: Path, changes: dict[str, Any]) -> None:
+    parts = make_parts(**changes)
     write_ctranslate2(tmp_path, *parts)
     assert check_ctranslate2(tmp_path, reference(parts[2], Samples(rows_of(parts), ""))).largest < 2e-5
 
@@ -285,6 +294,11 @@ def test_an_export_leaves_the_model_as_it_was(tmp_path: Path) -> None:
     before = [parameter.clone() for parameter in parts[2].parameters()]
     write_ctranslate2(tmp_path, *parts, quantization="int8")
     assert all(torch.equal(one, other) for one, other in zip(before, parts[2].parameters(), strict=True))
+
+
+def test_token_types_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"cannot be this one: model\.token_types = 2"):
+        write_ctranslate2(tmp_path, *make_parts(token_types=2))
 
 
 def test_another_number_is_refused(tmp_path: Path) -> None:

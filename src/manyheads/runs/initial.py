@@ -27,6 +27,8 @@ SHAPE = (
     "tied_embeddings",
     "scale_embeddings",
     "bias",
+    "token_types",
+    "embedding_norm",
 )
 
 

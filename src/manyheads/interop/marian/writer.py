@@ -38,6 +38,8 @@ def refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
                 model.activation not in ACTIVATIONS,
                 f'model.activation = "{model.activation}" (relu, gelu, swish)',
             ),
+            (model.embedding_norm, "model.embedding_norm = true"),
+            (bool(model.token_types), f"model.token_types = {model.token_types}"),
             (model.norm_epsilon != EPSILON, f"model.norm_epsilon = {model.norm_epsilon} (it has {EPSILON})"),
             (not subwords, f'tokenizer.kind = "{config.tokenizer.kind}" (it has "bpe" or "unigram")'),
             (config.tokenizer.lowercase, "tokenizer.lowercase = true (it keeps capitals)"),
