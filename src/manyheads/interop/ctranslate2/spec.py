@@ -1,7 +1,7 @@
 """A model of ours as a CTranslate2 specification: the same numbers under the names that library reads.
 
-CTranslate2 can represent every `EncoderDecoder`: pre- and post-norm, sinusoidal, learned and rotary positions,
-relu, gelu (and its tanh approximation), swish and swiglu, tied or untied embeddings, with and without biases.
+CTranslate2 can represent every `EncoderDecoder` without token types: pre- and post-norm, sinusoidal, learned and
+rotary positions, every activation, tied or untied embeddings, normed or not, with and without biases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from manyheads.errors import require
+from manyheads.errors import RunError, require
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -56,7 +56,13 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     """The specification of a model, complete but for its quantisation.
 
     Padding and the begin mark, which our search never puts out, get a bias that forbids them to every decoder.
+
+    Raises:
+        RunError: CTranslate2 cannot represent the model.
+        MissingExtraError: ctranslate2 is not installed.
     """
+    if model.config.token_types:
+        raise RunError(f"a CTranslate2 model cannot be this one: model.token_types = {model.config.token_types}.")
     specs = specs_of()
     spec = specs.TransformerSpec(encoder_spec(specs, model), decoder_spec(specs, model))
     fill_encoder(spec.encoder, model)
@@ -88,6 +94,7 @@ def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
         "pre_norm": config.norm == "pre",
         "activation": activations[config.activation],
         "ffn_glu": config.activation == "swiglu",
+        "layernorm_embedding": config.embedding_norm,
         "rotary_dim": config.d_model // config.num_heads if rotary else None,
         "rotary_interleave": True,  # ours turns the pairs (2i, 2i + 1)
     }
@@ -135,6 +142,8 @@ def fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: Enco
     """Token vectors, their scale, and the table of positions."""
     table.weight = plain(embedding.tokens.weight)
     spec.scale_embeddings = model.config.scale_embeddings
+    if isinstance(embedding.norm, nn.LayerNorm):
+        fill_norm(spec.layernorm_embedding, embedding.norm)
     rows = position_rows(model)
     if isinstance(embedding.positions, LearnedPositions):
         spec.position_encodings.encodings = plain(embedding.positions.table.weight)
