@@ -15,7 +15,8 @@ from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import make_batch
 from manyheads.doctor import Report, examine
 from manyheads.doctor.defects import CATALOGUE
-from manyheads.model.encoder_decoder import EncoderDecoder, EncoderDecoderStepper
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
 

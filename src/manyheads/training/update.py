@@ -78,13 +78,17 @@ class Updater:
 
     @contextmanager
     def unsharded(self) -> Iterator[None]:
-        """While open, this process has what the model needs outside its layers, so that all of it can be used."""
-        if isinstance(self.objective, FSDPModule):
-            self.objective.unshard()
+        """While open, this process has all of the weights, as decoding reads them outside the layers' own calls."""
+        parts = [module for module in self.objective.modules() if isinstance(module, FSDPModule)]
+        for part in parts:
+            part.set_reshard_after_forward(False, recurse=False)
+            part.unshard()
+        try:
             yield
-            self.objective.reshard()
-        else:
-            yield
+        finally:
+            for part in parts:
+                part.reshard()
+                part.set_reshard_after_forward(part is not self.objective, recurse=False)
 
     def forget(self) -> None:
         """Drop the gradients."""

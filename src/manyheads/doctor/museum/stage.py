@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.abc import InspectLoader
@@ -121,7 +122,8 @@ def perform(text: str, name: str) -> Performance:
     import torch
 
     module = ModuleType(name)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The PyTorch API of nested tensors")  # nn.Transformer uses them unasked
         torch.manual_seed(0)
         exec(compile(text, name, "exec"), vars(module))
         functions: dict[str, Any] = vars(module)
