@@ -78,7 +78,7 @@ def train(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Toke
         case "characters":
             return CharacterTokenizer.train(config, texts, languages)
         case "bytes":
-            return ByteTokenizer(lowercase=config.lowercase)
+            return ByteTokenizer(lowercase=config.lowercase, keep_space=config.keep_space)
 
 
 def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Tokenizer:
@@ -100,9 +100,9 @@ def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Token
         case "words":
             loaded = WordTokenizer.load(data, language)
         case "characters":
-            loaded = CharacterTokenizer.load(data, language)
+            loaded = CharacterTokenizer.load(data, language, keep_space=config.keep_space)
         case "bytes":
-            loaded = ByteTokenizer.load(data, language)
+            loaded = ByteTokenizer.load(data, language, keep_space=config.keep_space)
     if loaded.lowercase != config.lowercase:
         raise damaged(
             config.kind, f"lowercase is {loaded.lowercase} in it, {config.lowercase} in the configuration"
