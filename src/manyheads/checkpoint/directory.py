@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import portalocker
 from torch import Tensor
@@ -29,6 +29,7 @@ from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 
 __all__ = ["Checkpoint", "RunDirectory"]
@@ -40,6 +41,8 @@ CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
 LOCK = ".lock"
+
+Model = TypeVar("Model", bound=Transformer)
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,20 @@ class RunDirectory:
                 with suppress(OSError):  # it holds something
                     folder.rmdir()
 
-    def begin(self, config: Config, tokenizers: TokenizerPair, environment: Mapping[str, Any]) -> None:
+    def begin(
+        self,
+        config: Config,
+        tokenizers: TokenizerPair,
+        environment: Mapping[str, Any],
+        more: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         """Write what stands before the first step.
+
+        Args:
+            config: of the run.
+            tokenizers: of its text.
+            environment: what it is made with.
+            more: what else its task must remember, as JSON documents by the names of their files.
 
         Raises:
             SaveError: it could not be written.
@@ -123,7 +138,12 @@ class RunDirectory:
             (self.path / CARD).unlink(missing_ok=True)
             for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
                 write_atomically(self.path / f"tokenizer.{side}{tokenizer.suffix}", tokenizer.to_bytes())
-            sums = {"tokenizer_sha256": [tokenizers.source.sha256, tokenizers.target.sha256]}
+            documents = {name: as_json(content) for name, content in (more or {}).items()}
+            for name, content in documents.items():
+                write_atomically(self.path / name, content)
+            sums: dict[str, Any] = {"tokenizer_sha256": [tokenizers.source.sha256, tokenizers.target.sha256]}
+            if documents:
+                sums["sha256"] = {name: hashlib.sha256(text).hexdigest() for name, text in documents.items()}
             write_atomically(self.path / ENVIRONMENT, as_json({**environment, **sums}))
             write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: now it is a run
 
@@ -151,7 +171,7 @@ class RunDirectory:
         """
         source, target = (
             load_tokenizer(config.tokenizer, language, self.tokenizer_bytes(side))
-            for side, language in (("source", config.data.source), ("target", config.data.target))
+            for side, language in zip(("source", "target"), config.languages, strict=True)
         )
         sums = [source.sha256, target.sha256]
         recorded = self.environment() if (self.path / ENVIRONMENT).is_file() else {}
@@ -167,6 +187,19 @@ class RunDirectory:
             return TokenizerPair(source, source, joint=True)
         return TokenizerPair(source, target, joint=False)
 
+    def document(self, name: str) -> dict[str, Any]:
+        """A JSON document that `begin` was given.
+
+        Raises:
+            RunError: it is missing, damaged, or not the one that the run was begun with.
+        """
+        path = self.path / name
+        content = read_json(path)
+        recorded = self.environment() if (self.path / ENVIRONMENT).is_file() else {}
+        if recorded.get("sha256", {}).get(name, sha256(path)) != sha256(path):
+            raise RunError(f"{path} is not the one this run was begun with. Copy the whole run directory again.")
+        return content
+
     def tokenizer_bytes(self, side: str) -> bytes:
         """The tokenizer file of a side."""
         found = sorted(self.path.glob(f"tokenizer.{side}.*"))
@@ -175,15 +208,18 @@ class RunDirectory:
         return found[0].read_bytes()
 
     def model(self, config: Config, tokenizers: TokenizerPair) -> EncoderDecoder:
-        """The model with the weights that translate, on the CPU, in eval mode.
+        """The translator with the weights of the best validation, on the CPU, in eval mode.
 
         Raises:
             RunError: the weights are missing, damaged, or of another shape.
         """
+        return self.fill(EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size))
+
+    def fill(self, model: Model) -> Model:
+        """A model given the weights of the best validation, in eval mode; raises as `model`."""
         path = self.path / WEIGHTS
         if not path.is_file():
             raise RunError(f"{self.path} has no {WEIGHTS} yet. It is written at the first validation.")
-        model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
         load_weights(model, read_tensors(path), str(path))
         return model.eval()
 

@@ -9,21 +9,39 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 __all__ = [
+    "METRICS",
     "Config",
     "DataConfig",
     "EvaluationConfig",
     "ModelConfig",
     "SearchConfig",
+    "Task",
     "TokenizerConfig",
     "TrainingConfig",
+    "languages_needed",
 ]
 
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 Positive = Annotated[int, Field(gt=0)]
-Language = Annotated[str, Field(pattern=r"^[a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*$")]
+Share = Annotated[float, Field(gt=0.0, lt=1.0)]
+Language = Annotated[str, Field(pattern=r"^([a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*)?$")]
 FilePair = tuple[str, str]
+
+Task = Literal["translation", "classification", "language-modeling", "masked-lm"]
+METRICS: dict[Task, tuple[str, ...]] = {  # what `training.metric` may be
+    "translation": ("loss", "bleu", "chrf"),
+    "classification": ("loss", "accuracy", "macro_f1"),
+    "language-modeling": ("loss",),
+    "masked-lm": ("loss",),
+}
+
+
+def languages_needed(task: Task) -> tuple[str, ...]:
+    """The settings of `[data]` that name the languages of a task."""
+    return ("source", "target") if task == "translation" else ("language",)
 
 
 class Section(BaseModel):
@@ -41,14 +59,19 @@ class DataConfig(Section):
         description='a corpus by name instead of files: "builtin:de-en", "builtin:ko-en", '
         'or "hf:NAME/CONFIG" (extra hf)',
     )
-    source: Language = Field(description="language translated from, such as de")
-    target: Language = Field(description="language translated into, such as en")
+    source: Language = Field("", description="language translated from, such as de")
+    target: Language = Field("", description="language translated into, such as en")
+    language: Language = Field("", description="language of the text, such as en, where nothing is translated")
     train: str | FilePair = Field(
         "train",
         description="a split name (files {split}.{language}[.gz|.xz|.zst]), one .tsv or .jsonl file, "
-        "or [source file, target file]",
+        "or [source file, target file]; of other tasks one file, also by its name without .tsv, .jsonl or .txt",
     )
-    valid: str | FilePair = Field("valid", description="as train; scored while training")
+    valid: str | FilePair | Share = Field(
+        "valid",
+        description="as train; scored while training. Where nothing is translated also a share such as 0.1: that "
+        "much of the end of train, which is not trained on then",
+    )
     test: str | FilePair | None = Field(None, description="as train; what `evaluate` scores")
     more: tuple[str | FilePair, ...] = Field(
         (), description="further training text mixed in, each like train: other domains, back-translations"
@@ -64,7 +87,9 @@ class DataConfig(Section):
     limit: float | None = Field(
         None, gt=0, description="use only the first pairs of train: a count, or below 1 a share"
     )
-    max_length: Positive = Field(128, description="tokens a side; longer training pairs are dropped, counted")
+    max_length: Positive = Field(
+        128, description="tokens a side; longer training pairs are dropped, counted, and texts to classify cut"
+    )
     max_ratio: float = Field(
         9.0, ge=1, description="longer side over shorter side in characters; pairs beyond are dropped, counted"
     )
@@ -238,7 +263,14 @@ class TrainingConfig(Section):
     average_checkpoints: Positive = Field(
         1, description="weights of that many last checkpoints averaged at the end"
     )
-    metric: Literal["loss", "bleu", "chrf"] = Field("loss", description="what the best checkpoint is chosen by")
+    metric: Literal["loss", "bleu", "chrf", "accuracy", "macro_f1"] = Field(
+        "loss",
+        description="what the best checkpoint is chosen by: loss; of translations also bleu, chrf; of classes also "
+        "accuracy, macro_f1",
+    )
+    class_weights: Literal["none", "balanced"] = Field(
+        "none", description="classification: balanced weighs each class by one over its share of the examples"
+    )
     divergence: Literal["warn", "rollback"] = Field(
         "warn",
         description="when the loss is far above its running mean: warn, or go back to the last checkpoint at half "
@@ -304,7 +336,7 @@ class EvaluationConfig(Section):
 class Config(Section):
     """The whole configuration of one run."""
 
-    task: Literal["translation"] = "translation"
+    task: Task = Field("translation", description="what is learnt")
     data: DataConfig
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
@@ -312,10 +344,47 @@ class Config(Section):
     search: SearchConfig = SearchConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Of the source and of the target; where nothing is translated, both are that of the text."""
+        if self.task == "translation":
+            return self.data.source, self.data.target
+        return self.data.language, self.data.language
+
+    @model_validator(mode="after")
+    def check_languages(self) -> Self:
+        """Each task names its own languages, and no others."""
+        given = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
+        needed = languages_needed(self.task)
+        for name, value in given.items():
+            if name in needed and not value:
+                what = DataConfig.model_fields[name].description
+                raise PydanticCustomError("languages", f"data.{name} is missing: {what}.")
+            if name not in needed and value:
+                right = " and ".join(f"data.{other}" for other in needed)
+                raise PydanticCustomError(
+                    "languages", f'data.{name} = "{value}" has no meaning for task = "{self.task}". Give {right}.'
+                )
+        return self
+
+    @model_validator(mode="after")
+    def check_task(self) -> Self:
+        """Refuse what has no meaning for the task."""
+        metric, known = self.training.metric, METRICS[self.task]
+        if metric not in known:
+            raise ValueError(
+                f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
+            )
+        if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
+            raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
+        if self.task != "translation" and self.training.r_drop:
+            raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
+        return self
+
     @model_validator(mode="after")
     def check_tying(self) -> Self:
         """One matrix for all needs one vocabulary for both."""
-        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes"
+        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes" and self.task == "translation"
         if separate and self.model.tied_embeddings == "all":
             raise ValueError(
                 'model.tied_embeddings = "all" needs one vocabulary, but tokenizer.joint = false. '

@@ -224,7 +224,7 @@ def texts(config: Config, split: Split, source: Path | None, reference: Path | N
         return checked(config, sources, references, f"{source}")
     if split == "test" and config.data.test is None:
         raise UsageError("this run names no test set. Give --split valid, --set data.test=..., or two files.")
-    found = list(read_split(config.data, split))
+    found = list(read_split(config.data, split, config.task))
     return checked(config, [pair.source for pair in found], [pair.target for pair in found], f"data.{split}")
 
 

@@ -16,7 +16,10 @@ def data_report(config: Config) -> DataReport:
     Raises:
         DataError: text is missing or cannot be used.
     """
-    pairs = {"train": read_split(config.data, "train"), "valid": read_split(config.data, "valid")}
+    pairs = {
+        "train": read_split(config.data, "train", config.task),
+        "valid": read_split(config.data, "valid", config.task),
+    }
     if config.data.test is not None:
-        pairs["test"] = read_split(config.data, "test")
+        pairs["test"] = read_split(config.data, "test", config.task)
     return report(config.data, pairs, normalize)

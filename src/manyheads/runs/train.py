@@ -13,6 +13,7 @@ import torch
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.config.schema import Config
+from manyheads.data.reading import READINGS
 from manyheads.model.sharded import full_tensor
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.kinds import Kind, prepare_kind
@@ -55,7 +56,7 @@ class TrainingSummary:
 
 
 def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool = False) -> TrainingSummary:
-    """Train a translator into a run directory, or go on with one.
+    """Train a model into a run directory, or go on with one.
 
     Args:
         config: the whole configuration.
@@ -111,13 +112,15 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
 
 def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> Kind:
     """Vocabularies and token ids, and a run directory that has them."""
+    reading = READINGS[config.task]
     for name, counts in zip([config.data.train, *config.data.more], corpus.counts, strict=True):
         what = f" ({name})" if config.data.more else ""
-        listener.message(f"{config.data.source}-{config.data.target}{what}: {counts.describe()}")
+        languages = "-".join(dict.fromkeys(config.languages))
+        listener.message(f"{languages}{what}: {counts.describe(reading.noun, reading.other)}")
     check_same_corpus(run, corpus, force)
     kind = prepare_kind(config, run, corpus, listener)
     if kind.too_long:
-        listener.message(replace(corpus.total, too_long=kind.too_long).describe())
+        listener.message(replace(corpus.total, too_long=kind.too_long).describe(reading.noun, reading.other))
     if not run.exists:
         kind.begin(run, environment(corpus))
     return kind

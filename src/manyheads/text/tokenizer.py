@@ -21,6 +21,7 @@ __all__ = [
     "Tokenizer",
     "TokenizerPair",
     "load_tokenizer",
+    "train_tokenizer",
     "train_tokenizers",
 ]
 
@@ -62,14 +63,14 @@ def train_tokenizers(
         both = source_language
         if target_language != source_language:
             both = f"{source_language}+{target_language}"
-        tokenizer = train(config, [*sources, *targets], both)
+        tokenizer = train_tokenizer(config, [*sources, *targets], both)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
-    source = train(config, sources, source_language)
-    return TokenizerPair(source, train(config, targets, target_language), joint=False)
+    source = train_tokenizer(config, sources, source_language)
+    return TokenizerPair(source, train_tokenizer(config, targets, target_language), joint=False)
 
 
-def train(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Tokenizer:
-    """One tokenizer from the texts of one language, or of two (``de+en``)."""
+def train_tokenizer(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Tokenizer:
+    """One tokenizer from the texts of one language, or of two (``de+en``); raises as `train_tokenizers`."""
     match config.kind:
         case "bpe" | "unigram":
             return SubwordTokenizer.train(config, texts, languages)
