@@ -105,7 +105,7 @@ def plain_loop(text: str, steps: int, seed: int) -> tuple[Scores, NDArray[np.int
     torch.manual_seed(seed)
     numbers = {symbol: number for number, symbol in enumerate(sorted(set(text)))}
     ids = torch.tensor([numbers[symbol] for symbol in text])
-    cut = int((1 - SHARE) * len(ids))
+    cut = len(ids) - round(SHARE * len(ids))
     held_in, held_out = ids[:cut], ids[cut:]
     model = Plain(len(numbers))
     matrices, vectors = ([p for p in model.parameters() if (p.ndim > 1) is big] for big in (True, False))
@@ -132,7 +132,7 @@ def manyheads_run(config: Config, text: str) -> tuple[Scores, NDArray[np.int32]]
     with tempfile.TemporaryDirectory() as folder:
         train(config, Path(folder) / "run")
         generator = Generator.load(Path(folder) / "run", device="cpu")
-    held_out = text[int((1 - SHARE) * len(text)) :]
+    held_out = text[len(text) - round(SHARE * len(text)) :]
     return generator.model, np.asarray(generator.tokenizer.encode([held_out])[0], np.int32)
 
 

@@ -36,7 +36,7 @@ Examples:
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--split", type=click.Choice(["train", "valid", "test"]), default="test", show_default=True)
-@click.option("--source", type=FILE, metavar="FILE", help="Text to translate, instead of a split.")
+@click.option("--source", type=FILE, metavar="FILE", help="Text to translate or foresee, instead of a split.")
 @click.option("--reference", type=FILE, metavar="FILE", help="Its translation by people, line by line.")
 @click.option(
     "--against", type=click.Path(path_type=Path), metavar="RUN", help="A run to compare with: paired bootstrap."
@@ -57,7 +57,7 @@ def evaluate(
     as_json: bool,
 ) -> None:
     """Score a run on its test set, or on files; or test the difference between two runs."""
-    if (source is None) != (reference is None):
+    if source is None and reference is not None:
         raise click.UsageError("--source and --reference belong together.", context)
     if against is not None and output is not None:
         raise click.UsageError("--output does not go with --against.", context)
@@ -65,7 +65,7 @@ def evaluate(
     from manyheads import runs
     from manyheads.cli.progress import open_progress
 
-    result: runs.Evaluation | runs.Comparison
+    result: runs.Evaluation | runs.TextEvaluation | runs.Comparison
     with open_progress(settings_of(context)) as progress:
         if against is None:
             result = runs.evaluate(

@@ -6,7 +6,7 @@ rest of the package. "Section 3.2" and the like point into Vaswani et al. (2017)
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -62,6 +62,10 @@ class DataConfig(Section):
     source: Language = Field("", description="language translated from, such as de")
     target: Language = Field("", description="language translated into, such as en")
     language: Language = Field("", description="language of the text, such as en, where nothing is translated")
+    documents: Literal["file", "line"] = Field(
+        "file",
+        description="language-modeling: what a text is: a whole file, line ends and all, or each line of it",
+    )
     train: str | FilePair = Field(
         "train",
         description="a split name (files {split}.{language}[.gz|.xz|.zst]), one .tsv or .jsonl file, "
@@ -88,7 +92,9 @@ class DataConfig(Section):
         None, gt=0, description="use only the first pairs of train: a count, or below 1 a share"
     )
     max_length: Positive = Field(
-        128, description="tokens a side; longer training pairs are dropped, counted, and texts to classify cut"
+        128,
+        description="tokens a side; longer training pairs are dropped, counted, and texts to classify cut; of a "
+        "language model a block, which is all that it looks at",
     )
     max_ratio: float = Field(
         9.0, ge=1, description="longer side over shorter side in characters; pairs beyond are dropped, counted"
@@ -136,6 +142,11 @@ class TokenizerConfig(Section):
     )
     min_count: Positive = Field(1, description="rarer symbols become <unk> (words, characters)")
     lowercase: bool = Field(False, description="lower-case the text; cannot be undone when decoding")
+    keep_space: bool = Field(
+        False,
+        description="blanks, tabs and line ends are tokens as they stand, not each run of them one blank; unless "
+        "given, true for language-modeling, which must write them, and for nothing else",
+    )
 
 
 class ModelConfig(Section):
@@ -331,6 +342,11 @@ class EvaluationConfig(Section):
         "sacrebleu",
         description="detokenised, cased text (default); or lower-cased tokens, as some papers score",
     )
+    stride: Positive | None = Field(
+        None,
+        description="language-modeling: tokens that the window moves on by, at most data.max_length; half of that "
+        "unless given. The fewer, the more context each token has",
+    )
 
 
 class Config(Section):
@@ -350,6 +366,55 @@ class Config(Section):
         if self.task == "translation":
             return self.data.source, self.data.target
         return self.data.language, self.data.language
+
+    @property
+    def whole_files(self) -> bool:
+        """Whether all lines of a file are one text."""
+        return self.task == "language-modeling" and self.data.documents == "file"
+
+    @model_validator(mode="before")
+    @classmethod
+    def keep_space_of_language_models(cls, values: Any) -> Any:
+        """White space is part of what a language model writes."""
+        if not isinstance(values, dict) or values.get("task") != "language-modeling":
+            return values
+        given = values.get("tokenizer", {})
+        if isinstance(given, TokenizerConfig) and "keep_space" not in given.model_fields_set:
+            return {**values, "tokenizer": given.model_copy(update={"keep_space": True})}
+        return {**values, "tokenizer": {"keep_space": True, **given}} if isinstance(given, dict) else values
+
+    @model_validator(mode="after")
+    def check_language_model(self) -> Self:
+        """Refuse what has no meaning for a language model, and what has one for it alone."""
+        data, tokenizer, model = self.data, self.tokenizer, self.model
+        if self.task != "language-modeling":
+            if tokenizer.keep_space:
+                raise ValueError(f'tokenizer.keep_space = true is for "language-modeling", not for "{self.task}".')
+            return self
+        if not tokenizer.keep_space:
+            raise ValueError('tokenizer.keep_space = false, but a "language-modeling" run must write white space.')
+        if tokenizer.kind == "words" or tokenizer.sampling:
+            name = "sampling" if tokenizer.sampling else "kind"
+            raise ValueError(
+                f"tokenizer.{name} = {vars(tokenizer)[name]!r} is not for language-modeling: text becomes tokens "
+                'once, and must come back as it was. Use kind = "bpe", "unigram", "characters" or "bytes", and no '
+                "sampling."
+            )
+        if data.weights is not None or data.temperature != 1:
+            raise ValueError(
+                "data.weights and data.temperature are for pairs; a language model reads all text once."
+            )
+        if model.positions == "learned" and model.max_positions < data.max_length:
+            raise ValueError(
+                f"data.max_length = {data.max_length} tokens a block, but model.max_positions = "
+                f"{model.max_positions}. Use as many."
+            )
+        if self.evaluation.stride is not None and self.evaluation.stride > data.max_length:
+            raise ValueError(
+                f"evaluation.stride = {self.evaluation.stride} leaves out text: it is more than data.max_length = "
+                f"{data.max_length}, the window."
+            )
+        return self
 
     @model_validator(mode="after")
     def check_languages(self) -> Self:

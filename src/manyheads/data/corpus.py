@@ -29,6 +29,7 @@ __all__ = [
     "fault_of_document",
     "fault_of_labelled",
     "fault_of_pair",
+    "fault_of_text",
     "kept_lines",
     "limited",
     "read_lines",
@@ -119,14 +120,22 @@ def limited(limit: float, total: int) -> int:
     return int(limit) if limit >= 1 else max(1, round(limit * total))
 
 
-def kept_lines(config: DataConfig, split: Split, path: Path) -> tuple[int, int | None]:
+def kept_lines(
+    config: DataConfig, split: Split, path: Path, count: Callable[[Path], int] = count_lines
+) -> tuple[int, int | None]:
     """(first, end) of the lines of a split in its one file, counted from 0; an end of None is that of the file.
 
     Where data.valid is a share, it is so much of the end of the file of train; data.limit is of what is left.
+
+    Args:
+        config: what to keep.
+        split: of which split.
+        path: its file.
+        count: counts the lines, or whatever else the file is measured in.
     """
     share = config.valid if isinstance(config.valid, float) else None
     if split == "train":
-        total = count_lines(path) if share or (config.limit or 1) < 1 else 0
+        total = count(path) if share or (config.limit or 1) < 1 else 0
         left = total - held_back(total, share) if share else total
         end = left if share else None
         if config.limit is None:
@@ -134,7 +143,7 @@ def kept_lines(config: DataConfig, split: Split, path: Path) -> tuple[int, int |
         wanted = limited(config.limit, left)
         return 0, wanted if end is None else min(wanted, end)
     if split == "valid" and share:
-        total = count_lines(path)
+        total = count(path)
         return total - held_back(total, share), None
     return 0, None
 
@@ -225,6 +234,11 @@ def fault_of_labelled(pair: Pair, config: DataConfig) -> str | None:
 def fault_of_document(pair: Pair, config: DataConfig) -> str | None:
     """Of plain text: "empty" when there is none."""
     return None if pair.target.strip() else "empty"
+
+
+def fault_of_text(pair: Pair, config: DataConfig) -> str | None:
+    """Of what a language model reads: "empty" when a text has none; lines of a whole file may be so."""
+    return None if config.documents == "file" else fault_of_document(pair, config)
 
 
 class PairFilter:

@@ -8,8 +8,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from manyheads.config.schema import DataConfig, Task
-from manyheads.data.corpus import Pair, fault_of_document, fault_of_labelled, fault_of_pair, read_pairs
-from manyheads.data.documents import read_documents, text_file
+from manyheads.data.corpus import (
+    Pair,
+    fault_of_document,
+    fault_of_labelled,
+    fault_of_pair,
+    fault_of_text,
+    read_pairs,
+)
+from manyheads.data.documents import read_documents, read_text, text_file
 from manyheads.data.labelled import labelled_file, read_labelled
 from manyheads.data.locate import Split, locate
 
@@ -40,7 +47,7 @@ READINGS: Mapping[Task, Reading] = MappingProxyType(
     {
         "translation": Reading(read_pairs, locate, fault_of_pair, "pairs", "translation"),
         "classification": Reading(read_labelled, labelled_file, fault_of_labelled, "examples", "label"),
-        "language-modeling": DOCUMENTS,
+        "language-modeling": Reading(read_text, text_file, fault_of_text, "lines", "beginning"),
         "masked-lm": DOCUMENTS,
     }
 )

@@ -59,7 +59,10 @@ class TokenStream:
         with written_folder(folder, key) as (writer, _):
             writer.plain("tokens", np.zeros(0, "<i4"))
             for rows in chunked(range(len(texts)), CHUNK):
+                tokens: list[int] = []
                 for row, ids in zip(rows, encode(texts.text(1, rows)), strict=True):
-                    last = not whole_files or row + 1 == len(texts) or corpora[row + 1] != corpora[row]
-                    writer.plain("tokens", np.asarray([*ids, end] if last else ids, "<i4"))
+                    tokens += ids
+                    if not whole_files or row + 1 == len(texts) or corpora[row + 1] != corpora[row]:
+                        tokens.append(end)
+                writer.plain("tokens", np.asarray(tokens, "<i4"))
         return cls(folder)

@@ -5,6 +5,7 @@ from manyheads.runs.average import average
 from manyheads.runs.bench import TrainingSpeed, bench_train
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
+from manyheads.runs.perplexity import TextEvaluation
 from manyheads.runs.report import data_report
 from manyheads.runs.suggest import Suggestion, suggest
 from manyheads.runs.train import TrainingSummary, train
@@ -14,6 +15,7 @@ __all__ = [
     "DataReport",
     "Evaluation",
     "Suggestion",
+    "TextEvaluation",
     "TrainingSpeed",
     "TrainingSummary",
     "average",

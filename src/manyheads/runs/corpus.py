@@ -21,7 +21,7 @@ from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
 from manyheads.data.texts import TextStore
 from manyheads.errors import DataError
-from manyheads.text.normalize import clean, normalize
+from manyheads.text.normalize import clean, normalize, unify
 
 __all__ = ["ROOM_FOR_TEXT", "Corpus", "cleaning", "fingerprint", "open_corpus", "read_corpus", "read_split"]
 
@@ -88,6 +88,8 @@ def training_corpora(config: DataConfig) -> list[DataConfig]:
 
 def cleaning(config: Config) -> Callable[[str], str]:
     """What is done to every text first: normalised, but words see white space as their splitter expects it."""
+    if config.task == "language-modeling":
+        return unify
     single = clean if config.tokenizer.kind == "words" else normalize
     if config.task != "classification":
         return single
@@ -122,7 +124,7 @@ def read_corpus(config: Config, run: RunDirectory) -> Corpus:
     held = [*valid, *others]
     folder, key = run.path / TEXT, text_key(config, held)
     if key is None or not TextStore.has(folder, key):
-        judge, counts = PairFilter(data, cleaning(config), held, reading.fault), []
+        judge, counts = PairFilter(rules(config), cleaning(config), held, reading.fault), []
 
         def corpora() -> Iterator[Iterable[Pair]]:
             for part in training_corpora(data):
@@ -138,6 +140,12 @@ def read_corpus(config: Config, run: RunDirectory) -> Corpus:
             folder.parent.mkdir(parents=True, exist_ok=True)
             TextStore.build(folder, corpora(), key=key or "", tell=tell)
     return Corpus(TextStore(folder), valid)
+
+
+def rules(config: Config) -> DataConfig:
+    """What is asked of single lines: those of a whole file stay, even if they came before or are held out."""
+    whole = {"drop_duplicates": False, "drop_overlap": False}
+    return config.data.model_copy(update=whole) if config.whole_files else config.data
 
 
 def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:

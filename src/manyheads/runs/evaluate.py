@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.lines import read_lines
@@ -17,6 +18,7 @@ from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation import BootstrapResult, Scores, exact_match, paired_bootstrap, score
 from manyheads.runs.corpus import cleaning, read_split
+from manyheads.runs.perplexity import TextEvaluation, evaluate_text
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener, SilentListener
@@ -130,8 +132,8 @@ def evaluate(
     reference: Path | None = None,
     overrides: Sequence[str] = (),
     listener: Listener = SILENT,
-) -> Evaluation:
-    """Translate a split, or a file, and score it.
+) -> Evaluation | TextEvaluation:
+    """Translate a split, or a file, and score it; or score how well a language model foresees it.
 
     Args:
         run: a run directory.
@@ -144,6 +146,10 @@ def evaluate(
     Raises:
         RunError, DataError, ConfigError: see the message.
     """
+    if RunDirectory.existing(run).config().task == "language-modeling":
+        if reference is not None:
+            raise UsageError("a language model foresees one text, and needs no reference. Give --source alone.")
+        return evaluate_text(run, split=split, source=source, overrides=overrides, listener=listener)
     translator = Translator.load(run)
     config = with_overrides(translator.config, overrides)
     translator = Translator(config, translator.tokenizers, translator.model)

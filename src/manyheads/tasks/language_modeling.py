@@ -14,7 +14,7 @@ import torch
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
-from manyheads.errors import UsageError
+from manyheads.errors import RunError, UsageError
 from manyheads.model.continuation import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.greedy import Steps, follow, greedy_choice, results
@@ -140,7 +140,7 @@ class Generator:
         directory = RunDirectory.existing(Path(run))
         config = directory.config()
         if config.task != "language-modeling":
-            raise UsageError(
+            raise RunError(
                 f'{run} was trained for task = "{config.task}", and writes no text of its own. '
                 'Train with task = "language-modeling".'
             )
@@ -185,7 +185,7 @@ class Generator:
             yield from until_stop(growing_text(self.tokenizer, tokens()), options.stop)
 
     def unseen(self, prompts: Sequence[str]) -> tuple[list[int], list[int]]:
-        """The numbers, from 1, of beginnings longer than what the model looks at, and of those with unknown tokens."""
+        """The numbers, from 1, of beginnings longer than the window, and of those with unknown tokens."""
         contexts = list(enumerate(self.contexts(prompts), start=1))
         cut = [number for number, context in contexts if len(context) > self.window]
         return cut, [number for number, context in contexts if UNK in context]
