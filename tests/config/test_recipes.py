@@ -9,7 +9,6 @@ import pytest
 from manyheads.config.load import load_config, recipe_paths, resolve_recipe
 from manyheads.errors import UsageError
 
-
 TRAINED = ("translation", "classification")
 
 

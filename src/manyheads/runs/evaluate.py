@@ -10,13 +10,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation import BootstrapResult, Scores, exact_match, paired_bootstrap, score
+from manyheads.runs.classes import ClassEvaluation, evaluate_labels
 from manyheads.runs.corpus import cleaning, read_split
+from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener, SilentListener
@@ -130,20 +133,25 @@ def evaluate(
     reference: Path | None = None,
     overrides: Sequence[str] = (),
     listener: Listener = SILENT,
-) -> Evaluation:
-    """Translate a split, or a file, and score it.
+) -> Evaluation | ClassEvaluation:
+    """Translate or classify a split, or a file, and score it.
 
     Args:
         run: a run directory.
         split: train, valid or test of the run's own data.
-        source: a file to translate instead.
-        reference: its translation, line by line.
+        source: a file to translate or classify instead.
+        reference: its translation, or the labels, line by line.
         overrides: settings such as `search.beam_size=1` or `data.root=DIR`.
         listener: who is told.
 
     Raises:
         RunError, DataError, ConfigError: see the message.
     """
+    if RunDirectory.existing(run).config().task == "classification":
+        classifier = Classifier.load(run)
+        classifier.config = with_overrides(classifier.config, overrides)
+        sources, references = texts(classifier.config, split, source, reference)
+        return evaluate_labels(classifier, sources, references, listener)
     translator = Translator.load(run)
     config = with_overrides(translator.config, overrides)
     translator = Translator(config, translator.tokenizers, translator.model)
