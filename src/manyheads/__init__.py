@@ -19,15 +19,27 @@ if TYPE_CHECKING:
     from manyheads.config.schema import Config
     from manyheads.model.encoder_decoder import EncoderDecoder
     from manyheads.runs import evaluate, train
+    from manyheads.tasks.classification import Classifier
     from manyheads.tasks.language_modeling import Generator
     from manyheads.tasks.translation import Translator
     from manyheads.text.tokenizer import Tokenizer
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Config", "EncoderDecoder", "Generator", "Tokenizer", "Translator", "evaluate", "load_config", "train"]
+__all__ = [
+    "Classifier",
+    "Config",
+    "EncoderDecoder",
+    "Generator",
+    "Tokenizer",
+    "Translator",
+    "evaluate",
+    "load_config",
+    "train",
+]
 
 ROOMS = {
+    "Classifier": "manyheads.tasks.classification",
     "Config": "manyheads.config.schema",
     "EncoderDecoder": "manyheads.model.encoder_decoder",
     "Generator": "manyheads.tasks.language_modeling",

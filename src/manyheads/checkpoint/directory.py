@@ -26,7 +26,7 @@ from manyheads.checkpoint.files import (
 )
 from manyheads.checkpoint.weights import load_weights
 from manyheads.config.load import config_from_json, config_to_json
-from manyheads.config.schema import Config
+from manyheads.config.schema import Config, Task
 from manyheads.errors import ConfigError, RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
@@ -41,6 +41,12 @@ CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
 LOCK = ".lock"
+VERBS: dict[Task, str] = {  # what uses a run of each task
+    "translation": "translate",
+    "classification": "classify",
+    "language-modeling": "generate",
+    "masked-lm": "",
+}
 
 Model = TypeVar("Model", bound=Transformer)
 
@@ -158,6 +164,15 @@ class RunDirectory:
             return config_from_json(read_text(path), str(path))
         except ConfigError as error:
             raise RunError(str(error)) from error
+
+    def config_of(self, task: Task) -> Config:
+        """The configuration of a run of a task; raises as `config`, and `RunError` when it is of another."""
+        config = self.config()
+        if config.task != task:
+            verb = VERBS[config.task]
+            cure = f" Use: manyheads {verb} {self.path}" if verb else ""
+            raise RunError(f'{self.path} was trained for task = "{config.task}", not for "{task}".{cure}')
+        return config
 
     def environment(self) -> dict[str, Any]:
         """What the run was begun with."""

@@ -44,6 +44,7 @@ class Program(LazyGroup):
         "average": ("manyheads.cli.train", "Average the last checkpoints of a run."),
         "evaluate": ("manyheads.cli.evaluate", "Score a run on its test set, or against another run."),
         "translate": ("manyheads.cli.translate", "Translate text: lines in, lines out."),
+        "classify": ("manyheads.cli.classify", "Label text: lines in, labels out."),
         "generate": ("manyheads.cli.generate", "Let a language model go on with a text."),
     }
 

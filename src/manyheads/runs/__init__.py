@@ -3,6 +3,7 @@
 from manyheads.data.report import DataReport
 from manyheads.runs.average import average
 from manyheads.runs.bench import TrainingSpeed, bench_train
+from manyheads.runs.classes import ClassEvaluation
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
 from manyheads.runs.perplexity import TextEvaluation
@@ -11,6 +12,7 @@ from manyheads.runs.suggest import Suggestion, suggest
 from manyheads.runs.train import TrainingSummary, train
 
 __all__ = [
+    "ClassEvaluation",
     "Comparison",
     "DataReport",
     "Evaluation",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from manyheads import __version__
-from manyheads.config.schema import Config
+from manyheads.config.schema import Config, DataConfig
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["model_card"]
+__all__ = ["classifier_card", "model_card"]
 
 CARD = """\
 ---
@@ -36,13 +38,40 @@ Translator.load("DIRECTORY").translate(["..."])
 """
 
 
+CLASSIFIER_CARD = """\
+---
+language: [{language}]
+license:  # to be filled in by you
+library_name: manyheads
+pipeline_tag: text-classification
+---
+# Classifier of {language} text: {labels}
+
+A Transformer encoder trained with manyheads {version}: {layers} layers of width {width}, {positions} positions,
+{norm}-norm; {kind} vocabulary of {size}; pooling: {pooling}.
+
+- Data: {data}
+- Training: {steps:,} updates; best validation {metric}: {best} at step {best_step:,}
+- Longest text: {longest} tokens, of longer ones only the beginning is read
+- Intended use and limits: to be filled in by you
+
+```
+manyheads classify DIRECTORY < text.{language}
+```
+```python
+from manyheads import Classifier
+
+Classifier.load("DIRECTORY").classify(["..."])
+```
+"""
+
+
 def model_card(config: Config, tokenizers: TokenizerPair, progress: Progress) -> str:
     """Markdown with YAML front matter; licence, use and limits are left for a person to fill in."""
     data, model, metric = config.data, config.model, config.training.metric
     sizes = f"{tokenizers.source.size:,}"
     if not tokenizers.joint:
         sizes += f" and {tokenizers.target.size:,}"
-    best = "none" if progress.best is None else f"{abs(progress.best):.3f}"
     return CARD.format(
         source=data.source,
         target=data.target,
@@ -53,9 +82,42 @@ def model_card(config: Config, tokenizers: TokenizerPair, progress: Progress) ->
         norm=model.norm,
         kind=config.tokenizer.kind,
         sizes=sizes,
-        data=data.dataset or (data.train if isinstance(data.train, str) else " and ".join(data.train)),
+        data=origin(data),
         steps=progress.step,
         metric=metric,
-        best=best,
+        best=best_value(progress),
         best_step=progress.best_step,
     )
+
+
+def classifier_card(config: Config, size: int, labels: Sequence[str], progress: Progress) -> str:
+    """The same of a classifier with a vocabulary of `size` tokens."""
+    model = config.model
+    return CLASSIFIER_CARD.format(
+        language=config.data.language,
+        labels=", ".join(labels[:10]) + (", ..." if len(labels) > 10 else ""),
+        version=__version__,
+        layers=model.num_encoder_layers,
+        width=model.d_model,
+        positions=model.positions,
+        norm=model.norm,
+        kind=config.tokenizer.kind,
+        size=f"{size:,}",
+        pooling=model.pooling,
+        data=origin(config.data),
+        steps=progress.step,
+        metric=config.training.metric,
+        best=best_value(progress),
+        best_step=progress.best_step,
+        longest=config.data.max_length,
+    )
+
+
+def origin(data: DataConfig) -> str:
+    """Where training text came from."""
+    return data.dataset or (data.train if isinstance(data.train, str) else " and ".join(data.train))
+
+
+def best_value(progress: Progress) -> str:
+    """The best validation."""
+    return "none" if progress.best is None else f"{abs(progress.best):.3f}"

@@ -17,8 +17,10 @@ from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation import BootstrapResult, Scores, exact_match, paired_bootstrap, score
+from manyheads.runs.classes import ClassEvaluation, evaluate_labels
 from manyheads.runs.corpus import cleaning, read_split
 from manyheads.runs.perplexity import TextEvaluation, evaluate_text
+from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener, SilentListener
@@ -132,21 +134,27 @@ def evaluate(
     reference: Path | None = None,
     overrides: Sequence[str] = (),
     listener: Listener = SILENT,
-) -> Evaluation | TextEvaluation:
-    """Translate a split, or a file, and score it; or score how well a language model foresees it.
+) -> Evaluation | ClassEvaluation | TextEvaluation:
+    """Translate or classify a split, or a file, and score it; or score how well a language model foresees it.
 
     Args:
         run: a run directory.
         split: train, valid or test of the run's own data.
-        source: a file to translate instead.
-        reference: its translation, line by line.
+        source: a file to translate or classify instead.
+        reference: its translation, or the labels, line by line.
         overrides: settings such as `search.beam_size=1` or `data.root=DIR`.
         listener: who is told.
 
     Raises:
         RunError, DataError, ConfigError: see the message.
     """
-    if RunDirectory.existing(run).config().task == "language-modeling":
+    task = RunDirectory.existing(run).config().task
+    if task == "classification":
+        classifier = Classifier.load(run)
+        classifier.config = with_overrides(classifier.config, overrides)
+        sources, references = texts(classifier.config, split, source, reference)
+        return evaluate_labels(classifier, sources, references, listener)
+    if task == "language-modeling":
         if reference is not None:
             raise UsageError("a language model foresees one text, and needs no reference. Give --source alone.")
         return evaluate_text(run, split=split, source=source, overrides=overrides, listener=listener)

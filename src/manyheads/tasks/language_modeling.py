@@ -14,7 +14,7 @@ import torch
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import UsageError
 from manyheads.model.continuation import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.greedy import Steps, follow, greedy_choice, results
@@ -138,12 +138,7 @@ class Generator:
         """
         place = pick_device(device)
         directory = RunDirectory.existing(Path(run))
-        config = directory.config()
-        if config.task != "language-modeling":
-            raise RunError(
-                f'{run} was trained for task = "{config.task}", and writes no text of its own. '
-                'Train with task = "language-modeling".'
-            )
+        config = directory.config_of("language-modeling")
         tokenizer = directory.tokenizers(config).target
         model = directory.fill(DecoderOnly(config.model, tokenizer.size))
         return cls(config, tokenizer, model.to(place))

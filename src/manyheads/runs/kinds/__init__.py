@@ -6,6 +6,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
 from manyheads.runs.corpus import Corpus
+from manyheads.runs.kinds.classification import prepare_classification
 from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.kinds.language_modeling import prepare_language_model
 from manyheads.runs.kinds.translation import TranslationKind
@@ -20,6 +21,8 @@ def prepare_kind(config: Config, run: RunDirectory, corpus: Corpus, listener: Li
     match config.task:
         case "translation":
             return TranslationKind(config, corpus, *prepare(config, run, corpus, listener))
+        case "classification":
+            return prepare_classification(config, run, corpus, listener)
         case "language-modeling":
             return prepare_language_model(config, run, corpus, listener)
         case task:
