@@ -51,9 +51,12 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def learnt(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that knows the play by heart."""
     out = tmp_path_factory.mktemp("runs") / "learnt"
-    training = {"steps": 250, "batch_tokens": 320, "save_every": 250, "learning_rate": 0.01, "optimizer": "muon"}
+    training = {
+        "steps": 300, "batch_tokens": 288, "save_every": 300, "learning_rate": 0.005, "optimizer": "muon",
+        "schedule": "cosine", "warmup_steps": 20,
+    }  # fmt: skip
     sizes = {"d_model": 32, "d_ff": 64, "num_decoder_layers": 2, "positions": "rotary"}
-    config = make_language_config(root, data={"max_length": 32}, model=sizes, training=training)
+    config = make_language_config(root, data={"max_length": 96}, model=sizes, training=training)
     train(config, out, listener=Ear())
     return out
 
@@ -130,7 +133,7 @@ def test_evaluation_is_that_of_each_token_alone_added_up(finished: Path) -> None
 
 def test_the_shorter_the_stride_the_more_context(learnt: Path) -> None:
     losses = [
-        evaluate(learnt, split="valid", overrides=[f"evaluation.stride={stride}"]).loss for stride in (32, 8, 1)
+        evaluate(learnt, split="valid", overrides=[f"evaluation.stride={stride}"]).loss for stride in (96, 24, 3)
     ]
     assert losses[0] > losses[1] > losses[2] - 1e-3
 
@@ -141,7 +144,7 @@ def test_a_file_is_scored_as_it_stands(finished: Path, tmp_path: Path) -> None:
     path.write_bytes("ANNA:\r\n\n  zwölf Uhr\tschon".encode())
     found = evaluate(finished, source=path)
     assert isinstance(found, TextEvaluation)
-    assert (found.bytes, found.tokens) == (len("ANNA:\n\n  zwölf Uhr\tschon\n".encode()), 26)
+    assert (found.bytes, found.tokens) == (26, 25)
     (tmp_path / "empty.txt").write_bytes(b"")
     with pytest.raises(DataError, match="no lines"):
         evaluate(finished, source=tmp_path / "empty.txt")
@@ -169,8 +172,8 @@ def test_it_learns_a_play_by_heart_and_writes_it(learnt: Path) -> None:
     """Invariant F: what was read often comes out again, its line ends and blanks too, far beyond a block."""
     generator = Generator.load(learnt)
     start = "CLEO:\nWho goes there?\n"
-    (one,) = generator.generate([start], GenerateOptions(sampling=None, max_tokens=90))
-    assert start + one.samples[0].text == PLAY[PLAY.index(start) :][: len(start) + 90]
+    (one,) = generator.generate([start], GenerateOptions(sampling=None, max_tokens=200))
+    assert start + one.samples[0].text == PLAY[PLAY.index(start) :][: len(start) + 200]
 
 
 def test_each_line_may_be_a_text_of_its_own(tmp_path: Path) -> None:

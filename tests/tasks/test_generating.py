@@ -15,13 +15,13 @@ from manyheads.text.characters import CharacterTokenizer
 from manyheads.text.tokenizer import UNK
 from manyheads.text.vocabulary import Vocabulary
 
-SYMBOLS = [*"abcdefghijklmnopqrstuvwxyzäöü!?.,-':AB\n ", "가", "나"]
+SYMBOLS = "abcdefghijklmnopqrstuvwxyzäöü!?.,-':;()AB\n "
 PROMPTS = ["ab", "a longer beginning than the window holds", "", "nein, ", "ab"]
 LONG = GenerateOptions(max_tokens=40, samples=3)
 
 
 def make_generator(documents: str = "file", window: int = 12, batch_tokens: int = 4_096) -> Generator:
-    vocabulary = Vocabulary(SYMBOLS[:43])
+    vocabulary = Vocabulary(SYMBOLS)
     tokenizer = CharacterTokenizer(vocabulary, "en", lowercase=False, keep_space=True)
     assert tokenizer.size == 47
     config = Config.model_validate(

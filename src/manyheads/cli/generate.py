@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from manyheads.cli.translate import input_lines
-from manyheads.cli.verbs import Verb, echo_json, json_option, opened_output, output_option, settings_of
+from manyheads.cli.verbs import Verb, echo_json, input_lines, json_option, opened_output, output_option, settings_of
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
