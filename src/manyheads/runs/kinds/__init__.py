@@ -8,6 +8,7 @@ from manyheads.errors import ConfigError
 from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.classification import prepare_classification
 from manyheads.runs.kinds.interface import Kind
+from manyheads.runs.kinds.masked import prepare_masked
 from manyheads.runs.kinds.translation import TranslationKind
 from manyheads.runs.prepare import prepare
 from manyheads.training.log import Listener
@@ -22,5 +23,7 @@ def prepare_kind(config: Config, run: RunDirectory, corpus: Corpus, listener: Li
             return TranslationKind(config, corpus, *prepare(config, run, corpus, listener))
         case "classification":
             return prepare_classification(config, run, corpus, listener)
+        case "masked-lm":
+            return prepare_masked(config, run, corpus, listener)
         case task:
             raise ConfigError([f'task = "{task}" cannot be trained yet.'])
