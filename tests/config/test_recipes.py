@@ -9,7 +9,7 @@ import pytest
 from manyheads.config.load import load_config, recipe_paths, resolve_recipe
 from manyheads.errors import UsageError
 
-TRAINED = ("translation", "classification", "language-modeling")
+TRAINED = ("translation", "classification", "language-modeling", "masked-lm")
 
 
 @pytest.mark.parametrize("name", sorted(recipe_paths()))

@@ -60,6 +60,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines = [" ".join(generator.choices(WORDS, k=generator.randint(2, 9))) for _ in range(count)]
         for language in ("de", "en", "ko"):
             (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        examples = "".join(f"{number % 2}\t{line}\n" for number, line in enumerate(lines))
+        (folder / f"{split}.tsv").write_text(examples, encoding="utf-8")
     (folder / "input.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return folder
 

@@ -232,11 +232,15 @@ class RunDirectory:
 
     def fill(self, model: Model) -> Model:
         """A model given the weights of the best validation, in eval mode; raises as `model`."""
+        load_weights(model, self.weights(), str(self.path / WEIGHTS))
+        return model.eval()
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights of the best validation; raises as `model`."""
         path = self.path / WEIGHTS
         if not path.is_file():
             raise RunError(f"{self.path} has no {WEIGHTS} yet. It is written at the first validation.")
-        load_weights(model, read_tensors(path), str(path))
-        return model.eval()
+        return read_tensors(path)
 
     def publish(self, tensors: Mapping[str, Tensor]) -> None:
         """Make these the weights that translate.

@@ -194,6 +194,9 @@ class ModelConfig(Section):
         "mean", description="what a classifier sees of a text: its first token, or the mean of all"
     )
     pooler: Literal["tanh", "relu"] = Field("tanh", description="non-linearity of a classifier's head")
+    init_from: str | None = Field(
+        None, description="a run whose tokenizer and weights training begins with; the head of the task stays new"
+    )
 
     @model_validator(mode="after")
     def check_widths(self) -> Self:
@@ -278,6 +281,9 @@ class TrainingConfig(Section):
         "loss",
         description="what the best checkpoint is chosen by: loss; of translations also bleu, chrf; of classes also "
         "accuracy, macro_f1",
+    )
+    masked: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.15, description="masked-lm: share of the tokens that are hidden (Devlin et al. 2019, section 3.1)"
     )
     class_weights: Literal["none", "balanced"] = Field(
         "none", description="classification: balanced weighs each class by one over its share of the examples"
@@ -442,6 +448,8 @@ class Config(Section):
             )
         if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
+        if self.model.init_from is not None and self.task not in ("classification", "masked-lm"):
+            raise ValueError(f'model.init_from is known for encoders, not for task = "{self.task}". Leave it out.')
         if self.task != "translation" and self.training.r_drop:
             raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
         return self

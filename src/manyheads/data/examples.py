@@ -37,6 +37,7 @@ class Examples:
         types: (B, S) int64: 0 up to the end mark of the first text, 1 in the second; None for models without.
         labels: (B,) int64; `NO_LABEL` where there is none.
         source_tokens: real positions, marks counted.
+        target_tokens: how many labels are to be said.
         pad: the id of padding.
     """
 
@@ -44,17 +45,13 @@ class Examples:
     types: Tensor | None
     labels: Tensor
     source_tokens: int
+    target_tokens: int
     pad: int
 
     @property
     def examples(self) -> int:
         """How many texts, B."""
         return len(self.ids)
-
-    @property
-    def target_tokens(self) -> int:
-        """How many labels are to be said."""
-        return int((self.labels != NO_LABEL).sum())
 
     @property
     def places(self) -> int:
@@ -83,6 +80,7 @@ class Examples:
             types=None if self.types is None else self.types[rows, :longest],
             labels=self.labels[rows],
             source_tokens=int(lengths.sum()),
+            target_tokens=int((self.labels[rows] != NO_LABEL).sum()),
         )
 
     def padded(self, limit: int) -> Examples:
@@ -143,7 +141,8 @@ def make_examples(rows: Sequence[Example], *, pad: int, bos: int, eos: int, with
     """Examples as tensors."""
     ids, types = make_texts([row.ids for row in rows], pad=pad, bos=bos, eos=eos, with_types=with_types)
     labels = torch.from_numpy(np.asarray([row.label for row in rows], np.int64))
-    return Examples(ids, types, labels, sum(len(row.ids) + 2 for row in rows), pad)
+    said = sum(row.label != NO_LABEL for row in rows)
+    return Examples(ids, types, labels, sum(len(row.ids) + 2 for row in rows), said, pad)
 
 
 def blank_examples(*, pad: int, bos: int, eos: int, with_types: bool) -> Examples:

@@ -8,6 +8,7 @@ from pathlib import Path
 from manyheads.checkpoint import RunDirectory, average_tensors
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
+from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.tasks.classification import LABELS, Classifier
 from manyheads.tasks.language_modeling import Generator
 
@@ -55,3 +56,6 @@ def check_opens(out: Path, config: Config) -> None:
             Classifier.load(out, device="cpu")
         case "language-modeling":
             Generator.load(out, device="cpu")
+        case "masked-lm":
+            size = RunDirectory(out).tokenizers(config).source.size
+            RunDirectory(out).fill(MaskedLanguageModel(config.model, size))

@@ -9,7 +9,7 @@ from manyheads.config.schema import Config, DataConfig
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["classifier_card", "model_card"]
+__all__ = ["classifier_card", "masked_card", "model_card"]
 
 CARD = """\
 ---
@@ -66,6 +66,29 @@ Classifier.load("DIRECTORY").classify(["..."])
 """
 
 
+MASKED_CARD = """\
+---
+language: [{language}]
+license:  # to be filled in by you
+library_name: manyheads
+pipeline_tag: fill-mask
+---
+# Encoder of {language} text
+
+A Transformer encoder trained with manyheads {version} to guess hidden tokens: {layers} layers of width {width},
+{positions} positions, {norm}-norm; {kind} vocabulary of {size}.
+
+- Data: {data}
+- Training: {steps:,} updates; best validation {metric}: {best} at step {best_step:,}
+- Intended use and limits: to be filled in by you
+
+A classifier begins with it:
+```
+manyheads train CONFIG --set model.init_from=DIRECTORY
+```
+"""
+
+
 def model_card(config: Config, tokenizers: TokenizerPair, progress: Progress) -> str:
     """Markdown with YAML front matter; licence, use and limits are left for a person to fill in."""
     data, model, metric = config.data, config.model, config.training.metric
@@ -92,25 +115,37 @@ def model_card(config: Config, tokenizers: TokenizerPair, progress: Progress) ->
 
 def classifier_card(config: Config, size: int, labels: Sequence[str], progress: Progress) -> str:
     """The same of a classifier with a vocabulary of `size` tokens."""
-    model = config.model
     return CLASSIFIER_CARD.format(
-        language=config.data.language,
+        **encoder_facts(config, size, progress),
         labels=", ".join(labels[:10]) + (", ..." if len(labels) > 10 else ""),
-        version=__version__,
-        layers=model.num_encoder_layers,
-        width=model.d_model,
-        positions=model.positions,
-        norm=model.norm,
-        kind=config.tokenizer.kind,
-        size=f"{size:,}",
-        pooling=model.pooling,
-        data=origin(config.data),
-        steps=progress.step,
-        metric=config.training.metric,
-        best=best_value(progress),
-        best_step=progress.best_step,
+        pooling=config.model.pooling,
         longest=config.data.max_length,
     )
+
+
+def masked_card(config: Config, size: int, progress: Progress) -> str:
+    """The same of an encoder that guesses hidden tokens of a vocabulary of that size."""
+    return MASKED_CARD.format(**encoder_facts(config, size, progress))
+
+
+def encoder_facts(config: Config, size: int, progress: Progress) -> dict[str, object]:
+    """What the cards of all encoders say."""
+    model = config.model
+    return {
+        "language": config.data.language,
+        "version": __version__,
+        "layers": model.num_encoder_layers,
+        "width": model.d_model,
+        "positions": model.positions,
+        "norm": model.norm,
+        "kind": config.tokenizer.kind,
+        "size": f"{size:,}",
+        "data": origin(config.data),
+        "steps": progress.step,
+        "metric": config.training.metric,
+        "best": best_value(progress),
+        "best_step": progress.best_step,
+    }
 
 
 def origin(data: DataConfig) -> str:

@@ -10,6 +10,7 @@ from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.data.store import Encode, TokenStore
 from manyheads.errors import DataError
+from manyheads.runs.beginning import take_tokenizer
 from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizer, train_tokenizers
 from manyheads.training.log import Listener
@@ -46,6 +47,8 @@ def prepare_single(
     """
     if run.exists:
         return run.tokenizers(config)
+    if config.model.init_from is not None:
+        return take_tokenizer(config)
     listener.message(f"training the tokenizer ({config.tokenizer.kind})")
     tokenizer = train_tokenizer(config.tokenizer, texts(), config.data.language)
     return TokenizerPair(tokenizer, tokenizer, joint=True)

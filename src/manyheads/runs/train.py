@@ -15,6 +15,7 @@ from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
 from manyheads.model.sharded import full_tensor
+from manyheads.runs.beginning import take_weights
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.kinds import Kind, prepare_kind
 from manyheads.runs.listeners import recording
@@ -131,7 +132,10 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
     config = kind.config
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
-    model = kind.model().to(device)
+    model = kind.model()
+    if config.model.init_from is not None and not run.steps():
+        take_weights(model, config, listener)
+    model.to(device)
     seed_process(config.training.seed, world.rank)
     listener.message(
         f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, vocabulary {kind.vocabulary}"
@@ -178,7 +182,9 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listen
     value = report.value(config.training.metric)
     better = value is not None and (progress.best is None or value > progress.best)
     verdict = "better, kept" if better else "not better, left"
-    listener.message(f"mean of the last {len(steps)} checkpoints: perplexity {report.perplexity:.3f} ({verdict})")
+    metric = config.training.metric
+    figure = "none" if value is None else f"{abs(value):.3f}"
+    listener.message(f"mean of the last {len(steps)} checkpoints: {metric} {figure} ({verdict})")
     if better:
         weights = {name: full_tensor(parameter) for name, parameter in model.named_parameters()}
         if trainer.world.is_main:

@@ -9,13 +9,21 @@ from torch.nn import functional
 
 from manyheads.data.batch import Batch
 from manyheads.data.examples import NO_LABEL, Examples
+from manyheads.data.masked import MaskedTexts
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.encoder_only import TextClassifier
+from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.r_drop import kl_divergence_sum
 
-__all__ = ["ClassificationObjective", "Objective", "TranslationObjective", "translation_loss"]
+__all__ = [
+    "ClassificationObjective",
+    "MaskedObjective",
+    "Objective",
+    "TranslationObjective",
+    "masked_loss",
+    "translation_loss",
+]
 
 
 class Objective(nn.Module):
@@ -99,3 +107,25 @@ class ClassificationObjective(Objective):
         )
         plain = functional.cross_entropy(logits.detach(), batch.labels, ignore_index=NO_LABEL, reduction="sum")
         return loss, plain
+
+
+def masked_loss(model: MaskedLanguageModel, batch: MaskedTexts, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Smoothed loss and plain negative log-likelihood, summed over the hidden tokens, in nats."""
+    hidden = model.encode(batch.ids)[0].flatten(0, 1).index_select(0, batch.hidden)
+    output = model.output
+    return cross_entropy_sums(model.guesses(hidden), output.weight, output.bias, batch.right, smoothing)
+
+
+class MaskedObjective(Objective):
+    """An encoder with the loss of the tokens that were hidden from it."""
+
+    model: MaskedLanguageModel
+
+    def __init__(self, model: MaskedLanguageModel, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(self, batch: MaskedTexts) -> tuple[Tensor, Tensor]:
+        """See `Objective`."""
+        return masked_loss(self.model, batch, self.smoothing)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.errors import ConfigError
 from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.classification import prepare_classification
 from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.kinds.language_modeling import prepare_language_model
+from manyheads.runs.kinds.masked import prepare_masked
 from manyheads.runs.kinds.translation import TranslationKind
 from manyheads.runs.prepare import prepare
 from manyheads.training.log import Listener
@@ -25,5 +25,5 @@ def prepare_kind(config: Config, run: RunDirectory, corpus: Corpus, listener: Li
             return prepare_classification(config, run, corpus, listener)
         case "language-modeling":
             return prepare_language_model(config, run, corpus, listener)
-        case task:
-            raise ConfigError([f'task = "{task}" cannot be trained yet.'])
+        case "masked-lm":
+            return prepare_masked(config, run, corpus, listener)

@@ -247,6 +247,4 @@ class ClassValidation:
         total, *flat = self.world.total([float(nats.sum()), *counts.flatten().tolist()])
         confusion = np.array(flat).reshape(classes, classes).astype(np.int64)
         scores = {"accuracy": accuracy(confusion), "macro_f1": macro_f1(confusion)}
-        return ValidationReport(
-            step, total / len(self.rows) if math.isfinite(total) else math.nan, scores, False, None
-        )
+        return ValidationReport(step, total / len(self.rows), scores, False, None)
