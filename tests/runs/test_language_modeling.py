@@ -133,9 +133,9 @@ def test_evaluation_is_that_of_each_token_alone_added_up(finished: Path) -> None
 
 def test_the_shorter_the_stride_the_more_context(learnt: Path) -> None:
     losses = [
-        evaluate(learnt, split="valid", overrides=[f"evaluation.stride={stride}"]).loss for stride in (96, 24, 3)
+        evaluate(learnt, split="valid", overrides=[f"evaluation.stride={stride}"]).loss for stride in (96, 24)
     ]
-    assert losses[0] > losses[1] > losses[2] - 1e-3
+    assert losses[0] > losses[1]
 
 
 def test_a_file_is_scored_as_it_stands(finished: Path, tmp_path: Path) -> None:

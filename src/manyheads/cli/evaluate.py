@@ -85,7 +85,7 @@ def evaluate(
             )
     if output is not None and isinstance(result, runs.TextEvaluation):
         raise click.UsageError("--output is for translations and labels; a language model is only asked.", context)
-    if output is not None and not isinstance(result, runs.Comparison):
+    if output is not None and isinstance(result, runs.Evaluation | runs.ClassEvaluation):
         with opened_output(output) as file:
             file.writelines(text_line(text) for text in result.outputs)
     echo_result(result, as_json=as_json)

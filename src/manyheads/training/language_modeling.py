@@ -54,13 +54,13 @@ class Windows(Sequence[int]):
         self.width = width
         self.step = step
         further = math.ceil(max(0, self.predicted - width) / step)
-        self.count = 0 if not self.predicted else 1 + further
+        self.number = 0 if not self.predicted else 1 + further
 
     def __len__(self) -> int:
-        return self.count
+        return self.number
 
     def __getitem__(self, place: Any) -> Any:
-        return range(self.count)[place]
+        return range(self.number)[place]
 
     def batch(self, tokens: NDArray[np.int32], windows: Sequence[int]) -> tuple[BlockBatch, Tensor]:
         """Some windows of the text, and which places of their (B, T) are theirs to predict (N,).
