@@ -10,7 +10,7 @@ import torch
 from tests.model.test_continuation import V, language_model, read_whole
 from torch.nn import functional
 
-from manyheads.data.blocks import blank_blocks, make_blocks
+from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.model.continuation import window_step
 from manyheads.training.language_modeling import LanguageModelObjective, Windows, window_nll
 
@@ -85,3 +85,20 @@ def test_on_random_text_a_fresh_model_does_not_go_below_ln_v() -> None:
     model = language_model(scale_embeddings=False, positions="rotary")
     nats, count = window_nll(model, random, Windows(len(random), width=16, step=16))
     assert nats / count > math.log(V)
+
+
+def test_training_on_random_text_does_not_go_below_ln_v_either() -> None:
+    """Invariant A: a model that was fed what it must predict would."""
+    dice = np.random.default_rng(3)
+    train, fresh = (dice.integers(0, V, size).astype(np.int32) for size in (6_000, 3_000))
+    model = language_model(positions="rotary", num_decoder_layers=1).float().train()
+    objective, optimizer = LanguageModelObjective(model, 0.0), torch.optim.AdamW(model.parameters(), 3e-3)
+    sampler = BlockSampler(len(train), block=16, rows=8, seed=1)
+    for starts in [*sampler.epoch(0), *sampler.epoch(1)]:
+        batch = make_blocks(train, starts, 16)
+        loss, _ = objective(batch)
+        (loss / batch.target_tokens).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    nats, count = window_nll(model.eval(), fresh, Windows(len(fresh), width=16, step=16))
+    assert math.log(V) < nats / count < math.log(V) + 0.5  # and it has learnt that it knows nothing
