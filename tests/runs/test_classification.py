@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,20 @@ from tests.runs.labelled import examples, labelled_config, write_labelled, write
 from tests.runs.parts import Interrupting, metrics
 from tests.training.parts import Ear
 
+from manyheads.checkpoint import RunDirectory
+from manyheads.data.examples import NO_LABEL
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs import average, bench_train, evaluate
+from manyheads.runs import average, bench_train, data_report, evaluate
 from manyheads.runs.classes import ClassEvaluation, evaluate_labels
-from manyheads.runs.kinds.classification import in_order
+from manyheads.runs.corpus import read_corpus
+from manyheads.runs.kinds import prepare_kind
+from manyheads.runs.kinds.classification import LabelledBatches, in_order
 from manyheads.runs.train import train
+from manyheads.runs.updates import CorpusUpdates
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.training.distributed import ALONE, World
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +202,70 @@ def test_a_run_of_another_task_is_refused_with_the_verb_that_fits(corpus: Path, 
         Translator.load(finished)
     with pytest.raises(UsageError, match="bench measures training of translators"):
         bench_train(labelled_config(corpus), rounds=1, updates=1, listener=Ear())
+
+
+def updates(corpus: Path, folder: Path, *worlds: World, **sections: dict[str, Any]) -> list[CorpusUpdates]:
+    config, run = labelled_config(corpus, **sections), RunDirectory(folder)
+    kind = prepare_kind(config, run, read_corpus(config, run), Ear())
+    made = [kind.updates(world) for world in worlds or (ALONE,)]
+    assert all(isinstance(one, CorpusUpdates) for one in made)
+    return made  # type: ignore[return-value]
+
+
+def seen(found: Iterable[Any]) -> list[tuple[list[int], int]]:
+    """(ids, label) of every text of some batches, sorted."""
+    return sorted(
+        ([token for token in row if token != PAD], label)
+        for part in found
+        for row, label in zip(part.ids.tolist(), part.labels.tolist(), strict=True)
+        if label != NO_LABEL
+    )
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_an_epoch_holds_every_example_once_however_many_processes_make_it(
+    corpus: Path, tmp_path: Path, processes: int
+) -> None:
+    """Each has as many parts of an update: those that share their weights wait for each other in every part."""
+    made = updates(corpus, tmp_path, *(World(rank, processes) for rank in range(processes)))
+    assert isinstance(made[0].maker, LabelledBatches)
+    tokenizer = made[0].maker.tokenizer
+    found = []
+    for place, pairs in enumerate(made[0].epoch(3)):
+        parts = [one.batches(3, place, pairs) for one in made]
+        assert len({len(own) for own in parts}) == 1
+        found += [part for own in parts for part in own]
+    lines = [line.split("\t") for line in (corpus / "train.tsv").read_text().splitlines()]
+    expected = sorted(([BOS, *ids, EOS], int(label)) for label, ids in zip(
+        [label for label, _ in lines], tokenizer.encode([text for _, text in lines]), strict=True
+    ))  # fmt: skip
+    assert seen(found) == expected
+    assert len(made[0].epoch(0)) == 5
+
+
+def test_a_token_budget_makes_updates_of_like_lengths(corpus: Path, tmp_path: Path) -> None:
+    training = {"batch_tokens": 120, "batch_sentences": None}
+    (made,) = updates(corpus, tmp_path, training=training, data={"max_length": 20})
+    parts = [part for place, pairs in enumerate(made.epoch(0)) for part in made.batches(0, place, pairs)]
+    tokens = [part.source_tokens for part in parts]
+    assert len(parts) == math.ceil(sum(tokens) / 120)
+    assert max(part.ids.size(1) for part in parts) == 22, "cut, with its marks"
+    spreads = [int((part.ids != PAD).sum(1).max() - (part.ids != PAD).sum(1).min()) for part in parts]
+    assert np.mean(spreads) < 5, "like lengths together"
+
+
+def test_words_are_split_anew_in_each_epoch(corpus: Path, tmp_path: Path) -> None:
+    (made,) = updates(corpus, tmp_path, tokenizer={"sampling": 0.3})
+    pairs = np.arange(20)
+    first, second, again = (seen(made.batches(epoch, 0, pairs)) for epoch in (0, 1, 0))
+    assert first == again
+    assert first != second
+
+
+def test_the_report_of_data_counts_texts_and_labels(corpus: Path) -> None:
+    found = data_report(labelled_config(corpus))
+    train_split = found.splits["train"]
+    assert (train_split.read, train_split.target.characters.largest) == (60, 1)
+    assert train_split.filtered is not None
+    assert train_split.filtered.ratio == 0
+    assert any(line.startswith("label words") for line in found.lines())
