@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from manyheads.config.load import load_config
     from manyheads.config.schema import Config
     from manyheads.model.encoder_decoder import EncoderDecoder
-    from manyheads.runs.evaluate import evaluate
-    from manyheads.runs.train import train
+    from manyheads.runs import evaluate, train
+    from manyheads.tasks.classification import Classifier
+    from manyheads.tasks.language_modeling import Generator
     from manyheads.tasks.pretrained import from_pretrained
     from manyheads.tasks.translation import Translator
     from manyheads.text.tokenizer import Tokenizer
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Classifier",
     "Config",
     "EncoderDecoder",
+    "Generator",
     "Tokenizer",
     "Translator",
     "evaluate",
@@ -38,8 +41,10 @@ __all__ = [
 ]
 
 ROOMS = {
+    "Classifier": "manyheads.tasks.classification",
     "Config": "manyheads.config.schema",
     "EncoderDecoder": "manyheads.model.encoder_decoder",
+    "Generator": "manyheads.tasks.language_modeling",
     "Tokenizer": "manyheads.text.tokenizer",
     "Translator": "manyheads.tasks.translation",
     "evaluate": "manyheads.runs",

@@ -30,7 +30,7 @@ REPORT = StepReport(
     skipped=0,
 )
 VALIDATION = ValidationReport(
-    step=500, loss=2.31, perplexity=10.07, bleu=23.44, chrf=45.66, best=True, sample=("Ein\x1b[2J Hund", "A", "가")
+    step=500, loss=2.31, scores={"bleu": 23.44, "chrf": 45.66}, best=True, sample=("Ein\x1b[2J Hund", "A", "가")
 )
 
 
@@ -84,7 +84,7 @@ def test_a_validation_tells_its_scores_and_bleu_stays_in_view() -> None:
 def test_a_validation_without_decoding_has_no_bleu() -> None:
     stream = io.StringIO()
     progress = PlainProgress(stream)
-    progress.validation(replace(VALIDATION, bleu=None, chrf=None, best=False))
+    progress.validation(replace(VALIDATION, scores={"bleu": None, "chrf": None}, best=False))
     assert stream.getvalue() == "step 500  valid loss 2.310  perplexity 10.07\n"
 
 

@@ -194,6 +194,66 @@ def test_an_empty_configuration_names_the_section_it_needs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("task", "data", "expected"),
+    [
+        ("translation", {}, ["data.source is missing: language translated from", "data.target is missing"]),
+        ("translation", {"source": "de"}, ["data.target is missing: language translated into, such as en."]),
+        (
+            "translation",
+            {"source": "de", "target": "en", "language": "fr"},
+            ['data.language = "fr" has no meaning for task = "translation". Give data.source and data.target.'],
+        ),
+        ("classification", {}, ["data.language is missing: language of the text, such as en"]),
+        (
+            "classification",
+            {"source": "de", "target": "en", "language": "fr"},
+            [
+                'data.source = "de" has no meaning for task = "classification". Give data.language.',
+                'data.target = "en" has no meaning',
+            ],
+        ),
+        ("masked-lm", {"target": "en"}, ["data.language is missing", 'data.target = "en" has no meaning']),
+        ("classificaton", {"language": "en"}, ['task = "classificaton" is not "translation" or "classification"']),
+    ],
+)
+def test_each_task_names_its_own_languages(task: str, data: dict[str, str], expected: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config({"task": task, "data": data}, origin="here")
+    assert len(caught.value.mistakes) == len(expected)
+    for message in expected:
+        assert any(found.startswith(message) for found in caught.value.mistakes), caught.value.mistakes
+
+
+@pytest.mark.parametrize(
+    ("task", "section", "settings", "message"),
+    [
+        ("classification", "training", {"metric": "bleu"}, "Use loss or accuracy or macro_f1."),
+        ("translation", "training", {"metric": "accuracy"}, "Use loss or bleu or chrf."),
+        ("masked-lm", "training", {"metric": "accuracy"}, "Use loss."),
+        ("classification", "training", {"r_drop": 1.0}, 'training.r_drop is known for task = "translation" alone'),
+        ("translation", "data", {"valid": 0.1}, "data.valid = 0.1 is a share, and a translator needs pairs"),
+        ("classification", "data", {"valid": 1.5}, "data.valid = 1.5 is not text"),
+    ],
+)
+def test_what_has_no_meaning_for_a_task_is_refused(
+    task: str, section: str, settings: dict[str, Any], message: str
+) -> None:
+    languages = {"source": "de", "target": "en"} if task == "translation" else {"language": "en"}
+    values: dict[str, Any] = {"task": task, "data": languages}
+    values.setdefault(section, {})
+    values[section] = values[section] | settings
+    with pytest.raises(ConfigError) as caught:
+        parse_config(values, origin="here")
+    (only,) = caught.value.mistakes
+    assert message in only
+
+
+def test_the_task_says_which_languages_an_empty_section_needs() -> None:
+    with pytest.raises(ConfigError, match=r"section \[data\] is missing; it needs language\.$"):
+        parse_config({"task": "classification"}, origin="here")
+
+
+@pytest.mark.parametrize(
     ("line", "cure"),
     [
         ("norm = post", '; write norm = "post".'),

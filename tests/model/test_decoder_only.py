@@ -81,3 +81,16 @@ def test_padding_at_the_end_changes_nothing(ids: Tensor) -> None:
     model = DecoderOnly(ModelConfig(**SIZES, positions="rotary"), V, pad=PAD).eval()
     padded = torch.cat([ids, torch.full((B, 3), PAD)], dim=1)
     torch.testing.assert_close(model(padded)[:, :T], model(ids))
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+def test_no_gradient_flows_to_a_later_token(ids: Tensor, positions: str) -> None:
+    """Invariant B, of gradients."""
+    model = DecoderOnly(ModelConfig(**SIZES, positions=positions), V, pad=PAD).eval()  # type: ignore[arg-type]
+    seen: list[Tensor] = []
+    model.embedding.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    logits = model(ids)
+    for place in (0, 5, T - 1):
+        (gradient,) = torch.autograd.grad(logits[:, place].square().sum(), seen[0], retain_graph=True)
+        assert not gradient[:, place + 1 :].any()
+        assert (gradient[:, : place + 1].abs().amax(-1) > 0).all()

@@ -30,7 +30,7 @@ def test_tensorboard_reads_what_the_other_listener_heard(tmp_path: Path) -> None
     losses = [(event.step, event.value) for event in found.Scalars("train/loss")]
     assert losses == [(report.step, pytest.approx(report.loss)) for report in heard.steps]
     scores = [(event.step, event.value) for event in found.Scalars("valid/bleu")]
-    assert scores == [(report.step, pytest.approx(report.bleu)) for report in heard.validations]
+    assert scores == [(report.step, pytest.approx(report.scores["bleu"])) for report in heard.validations]
     (text,) = {event.tensor_proto.string_val[0].decode() for event in found.Tensors("sample/text_summary")[-1:]}
     assert text == "\n\n".join(heard.validations[-1].sample or ())
 

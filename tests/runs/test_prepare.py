@@ -15,7 +15,7 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus, write_split
 from tests.training.parts import Ear
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config, DataConfig
+from manyheads.config.schema import Config, DataConfig, Task
 from manyheads.data.batch import Batch
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
@@ -24,7 +24,7 @@ from manyheads.runs import corpus as module
 from manyheads.runs import prepare as preparation
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.prepare import prepare
-from manyheads.runs.updates import CorpusUpdates
+from manyheads.runs.updates import CorpusUpdates, PairBatches
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
 from manyheads.training.distributed import World
 
@@ -38,7 +38,13 @@ def updates(config: Config, folder: Path, *worlds: World) -> CorpusUpdates:
     run = RunDirectory(folder)
     corpus = read_corpus(config, run)
     tokenizers, store = prepare(config, run, corpus, Ear())
-    return CorpusUpdates(config, corpus.train, store, tokenizers, *worlds)
+    texts = corpus.train
+    return CorpusUpdates(config, texts, store, PairBatches(config, texts, store, tokenizers), *worlds)
+
+
+def tokenizers_of(found: CorpusUpdates) -> TokenizerPair:
+    assert isinstance(found.maker, PairBatches)
+    return found.maker.tokenizers
 
 
 def all_of(found: CorpusUpdates, epoch: int) -> list[list[Batch]]:
@@ -54,7 +60,7 @@ def equal(one: list[list[Batch]], other: list[list[Batch]]) -> bool:
 
 
 def texts(found: CorpusUpdates, batches: list[list[Batch]]) -> list[tuple[str, str]]:
-    source, target = found.tokenizers.source, found.tokenizers.target
+    source, target = tokenizers_of(found).source, tokenizers_of(found).target
     return sorted(
         (source.decode(one), target.decode(other))
         for parts in batches
@@ -87,7 +93,7 @@ def test_words_are_split_anew_in_each_epoch_by_a_chance_that_the_seed_decides(co
         config = make_config(corpus, tokenizer={"sampling": 0.3}, training={"seed": seed})
         found = updates(config, tmp_path / str(seed))
         rows = [row for parts in all_of(found, epoch) for batch in parts for row in batch.source.tolist()]
-        return {found.tokenizers.source.decode(row): [token for token in row if token != PAD] for row in rows}
+        return {tokenizers_of(found).source.decode(row): [token for token in row if token != PAD] for row in rows}
 
     first = tokens(1, 0)
     for other in (tokens(1, 1), tokens(2, 0)):
@@ -214,9 +220,9 @@ def test_text_that_has_not_changed_is_not_read_again(
     asked: list[str] = []
     read = module.read_split
 
-    def noted(data: DataConfig, split: Split) -> Iterator[Pair]:
+    def noted(data: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
         asked.append(split)
-        return read(data, split)
+        return read(data, split, task)
 
     monkeypatch.setattr(module, "read_split", noted)
     second = read_corpus(config, run)

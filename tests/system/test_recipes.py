@@ -60,6 +60,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines = [" ".join(generator.choices(WORDS, k=generator.randint(2, 9))) for _ in range(count)]
         for language in ("de", "en", "ko"):
             (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        examples = "".join(f"{number % 2}\t{line}\n" for number, line in enumerate(lines))
+        (folder / f"{split}.tsv").write_text(examples, encoding="utf-8")
+    (folder / "input.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return folder
 
 
@@ -83,6 +86,6 @@ def test_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Path
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipe_opens_with_what_it_reproduces_and_its_measured_result(name: str) -> None:
     lines = RECIPES[name].read_text(encoding="utf-8").split("\n")
-    comment = lines[: lines.index('task = "translation"')]
+    comment = lines[: next(place for place, line in enumerate(lines) if line.startswith("task = "))]
     assert all(line.startswith("# ") for line in comment)
     assert any(line.startswith("# Measured: ") for line in comment)

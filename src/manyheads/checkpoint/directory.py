@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import portalocker
 from torch import Tensor
@@ -28,9 +28,10 @@ from manyheads.checkpoint.files import (
 from manyheads.checkpoint.tokenizers import read_tokenizers, write_tokenizers
 from manyheads.checkpoint.weights import check_shapes, load_weights
 from manyheads.config.load import config_from_json, config_to_json
-from manyheads.config.schema import Config
+from manyheads.config.schema import Config, Task
 from manyheads.errors import ConfigError, RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import TokenizerPair
 
 __all__ = ["Checkpoint", "RunDirectory"]
@@ -42,6 +43,14 @@ CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
 LOCK = ".lock"
+VERBS: dict[Task, str] = {  # what uses a run of each task
+    "translation": "translate",
+    "classification": "classify",
+    "language-modeling": "generate",
+    "masked-lm": "",
+}
+
+Model = TypeVar("Model", bound=Transformer)
 
 
 @dataclass(frozen=True)
@@ -126,8 +135,20 @@ class RunDirectory:
                 with suppress(OSError):  # it holds something
                     folder.rmdir()
 
-    def begin(self, config: Config, tokenizers: TokenizerPair, environment: Mapping[str, Any]) -> None:
+    def begin(
+        self,
+        config: Config,
+        tokenizers: TokenizerPair,
+        environment: Mapping[str, Any],
+        more: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         """Write what stands before the first step.
+
+        Args:
+            config: of the run.
+            tokenizers: of its text.
+            environment: what it is made with.
+            more: what else its task must remember, as JSON documents by the names of their files.
 
         Raises:
             SaveError: it could not be written.
@@ -136,7 +157,12 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / CARD).unlink(missing_ok=True)
             write_tokenizers(self.path, tokenizers)
-            sums = {"tokenizer_sha256": [tokenizers.source.sha256, tokenizers.target.sha256]}
+            documents = {name: as_json(content) for name, content in (more or {}).items()}
+            for name, content in documents.items():
+                write_atomically(self.path / name, content)
+            sums: dict[str, Any] = {"tokenizer_sha256": [tokenizers.source.sha256, tokenizers.target.sha256]}
+            if documents:
+                sums["sha256"] = {name: hashlib.sha256(text).hexdigest() for name, text in documents.items()}
             write_atomically(self.path / ENVIRONMENT, as_json({**environment, **sums}))
             write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: now it is a run
 
@@ -152,6 +178,15 @@ class RunDirectory:
         except ConfigError as error:
             raise RunError(str(error)) from error
 
+    def config_of(self, task: Task) -> Config:
+        """The configuration of a run of a task; raises as `config`, and `RunError` when it is of another."""
+        config = self.config()
+        if config.task != task:
+            verb = VERBS[config.task]
+            cure = f" Use: manyheads {verb} {self.path}" if verb else ""
+            raise RunError(f'{self.path} was trained for task = "{config.task}", not for "{task}".{cure}')
+        return config
+
     def environment(self) -> dict[str, Any]:
         """What the run was begun with."""
         return read_json(self.path / ENVIRONMENT)
@@ -165,8 +200,21 @@ class RunDirectory:
         recorded = self.environment().get("tokenizer_sha256") if (self.path / ENVIRONMENT).is_file() else None
         return read_tokenizers(self.path, config, recorded)
 
+    def document(self, name: str) -> dict[str, Any]:
+        """A JSON document that `begin` was given.
+
+        Raises:
+            RunError: it is missing, damaged, or not the one that the run was begun with.
+        """
+        path = self.path / name
+        content = read_json(path)
+        recorded = self.environment() if (self.path / ENVIRONMENT).is_file() else {}
+        if recorded.get("sha256", {}).get(name, sha256(path)) != sha256(path):
+            raise RunError(f"{path} is not the one this run was begun with. Copy the whole run directory again.")
+        return content
+
     def model(self, config: Config, tokenizers: TokenizerPair) -> EncoderDecoder:
-        """The model with the weights that translate, on the CPU, in eval mode.
+        """The translator with the weights of the best validation, on the CPU, in eval mode.
 
         Raises:
             RunError: the weights are missing, damaged, or of another shape.
@@ -174,9 +222,16 @@ class RunDirectory:
         path = self.weights_path
         sizes = tokenizers.source.size, tokenizers.target.size
         check_shapes(config.model, sizes, read_shapes(path), str(path))  # before any memory is taken
-        model = EncoderDecoder(config.model, *sizes)
-        load_weights(model, read_tensors(path), str(path))
+        return self.fill(EncoderDecoder(config.model, *sizes))
+
+    def fill(self, model: Model) -> Model:
+        """A model given the weights of the best validation, in eval mode; raises as `model`."""
+        load_weights(model, self.weights(), str(self.weights_path))
         return model.eval()
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights of the best validation; raises as `model`."""
+        return read_tensors(self.weights_path)
 
     def publish(self, tensors: Mapping[str, Tensor]) -> None:
         """Make these the weights that translate.

@@ -32,7 +32,7 @@ def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None
     """
     source, target = (
         load_tokenizer(config.tokenizer, language, tokenizer_bytes(folder, side))
-        for side, language in (("source", config.data.source), ("target", config.data.target))
+        for side, language in zip(("source", "target"), config.languages, strict=True)
     )
     sums = [source.sha256, target.sha256]
     for side, found, right in zip(("source", "target"), sums, recorded or sums, strict=True):

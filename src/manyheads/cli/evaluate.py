@@ -36,13 +36,15 @@ Examples:
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--split", type=click.Choice(["train", "valid", "test"]), default="test", show_default=True)
-@click.option("--source", type=FILE, metavar="FILE", help="Text to translate, instead of a split.")
-@click.option("--reference", type=FILE, metavar="FILE", help="Its translation by people, line by line.")
+@click.option(
+    "--source", type=FILE, metavar="FILE", help="Text to translate, classify or foresee, instead of a split."
+)
+@click.option("--reference", type=FILE, metavar="FILE", help="Its translation by people or labels, line by line.")
 @click.option(
     "--against", type=click.Path(path_type=Path), metavar="RUN", help="A run to compare with: paired bootstrap."
 )
 @set_option()
-@output_option("translations")
+@output_option("translations or labels")
 @json_option()
 @click.pass_context
 def evaluate(
@@ -57,7 +59,7 @@ def evaluate(
     as_json: bool,
 ) -> None:
     """Score a run on its test set, or on files; or test the difference between two runs."""
-    if (source is None) != (reference is None):
+    if source is None and reference is not None:
         raise click.UsageError("--source and --reference belong together.", context)
     if against is not None and output is not None:
         raise click.UsageError("--output does not go with --against.", context)
@@ -65,7 +67,7 @@ def evaluate(
     from manyheads import runs
     from manyheads.cli.progress import open_progress
 
-    result: runs.Evaluation | runs.Comparison
+    result: runs.Evaluation | runs.ClassEvaluation | runs.TextEvaluation | runs.Comparison
     with open_progress(settings_of(context)) as progress:
         if against is None:
             result = runs.evaluate(
@@ -81,7 +83,9 @@ def evaluate(
                 overrides=overrides,
                 listener=progress,
             )
-    if output is not None and isinstance(result, runs.Evaluation):
+    if output is not None and isinstance(result, runs.TextEvaluation):
+        raise click.UsageError("--output is for translations and labels; a language model is only asked.", context)
+    if output is not None and isinstance(result, runs.Evaluation | runs.ClassEvaluation):
         with opened_output(output) as file:
             file.writelines(text_line(text) for text in result.outputs)
     echo_result(result, as_json=as_json)

@@ -49,6 +49,8 @@ class Program(LazyGroup):
         "push": ("manyheads.cli.export", "Put the model of a run on the Hugging Face hub."),
         "doctor": ("manyheads.cli.doctor", "Look at this machine."),
         "museum": ("manyheads.cli.doctor", "Show the defects of tutorials at work."),
+        "classify": ("manyheads.cli.classify", "Label text: lines in, labels out."),
+        "generate": ("manyheads.cli.generate", "Let a language model go on with a text."),
     }
 
 

@@ -24,6 +24,13 @@ __all__ = ["LiveProgress", "NoProgress", "PlainProgress", "Progress", "open_prog
 SECONDS_APART = 5.0  # plain lines: never closer
 SECONDS_AT_MOST = 60.0  # plain lines: a sign of life when a tenth of the way takes longer
 BAR = 24  # columns
+# How scores are shown, and which of them stay in the line (name, format, in the line).
+SCORES = {
+    "bleu": ("BLEU", ".1f", True),
+    "chrf": ("chrF", ".1f", False),
+    "accuracy": ("accuracy", ".1%", True),
+    "macro_f1": ("macro F1", ".1%", False),
+}
 
 
 class Progress(Listener, Protocol):
@@ -35,8 +42,8 @@ class Progress(Listener, Protocol):
 
 
 @contextmanager
-def open_progress(settings: Settings) -> Iterator[Progress]:
-    """The right kind for stderr: none when quiet, live on a terminal, else plain lines."""
+def open_progress(settings: Settings, unit: str = "tokens") -> Iterator[Progress]:
+    """The right kind for stderr: none when quiet, live on a terminal, else plain lines; speed is in `unit`."""
     stream = sys.stderr
     if settings.quiet:
         yield NoProgress()
@@ -49,13 +56,13 @@ def open_progress(settings: Settings) -> Iterator[Progress]:
             markup=False,
             emoji=False,
         )
-        live = LiveProgress(console, verbose=settings.verbose)
+        live = LiveProgress(console, verbose=settings.verbose, unit=unit)
         try:
             yield live
         finally:
             live.pause()
     else:
-        yield PlainProgress(stream, verbose=settings.verbose)
+        yield PlainProgress(stream, verbose=settings.verbose, unit=unit)
 
 
 class NoProgress:
@@ -79,14 +86,20 @@ class PlainProgress:
     """Lines at sensible intervals, for files and pipes."""
 
     def __init__(
-        self, stream: TextIO, *, verbose: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO,
+        *,
+        verbose: bool = False,
+        unit: str = "tokens",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stream = stream
+        self.unit = unit
         self.verbose = verbose
         self.clock = clock
         self.last_time = -math.inf
         self.last_step = -math.inf
-        self.bleu: float | None = None
+        self.score: str | None = None
 
     def message(self, text: str) -> None:
         """Print the line."""
@@ -100,12 +113,12 @@ class PlainProgress:
         due = waited >= SECONDS_AT_MOST or (waited >= SECONDS_APART and tenth)
         if due or self.verbose or report.step >= report.total_steps:
             self.last_time, self.last_step = now, report.step
-            parts = step_parts(report, self.bleu, verbose=self.verbose)
+            parts = step_parts(report, self.score, self.unit, verbose=self.verbose)
             self.message("  ".join(part.text for part in parts))
 
     def validation(self, report: ValidationReport) -> None:
         """Print every one."""
-        self.bleu = report.bleu
+        self.score = headline(report)
         for line in validation_lines(report, verbose=self.verbose):
             self.message(line)
 
@@ -117,11 +130,12 @@ class PlainProgress:
 class LiveProgress:
     """One line of a terminal that is drawn anew at each report; all else passes above it."""
 
-    def __init__(self, console: Console, *, verbose: bool = False) -> None:
+    def __init__(self, console: Console, *, verbose: bool = False, unit: str = "tokens") -> None:
         self.console = console
+        self.unit = unit
         self.verbose = verbose
         self.live: Live | None = None
-        self.bleu: float | None = None
+        self.score: str | None = None
 
     def message(self, text: str) -> None:
         """Print the line above."""
@@ -132,12 +146,12 @@ class LiveProgress:
         if self.live is None:
             self.live = Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=False)
             self.live.start()
-        parts = [bar(report), *step_parts(report, self.bleu, verbose=self.verbose)]
+        parts = [bar(report), *step_parts(report, self.score, self.unit, verbose=self.verbose)]
         self.live.update(fitted(parts, self.console.width - 1), refresh=True)
 
     def validation(self, report: ValidationReport) -> None:
         """Print the scores above, and keep BLEU in the line."""
-        self.bleu = report.bleu
+        self.score = headline(report)
         for line in validation_lines(report, verbose=self.verbose):
             self.message(line)
 
@@ -161,18 +175,18 @@ class Part(NamedTuple):
     style: str = ""
 
 
-def step_parts(report: StepReport, bleu: float | None, *, verbose: bool) -> list[Part]:
-    """The pieces of a report, in the order of reading."""
+def step_parts(report: StepReport, score: str | None, unit: str, *, verbose: bool) -> list[Part]:
+    """The pieces of a report, in the order of reading, with a score of the last validation."""
     share = report.step / max(1, report.total_steps)
     parts = [
         Part(9, f"step {report.step:,}/{report.total_steps:,}"),
         Part(5, f"{math.floor(100 * share)}%"),
         Part(8, f"loss {report.loss:.3f}"),
-        Part(4, f"{report.target_tokens_per_second:,.0f} tokens/s"),
+        Part(4, f"{report.target_tokens_per_second:,.0f} {unit}/s"),
         Part(7, f"{duration(report.seconds_left)} left"),
     ]
-    if bleu is not None:
-        parts.append(Part(6, f"BLEU {bleu:.1f}"))
+    if score is not None:
+        parts.append(Part(6, score))
     if report.skipped:
         parts.append(Part(6, f"{report.skipped:,} skipped", "yellow"))
     if verbose:
@@ -203,13 +217,28 @@ def fitted(parts: list[Part], width: int) -> Text:
 
 def validation_lines(report: ValidationReport, *, verbose: bool) -> Iterator[str]:
     """The scores in one line; when verbose, one sentence with its output."""
-    scores = [f"step {report.step:,}", f"valid loss {report.loss:.3f}", f"perplexity {report.perplexity:.2f}"]
-    scores += [f"BLEU {report.bleu:.1f}"] if report.bleu is not None else []
-    scores += [f"chrF {report.chrf:.1f}"] if report.chrf is not None else []
+    scores = [f"step {report.step:,}", f"valid loss {report.loss:.3f}"]
+    scores += [f"perplexity {report.perplexity:.2f}"] if "accuracy" not in report.scores else []
+    scores += shown_scores(report)
     yield "  ".join([*scores, *(["best so far"] if report.best else [])])
     if verbose and report.sample:
         for name, text in zip(("source", "reference", "output"), report.sample, strict=True):
             yield f"  {name:<9}  {printable(text)}"
+
+
+def shown_scores(report: ValidationReport, *, in_line: bool = False) -> list[str]:
+    """The scores that were measured, each with its name; or those alone that stay in the line."""
+    found = []
+    for name, value in report.scores.items():
+        title, form, stays = SCORES.get(name, (name, ".3f", False))
+        if value is not None and (stays or not in_line):
+            found.append(f"{title} {value:{form}}")
+    return found
+
+
+def headline(report: ValidationReport) -> str | None:
+    """The score that stays in the line."""
+    return next(iter(shown_scores(report, in_line=True)), None)
 
 
 def printable(text: str) -> str:

@@ -154,7 +154,7 @@ def described_setting(key: str, value: object, field: FieldInfo) -> Iterator[str
     if field.description:
         yield f"# {field.description}"
     mark = ""
-    if not field.is_required():
+    if not field.is_required() and field.default != "":  # what is named for one task only has none
         mark = "  # default" if value == field.default else f"  # default: {to_toml(field.default)}"
     yield f"{key} = {to_toml(value)}{mark}"
 

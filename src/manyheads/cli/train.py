@@ -48,7 +48,8 @@ def train(
     from manyheads.cli.progress import duration, open_progress
     from manyheads.training.distributed import is_main_process
 
-    with open_progress(settings_of(context)) as progress:
+    unit = "texts" if settings.task == "classification" else "tokens"
+    with open_progress(settings_of(context), unit) as progress:
         summary = runs.train(settings, out or RUNS / path.stem, listener=progress, force=force)
     if not is_main_process():
         return

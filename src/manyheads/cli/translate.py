@@ -17,6 +17,7 @@ import click
 from manyheads.cli.searching import Companions, Searching, batches, searching_options
 from manyheads.cli.verbs import (
     Verb,
+    input_lines,
     json_option,
     opened_output,
     output_option,
@@ -24,7 +25,6 @@ from manyheads.cli.verbs import (
     settings_of,
     text_line,
 )
-from manyheads.data.lines import InvalidUtf8, decode_lines, read_lines
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -135,14 +135,6 @@ def translate(
             notes = write_json(found, sink) if as_json else write_lines(found, sink, n_best)
     if not quiet:
         tell(notes)
-
-
-def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
-    """The lines of a file (also .gz, .xz, .zst), or of standard input for "-"."""
-    if str(file) == "-":
-        lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
-        return (line.text for line in lines)
-    return read_lines(file, invalid_utf8=invalid_utf8)
 
 
 def translations(

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, ClassVar, Protocol, TextIO
 
 import click
 
+from manyheads.data.lines import InvalidUtf8, decode_lines, read_lines
 from manyheads.errors import UsageError
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "echo_json",
     "echo_result",
     "in_color",
+    "input_lines",
     "json_option",
     "opened_output",
     "output_option",
@@ -234,6 +236,14 @@ def opened_output(path: Path | None) -> Iterator[BinaryIO]:
 def text_line(text: str) -> bytes:
     """A text as exactly one line of UTF-8, whatever line ends are in it."""
     return text.replace("\r", " ").replace("\n", " ").encode(errors="replace") + b"\n"
+
+
+def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
+    """The lines of a file (also .gz, .xz, .zst), or of standard input for "-"."""
+    if str(file) == "-":
+        lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
+        return (line.text for line in lines)
+    return read_lines(file, invalid_utf8=invalid_utf8)
 
 
 def program_name() -> str:

@@ -6,24 +6,42 @@ rest of the package. "Section 3.2" and the like point into Vaswani et al. (2017)
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 __all__ = [
+    "METRICS",
     "Config",
     "DataConfig",
     "EvaluationConfig",
     "ModelConfig",
     "SearchConfig",
+    "Task",
     "TokenizerConfig",
     "TrainingConfig",
+    "languages_needed",
 ]
 
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 Positive = Annotated[int, Field(gt=0)]
-Language = Annotated[str, Field(pattern=r"^[a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*$")]
+Share = Annotated[float, Field(gt=0.0, lt=1.0)]
+Language = Annotated[str, Field(pattern=r"^([a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*)?$")]
 FilePair = tuple[str, str]
+
+Task = Literal["translation", "classification", "language-modeling", "masked-lm"]
+METRICS: dict[Task, tuple[str, ...]] = {  # what `training.metric` may be
+    "translation": ("loss", "bleu", "chrf"),
+    "classification": ("loss", "accuracy", "macro_f1"),
+    "language-modeling": ("loss",),
+    "masked-lm": ("loss",),
+}
+
+
+def languages_needed(task: Task) -> tuple[str, ...]:
+    """The settings of `[data]` that name the languages of a task."""
+    return ("source", "target") if task == "translation" else ("language",)
 
 
 class Section(BaseModel):
@@ -41,14 +59,23 @@ class DataConfig(Section):
         description='a corpus by name instead of files: "builtin:de-en", "builtin:ko-en", '
         'or "hf:NAME/CONFIG" (extra hf)',
     )
-    source: Language = Field(description="language translated from, such as de")
-    target: Language = Field(description="language translated into, such as en")
+    source: Language = Field("", description="language translated from, such as de")
+    target: Language = Field("", description="language translated into, such as en")
+    language: Language = Field("", description="language of the text, such as en, where nothing is translated")
+    documents: Literal["file", "line"] = Field(
+        "file",
+        description="language-modeling: what a text is: a whole file, line ends and all, or each line of it",
+    )
     train: str | FilePair = Field(
         "train",
         description="a split name (files {split}.{language}[.gz|.xz|.zst]), one .tsv or .jsonl file, "
-        "or [source file, target file]",
+        "or [source file, target file]; of other tasks one file, also by its name without .tsv, .jsonl or .txt",
     )
-    valid: str | FilePair = Field("valid", description="as train; scored while training")
+    valid: str | FilePair | Share = Field(
+        "valid",
+        description="as train; scored while training. Where nothing is translated also a share such as 0.1: that "
+        "much of the end of train, which is not trained on then",
+    )
     test: str | FilePair | None = Field(None, description="as train; what `evaluate` scores")
     more: tuple[str | FilePair, ...] = Field(
         (), description="further training text mixed in, each like train: other domains, back-translations"
@@ -64,7 +91,11 @@ class DataConfig(Section):
     limit: float | None = Field(
         None, gt=0, description="use only the first pairs of train: a count, or below 1 a share"
     )
-    max_length: Positive = Field(128, description="tokens a side; longer training pairs are dropped, counted")
+    max_length: Positive = Field(
+        128,
+        description="tokens a side; longer training pairs are dropped, counted, and texts to classify cut; of a "
+        "language model a block, which is all that it looks at",
+    )
     max_ratio: float = Field(
         9.0, ge=1, description="longer side over shorter side in characters; pairs beyond are dropped, counted"
     )
@@ -113,6 +144,11 @@ class TokenizerConfig(Section):
     )
     min_count: Positive = Field(1, description="rarer symbols become <unk> (words, characters)")
     lowercase: bool = Field(False, description="lower-case the text; cannot be undone when decoding")
+    keep_space: bool = Field(
+        False,
+        description="blanks, tabs and line ends are tokens as they stand, not each run of them one blank; unless "
+        "given, true for language-modeling, which must write them, and for nothing else",
+    )
 
 
 class ModelConfig(Section):
@@ -162,8 +198,8 @@ class ModelConfig(Section):
     pooler: Literal["tanh", "relu"] = Field("tanh", description="non-linearity of a classifier's head")
     init_from: str | None = Field(
         None,
-        description="a run or a MarianMT folder to go on from (fine-tuning): its weights, its tokenizers, and the "
-        "shape of its model, whatever is said of them here",
+        description="a model to go on from: for translation a run or a MarianMT folder with its tokenizers and "
+        "shape; for encoders a run, and the head of the task stays new",
     )
 
     @model_validator(mode="after")
@@ -245,7 +281,17 @@ class TrainingConfig(Section):
     average_checkpoints: Positive = Field(
         1, description="weights of that many last checkpoints averaged at the end"
     )
-    metric: Literal["loss", "bleu", "chrf"] = Field("loss", description="what the best checkpoint is chosen by")
+    metric: Literal["loss", "bleu", "chrf", "accuracy", "macro_f1"] = Field(
+        "loss",
+        description="what the best checkpoint is chosen by: loss; of translations also bleu, chrf; of classes also "
+        "accuracy, macro_f1",
+    )
+    masked: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.15, description="masked-lm: share of the tokens that are hidden (Devlin et al. 2019, section 3.1)"
+    )
+    class_weights: Literal["none", "balanced"] = Field(
+        "none", description="classification: balanced weighs each class by one over its share of the examples"
+    )
     divergence: Literal["warn", "rollback"] = Field(
         "warn",
         description="when the loss is far above its running mean: warn, or go back to the last checkpoint at half "
@@ -306,12 +352,17 @@ class EvaluationConfig(Section):
         "sacrebleu",
         description="detokenised, cased text (default); or lower-cased tokens, as some papers score",
     )
+    stride: Positive | None = Field(
+        None,
+        description="language-modeling: tokens that the window moves on by, at most data.max_length; half of that "
+        "unless given. The fewer, the more context each token has",
+    )
 
 
 class Config(Section):
     """The whole configuration of one run."""
 
-    task: Literal["translation"] = "translation"
+    task: Task = Field("translation", description="what is learnt")
     data: DataConfig
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
@@ -319,10 +370,98 @@ class Config(Section):
     search: SearchConfig = SearchConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Of the source and of the target; where nothing is translated, both are that of the text."""
+        if self.task == "translation":
+            return self.data.source, self.data.target
+        return self.data.language, self.data.language
+
+    @property
+    def whole_files(self) -> bool:
+        """Whether all lines of a file are one text."""
+        return self.task == "language-modeling" and self.data.documents == "file"
+
+    @model_validator(mode="before")
+    @classmethod
+    def keep_space_of_language_models(cls, values: Any) -> Any:
+        """White space is part of what a language model writes."""
+        if not isinstance(values, dict) or values.get("task") != "language-modeling":
+            return values
+        given = values.get("tokenizer", {})
+        if isinstance(given, TokenizerConfig) and "keep_space" not in given.model_fields_set:
+            return {**values, "tokenizer": given.model_copy(update={"keep_space": True})}
+        return {**values, "tokenizer": {"keep_space": True, **given}} if isinstance(given, dict) else values
+
+    @model_validator(mode="after")
+    def check_language_model(self) -> Self:
+        """Refuse what has no meaning for a language model, and what has one for it alone."""
+        data, tokenizer, model = self.data, self.tokenizer, self.model
+        if self.task != "language-modeling":
+            if tokenizer.keep_space:
+                raise ValueError(f'tokenizer.keep_space = true is for "language-modeling", not for "{self.task}".')
+            return self
+        if not tokenizer.keep_space:
+            raise ValueError('tokenizer.keep_space = false, but a "language-modeling" run must write white space.')
+        if tokenizer.kind == "words" or tokenizer.sampling:
+            name = "sampling" if tokenizer.sampling else "kind"
+            raise ValueError(
+                f"tokenizer.{name} = {vars(tokenizer)[name]!r} is not for language-modeling: text becomes tokens "
+                'once, and must come back as it was. Use kind = "bpe", "unigram", "characters" or "bytes", and no '
+                "sampling."
+            )
+        if data.weights is not None or data.temperature != 1:
+            raise ValueError(
+                "data.weights and data.temperature are for pairs; a language model reads all text once."
+            )
+        if model.positions == "learned" and model.max_positions < data.max_length:
+            raise ValueError(
+                f"data.max_length = {data.max_length} tokens a block, but model.max_positions = "
+                f"{model.max_positions}. Use as many."
+            )
+        if self.evaluation.stride is not None and self.evaluation.stride > data.max_length:
+            raise ValueError(
+                f"evaluation.stride = {self.evaluation.stride} leaves out text: it is more than data.max_length = "
+                f"{data.max_length}, the window."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def check_languages(self) -> Self:
+        """Each task names its own languages, and no others."""
+        given = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
+        needed = languages_needed(self.task)
+        for name, value in given.items():
+            if name in needed and not value:
+                what = DataConfig.model_fields[name].description
+                raise PydanticCustomError("languages", f"data.{name} is missing: {what}.")
+            if name not in needed and value:
+                right = " and ".join(f"data.{other}" for other in needed)
+                raise PydanticCustomError(
+                    "languages", f'data.{name} = "{value}" has no meaning for task = "{self.task}". Give {right}.'
+                )
+        return self
+
+    @model_validator(mode="after")
+    def check_task(self) -> Self:
+        """Refuse what has no meaning for the task."""
+        metric, known = self.training.metric, METRICS[self.task]
+        if metric not in known:
+            raise ValueError(
+                f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
+            )
+        if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
+            raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
+        if self.model.init_from is not None and self.task == "language-modeling":
+            raise ValueError(f'model.init_from is not known for task = "{self.task}". Leave it out.')
+        if self.task != "translation" and self.training.r_drop:
+            raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
+        return self
+
     @model_validator(mode="after")
     def check_tying(self) -> Self:
         """One matrix for all needs one vocabulary for both."""
-        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes"
+        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes" and self.task == "translation"
         if separate and self.model.tied_embeddings == "all":
             raise ValueError(
                 'model.tied_embeddings = "all" needs one vocabulary, but tokenizer.joint = false. '

@@ -26,6 +26,11 @@ __all__ = [
     "Pair",
     "PairFilter",
     "digest",
+    "fault_of_document",
+    "fault_of_labelled",
+    "fault_of_pair",
+    "fault_of_text",
+    "kept_lines",
     "limited",
     "read_lines",
     "read_pairs",
@@ -40,7 +45,7 @@ class Pair:
     """One example.
 
     Attributes:
-        source, target: the two texts.
+        source, target: the two texts; of a classification the text and its label, of plain text nothing and it.
         line: its line in the file (its row in a data set), counted from 1.
         replaced: bytes of the line that were no UTF-8 and were replaced by U+FFFD.
     """
@@ -115,6 +120,39 @@ def limited(limit: float, total: int) -> int:
     return int(limit) if limit >= 1 else max(1, round(limit * total))
 
 
+def kept_lines(
+    config: DataConfig, split: Split, path: Path, count: Callable[[Path], int] = count_lines
+) -> tuple[int, int | None]:
+    """(first, end) of the lines of a split in its one file, counted from 0; an end of None is that of the file.
+
+    Where data.valid is a share, it is so much of the end of the file of train; data.limit is of what is left.
+
+    Args:
+        config: what to keep.
+        split: of which split.
+        path: its file.
+        count: counts the lines, or whatever else the file is measured in.
+    """
+    share = config.valid if isinstance(config.valid, float) else None
+    if split == "train":
+        total = count(path) if share or (config.limit or 1) < 1 else 0
+        left = total - held_back(total, share) if share else total
+        end = left if share else None
+        if config.limit is None:
+            return 0, end
+        wanted = limited(config.limit, left)
+        return 0, wanted if end is None else min(wanted, end)
+    if split == "valid" and share:
+        total = count(path)
+        return total - held_back(total, share), None
+    return 0, None
+
+
+def held_back(total: int, share: float) -> int:
+    """How many of all a share for validation is: one at the least, and never all."""
+    return max(0, min(total - 1, max(1, round(share * total))))
+
+
 @dataclass(frozen=True)
 class FilterCounts:
     """What became of the pairs read.
@@ -126,7 +164,7 @@ class FilterCounts:
         overlap: dropped because the same pair stands in the held-out text.
         duplicate: dropped because the same pair occurred before.
         too_long: dropped because a side had more than data.max_length tokens.
-        source_overlap: kept, but the source stands in the held-out text with another translation.
+        source_overlap: kept, but the source stands in the held-out text with another translation or label.
         control_characters: removed from the texts.
         replaced_bytes: bytes that were no UTF-8, now U+FFFD.
     """
@@ -151,8 +189,8 @@ class FilterCounts:
         """Pairs that are used."""
         return self.read - self.dropped
 
-    def describe(self) -> str:
-        """All that is not zero, as one line for people."""
+    def describe(self, noun: str = "pairs", other: str = "translation") -> str:
+        """All that is not zero, as one line for people; the words are those of `Reading`."""
         reasons = listed(
             (self.empty, "empty"),
             (self.ratio, "of too unlike lengths"),
@@ -163,9 +201,9 @@ class FilterCounts:
         remarks = listed(
             (self.control_characters, "control characters removed"),
             (self.replaced_bytes, "invalid bytes replaced"),
-            (self.source_overlap, "sources also held out with another translation"),
+            (self.source_overlap, f"sources also held out with another {other}"),
         )
-        head = f"{self.read:,} pairs read, {self.kept:,} kept"
+        head = f"{self.read:,} {noun} read, {self.kept:,} kept"
         return head + (f": {reasons}" if reasons else "") + (f"; {remarks}" if remarks else "")
 
 
@@ -180,10 +218,39 @@ def digest(*texts: str) -> int:
     return int.from_bytes(hashlib.blake2b(joined.encode(errors="surrogatepass"), digest_size=8).digest())
 
 
+def fault_of_pair(pair: Pair, config: DataConfig) -> str | None:
+    """Of two translations: "empty" when one has no text, "ratio" when their lengths are too unlike."""
+    if not pair.source.strip() or not pair.target.strip():
+        return "empty"
+    shorter, longer = sorted((len(pair.source), len(pair.target)))
+    return "ratio" if longer > config.max_ratio * shorter else None
+
+
+def fault_of_labelled(pair: Pair, config: DataConfig) -> str | None:
+    """Of a text and its label: "empty" when it has no text."""
+    return None if pair.source.strip() and pair.target.strip() else "empty"
+
+
+def fault_of_document(pair: Pair, config: DataConfig) -> str | None:
+    """Of plain text: "empty" when there is none."""
+    return None if pair.target.strip() else "empty"
+
+
+def fault_of_text(pair: Pair, config: DataConfig) -> str | None:
+    """Of what a language model reads: "empty" when a text has none; lines of a whole file may be so."""
+    return None if config.documents == "file" else fault_of_document(pair, config)
+
+
 class PairFilter:
     """Normalises pairs one by one, judges them, and counts: for corpora that do not fit in memory."""
 
-    def __init__(self, config: DataConfig, normalize: Callable[[str], str], held_out: Iterable[Pair] = ()) -> None:
+    def __init__(
+        self,
+        config: DataConfig,
+        normalize: Callable[[str], str],
+        held_out: Iterable[Pair] = (),
+        fault: Callable[[Pair, DataConfig], str | None] = fault_of_pair,
+    ) -> None:
         """Set up; validation and test sets stay whole.
 
         Args:
@@ -191,8 +258,10 @@ class PairFilter:
             normalize: makes the text of one side clean.
             held_out: pairs of valid and test. A pair that stands there exactly is dropped; one that shares only
                 its source is kept and counted.
+            fault: what is wrong with a pair by itself, as a name of a count.
         """
         self.config = config
+        self.fault = fault
         self.normalize = normalize
         self.tally: Counter[str] = Counter()
         self.seen = SeenHashes()
@@ -222,18 +291,16 @@ class PairFilter:
         """Whether a normalised pair is used; counted once, under the first reason against it."""
         self.tally["read"] += 1
         reason = self.reason_against(pair)
-        if reason is None and self.held_sources and digest(pair.source) in self.held_sources:
+        if reason is None and pair.source and digest(pair.source) in self.held_sources:
             self.tally["source_overlap"] += 1
         self.tally[reason or "kept"] += 1
         return reason is None
 
     def reason_against(self, pair: Pair) -> str | None:
         """The name of the count a pair falls under, or none."""
-        if not pair.source.strip() or not pair.target.strip():
-            return "empty"
-        shorter, longer = sorted((len(pair.source), len(pair.target)))
-        if longer > self.config.max_ratio * shorter:
-            return "ratio"
+        fault = self.fault(pair, self.config)
+        if fault is not None:
+            return fault
         key = digest(pair.source, pair.target)
         if self.config.drop_overlap and key in self.held_pairs:
             return "overlap"
@@ -257,14 +324,13 @@ class PairFilter:
         )
 
 
-def require_pairs(count: int, split: str, counts: FilterCounts | None = None) -> None:
+def require_pairs(count: int, split: str, counts: FilterCounts | None = None, noun: str = "pairs") -> None:
     """Refuse to go on with nothing.
 
     Raises:
         DataError: there are no pairs; the message says what became of those that were read.
     """
     if not count:
-        what = f": {counts.describe()}" if counts else ""
-        raise DataError(
-            f"data.{split} leaves no pairs{what}. Check its files, data.source, data.target and the limits."
-        )
+        what = f": {counts.describe(noun)}" if counts else ""
+        languages = ", data.source, data.target" if noun == "pairs" else ""
+        raise DataError(f"data.{split} leaves no {noun}{what}. Check its files{languages} and the limits.")

@@ -12,7 +12,15 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
 
-__all__ = ["SINGLE_FILE_KINDS", "Split", "best_match", "locate", "split_setting", "splits_of"]
+__all__ = [
+    "SINGLE_FILE_KINDS",
+    "Split",
+    "best_match",
+    "locate",
+    "locate_one",
+    "split_setting",
+    "splits_of",
+]
 
 Split = Literal["train", "valid", "test"]
 SINGLE_FILE_KINDS = (".tsv", ".jsonl")
@@ -25,12 +33,13 @@ SAME_SPLIT = (
 
 
 def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
-    """What the configuration says of a split.
+    """What the configuration says of a split; what is a share of another is in the file of that one.
 
     Raises:
         DataError: it says nothing, as data.test may.
     """
-    setting = {"train": config.train, "valid": config.valid, "test": config.test}[split]
+    valid = config.train if isinstance(config.valid, float) else config.valid
+    setting = {"train": config.train, "valid": valid, "test": config.test}[split]
     if setting is None:
         raise DataError(f"data.{split} is not set. Name the split or its files: --set data.{split}=NAME.")
     return setting
@@ -42,9 +51,7 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     Raises:
         DataError: there is none; the message names what was looked for and what is there.
     """
-    root = Path(config.root).expanduser()
-    if not root.is_dir():
-        raise DataError(f'data.root = "{config.root}" is no folder. Create it, or name another: data.root.')
+    root = root_of(config)
     setting = split_setting(config, split)
     if not isinstance(setting, str):
         return tuple(one_file(root / name, split) for name in setting)
@@ -55,6 +62,40 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     if len(paths) < 2:
         raise DataError(missing_split(root, setting, split, config))
     return paths
+
+
+def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, need_ending: bool) -> Path:
+    """The one file of a split where nothing is translated: as it is named, or with an ending added.
+
+    Args:
+        config: where to look.
+        split: for which split.
+        endings: what may be left out of a name, such as ".tsv".
+        need_ending: whether a file must have one of them, as it says what is inside.
+
+    Raises:
+        DataError: there is none, or two are named.
+    """
+    root = root_of(config)
+    setting = split_setting(config, split)
+    if not isinstance(setting, str):
+        raise DataError(f"data.{split} = {list(setting)}, but this task reads one file. Name one.")
+    ended = uncompressed(setting).endswith(endings)
+    names = [setting] if ended else [*([] if need_ending else [setting]), *(f"{setting}{end}" for end in endings)]
+    found = next((path for name in names if (path := existing(root / name))), None)
+    if found is not None:
+        return found
+    if need_ending and not ended and existing(root / setting):
+        raise DataError(f"{root / setting} must be named {' or '.join(endings)}, so that its layout is known.")
+    return one_file(root / names[0], split)  # raises, and names what is there
+
+
+def root_of(config: DataConfig) -> Path:
+    """The folder that relative paths start from."""
+    root = Path(config.root).expanduser()
+    if not root.is_dir():
+        raise DataError(f'data.root = "{config.root}" is no folder. Create it, or name another: data.root.')
+    return root
 
 
 def uncompressed(name: str) -> str:

@@ -9,7 +9,7 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.lines import InvalidUtf8
 from manyheads.errors import DataError
 
-__all__ = ["pair_from_record", "parse_json", "parse_tsv"]
+__all__ = ["checked_text", "pair_from_record", "parse_json", "parse_tsv", "parsed_json"]
 
 
 def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, str]:
@@ -23,13 +23,21 @@ def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, str]:
 
 def parse_json(line: str, config: DataConfig, where: str) -> tuple[str, str]:
     """Source and target of one line, which holds one JSON object."""
+    return pair_from_record(parsed_json(line, where), config, where)
+
+
+def parsed_json(line: str, where: str) -> object:
+    """What one line of JSON holds.
+
+    Raises:
+        DataError: it is none.
+    """
     try:
-        record = json.loads(line)
+        return json.loads(line)
     except json.JSONDecodeError as error:
         raise DataError(f"{where}: no JSON ({error.msg}, column {error.colno}). Put one object a line.") from error
     except (ValueError, RecursionError) as error:  # a number too long, brackets too deep
         raise DataError(f"{where}: no JSON that can be read ({error}).") from error
-    return pair_from_record(record, config, where)
 
 
 def pair_from_record(record: object, config: DataConfig, where: str) -> tuple[str, str]:

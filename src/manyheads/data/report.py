@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import FilterCounts, Pair, PairFilter
+from manyheads.data.corpus import FilterCounts, Pair, PairFilter, fault_of_pair
 from manyheads.data.measures import Encode, Measure, Meetings, Overlap, SideReport, SplitReport, Spread, keys_of
 
 __all__ = ["DataReport", "Overlap", "SideReport", "SplitReport", "Spread", "report"]
@@ -48,6 +48,7 @@ def report(
     pairs_by_split: Mapping[str, Iterable[Pair]],
     normalize: Callable[[str], str],
     encode: tuple[Encode, Encode] | None = None,
+    fault: Callable[[Pair, DataConfig], str | None] = fault_of_pair,
 ) -> DataReport:
     """Count and measure a corpus; only the held-out splits are held in memory.
 
@@ -56,12 +57,13 @@ def report(
         pairs_by_split: pairs as read; "train" is filtered as for training, all others are held out.
         normalize: as in training.
         encode: texts to ids without marks, for the source and for the target.
+        fault: what is wrong with a pair by itself, as in training.
     """
     held_out = {name: list(pairs) for name, pairs in pairs_by_split.items() if name != "train"}
     meetings = {name: Meetings(pairs, normalize) for name, pairs in held_out.items()}
     measures: dict[str, Measure] = {}
     for name in sorted(pairs_by_split, key=lambda name: name != "train"):
-        measures[name] = Measure(judge_of(name, config, normalize, held_out), config.max_length, encode)
+        measures[name] = Measure(judge_of(name, config, normalize, held_out, fault), config.max_length, encode)
         for pair in measures[name].through(held_out.get(name, pairs_by_split[name])):
             keys = keys_of(pair)
             for other in meetings.keys() - {name}:
@@ -82,11 +84,16 @@ def report(
 
 
 def judge_of(
-    name: str, config: DataConfig, normalize: Callable[[str], str], held_out: Mapping[str, Iterable[Pair]]
+    name: str,
+    config: DataConfig,
+    normalize: Callable[[str], str],
+    held_out: Mapping[str, Iterable[Pair]],
+    fault: Callable[[Pair, DataConfig], str | None],
 ) -> PairFilter:
     """A filter that counts duplicates, dropped or not; only train is held against the other splits."""
     counting = config.model_copy(update={"drop_duplicates": True})
-    return PairFilter(counting, normalize, chain.from_iterable(held_out.values()) if name == "train" else ())
+    others = chain.from_iterable(held_out.values()) if name == "train" else ()
+    return PairFilter(counting, normalize, others, fault)
 
 
 def training_counts(counts: FilterCounts, config: DataConfig) -> FilterCounts:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from manyheads.data.ragged import open_plain, open_ragged, read_index, written_folder
 from manyheads.data.texts import TextStore, chunked
 
-__all__ = ["TokenStore"]
+__all__ = ["Encode", "TokenStore"]
 
 Encode = Callable[[Sequence[str]], list[list[int]]]
 

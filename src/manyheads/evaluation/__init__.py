@@ -1,6 +1,20 @@
 """How good outputs are: scores with their signatures, and whether a difference is more than chance."""
 
+from manyheads.evaluation.classes import ClassScore, ClassScores, accuracy, confusion_matrix, macro_f1
 from manyheads.evaluation.scores import Protocol, Scores, exact_match, perplexity, score
 from manyheads.evaluation.significance import BootstrapResult, paired_bootstrap
 
-__all__ = ["BootstrapResult", "Protocol", "Scores", "exact_match", "paired_bootstrap", "perplexity", "score"]
+__all__ = [
+    "BootstrapResult",
+    "ClassScore",
+    "ClassScores",
+    "Protocol",
+    "Scores",
+    "accuracy",
+    "confusion_matrix",
+    "exact_match",
+    "macro_f1",
+    "paired_bootstrap",
+    "perplexity",
+    "score",
+]

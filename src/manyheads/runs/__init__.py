@@ -5,15 +5,18 @@ from manyheads.runs.average import average
 from manyheads.runs.bench import TrainingSpeed, bench_train
 from manyheads.runs.bench_decode import DecodingSpeed, bench_decode
 from manyheads.runs.bring import Import, bring
+from manyheads.runs.classes import ClassEvaluation
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
 from manyheads.runs.export import Export, export
+from manyheads.runs.perplexity import TextEvaluation
 from manyheads.runs.push import push
 from manyheads.runs.report import data_report
 from manyheads.runs.suggest import Suggestion, suggest
 from manyheads.runs.train import TrainingSummary, train
 
 __all__ = [
+    "ClassEvaluation",
     "Comparison",
     "DataReport",
     "DecodingSpeed",
@@ -21,6 +24,7 @@ __all__ = [
     "Export",
     "Import",
     "Suggestion",
+    "TextEvaluation",
     "TrainingSpeed",
     "TrainingSummary",
     "average",

@@ -6,7 +6,11 @@ import shutil
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory, average_tensors
+from manyheads.config.schema import Config
 from manyheads.errors import RunError
+from manyheads.model.encoder_only import MaskedLanguageModel
+from manyheads.tasks.classification import LABELS, Classifier
+from manyheads.tasks.language_modeling import Generator
 
 __all__ = ["average"]
 
@@ -35,9 +39,23 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
     mean = average_tensors([source.weights_of(step) for step in steps[-last if last else 0 :]])
     config = source.config()
     out.mkdir(parents=True)
-    for path in [*run.glob("tokenizer.*"), *run.glob("environment.json")]:
+    for path in [*run.glob("tokenizer.*"), *run.glob("environment.json"), *run.glob(LABELS)]:
         shutil.copy2(path, out / path.name)
     RunDirectory(out).publish(mean)
     shutil.copy2(run / "config.json", out / "config.json")  # last: now it is a run
-    RunDirectory(out).model(config, source.tokenizers(config))
+    check_opens(out, config)
     return out
+
+
+def check_opens(out: Path, config: Config) -> None:
+    """Open what was written."""
+    match config.task:
+        case "translation":
+            RunDirectory(out).model(config, RunDirectory(out).tokenizers(config))
+        case "classification":
+            Classifier.load(out, device="cpu")
+        case "language-modeling":
+            Generator.load(out, device="cpu")
+        case "masked-lm":
+            size = RunDirectory(out).tokenizers(config).source.size
+            RunDirectory(out).fill(MaskedLanguageModel(config.model, size))

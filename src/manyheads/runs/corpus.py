@@ -12,13 +12,16 @@ from typing import Any
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving
-from manyheads.config.schema import Config, DataConfig
+from manyheads.config.schema import Config, DataConfig, Task
 from manyheads.data.builtin import builtin_pairs
-from manyheads.data.corpus import FilterCounts, Pair, PairFilter, read_pairs, require_pairs
+from manyheads.data.corpus import FilterCounts, Pair, PairFilter, require_pairs
 from manyheads.data.hub import read_hub_pairs
-from manyheads.data.locate import Split, locate
+from manyheads.data.labelled import join_texts, split_texts
+from manyheads.data.locate import Split
+from manyheads.data.reading import READINGS
 from manyheads.data.texts import TextStore
-from manyheads.text.normalize import clean, normalize
+from manyheads.errors import DataError
+from manyheads.text.normalize import clean, normalize, unify
 
 __all__ = ["ROOM_FOR_TEXT", "Corpus", "cleaning", "fingerprint", "open_corpus", "read_corpus", "read_split"]
 
@@ -32,7 +35,7 @@ class Corpus:
 
     Attributes:
         train: normalised pairs that passed the filters.
-        valid: normalised pairs with two sides.
+        valid: normalised pairs that are not empty.
     """
 
     train: TextStore
@@ -55,10 +58,12 @@ class Corpus:
         return hashlib.sha256(f"{self.train.sha256} {fingerprint(self.valid)}".encode()).hexdigest()
 
 
-def read_split(config: DataConfig, split: Split) -> Iterator[Pair]:
+def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
     """The raw pairs of a split, from files, a built-in corpus, or a data set of the hub."""
     if config.dataset is None:
-        return read_pairs(config, split)
+        return READINGS[task].read(config, split)
+    if task != "translation":
+        raise DataError(f'data.dataset = "{config.dataset}": task = "{task}" reads files. Name them in data.train.')
     origin, _, name = config.dataset.partition(":")
     if origin == "builtin":
         return iter(builtin_pairs(name, split, source=config.source, target=config.target))
@@ -72,6 +77,7 @@ def training_corpora(config: DataConfig) -> list[DataConfig]:
             update={
                 "train": corpus,
                 "limit": None,
+                "valid": config.valid if isinstance(config.valid, str | tuple) else "",  # a share is of train alone
                 "dataset": config.dataset if isinstance(corpus, str) else None,
             }
         )
@@ -82,20 +88,27 @@ def training_corpora(config: DataConfig) -> list[DataConfig]:
 
 def cleaning(config: Config) -> Callable[[str], str]:
     """What is done to every text first: normalised, but words see white space as their splitter expects it."""
-    return clean if config.tokenizer.kind == "words" else normalize
+    if config.task == "language-modeling":
+        return unify
+    single = clean if config.tokenizer.kind == "words" else normalize
+    if config.task != "classification":
+        return single
+    return lambda text: join_texts([single(part) for part in split_texts(text)])
 
 
-def held_out(config: DataConfig, split: Split, normal: Callable[[str], str]) -> list[Pair]:
-    """The clean pairs of validation or test that have both sides."""
-    pairs = [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in read_split(config, split)]
-    kept = [pair for pair in pairs if pair.source and pair.target]
-    require_pairs(len(kept), split)
+def held_out(config: Config, split: Split) -> list[Pair]:
+    """The clean pairs of validation or test that are not empty."""
+    normal, reading = cleaning(config), READINGS[config.task]
+    raw = read_split(config.data, split, config.task)
+    pairs = (Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw)
+    kept = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
+    require_pairs(len(kept), split, noun=reading.noun)
     return kept
 
 
 def open_corpus(config: Config, run: RunDirectory) -> Corpus:
     """The text of a run after `read_corpus`."""
-    return Corpus(TextStore(run.path / TEXT), held_out(config.data, "valid", cleaning(config)))
+    return Corpus(TextStore(run.path / TEXT), held_out(config, "valid"))
 
 
 def read_corpus(config: Config, run: RunDirectory) -> Corpus:
@@ -105,28 +118,34 @@ def read_corpus(config: Config, run: RunDirectory) -> Corpus:
         DataError: text is missing or cannot be used.
         SaveError: the run directory has no space for it.
     """
-    data, normal = config.data, cleaning(config)
-    valid = held_out(data, "valid", normal)
-    others = held_out(data, "test", normal) if data.test is not None and data.drop_overlap else []
+    data, reading = config.data, READINGS[config.task]
+    valid = held_out(config, "valid")
+    others = held_out(config, "test") if data.test is not None and data.drop_overlap else []
     held = [*valid, *others]
     folder, key = run.path / TEXT, text_key(config, held)
     if key is None or not TextStore.has(folder, key):
-        judge, counts = PairFilter(data, normal, held), []
+        judge, counts = PairFilter(rules(config), cleaning(config), held, reading.fault), []
 
         def corpora() -> Iterator[Iterable[Pair]]:
             for part in training_corpora(data):
-                yield judge.used(read_split(part, "train"))
+                yield judge.used(read_split(part, "train", config.task))
                 counts.append(judge.counts)
 
         def tell() -> dict[str, Any]:
             for part, count in zip(training_corpora(data), counts, strict=True):
-                require_pairs(count.kept, str(part.train) if data.more else "train", count)
+                require_pairs(count.kept, str(part.train) if data.more else "train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
         with saving("the text", folder, ROOM_FOR_TEXT):
             folder.parent.mkdir(parents=True, exist_ok=True)
             TextStore.build(folder, corpora(), key=key or "", tell=tell)
     return Corpus(TextStore(folder), valid)
+
+
+def rules(config: Config) -> DataConfig:
+    """What is asked of single lines: those of a whole file stay, even if they came before or are held out."""
+    whole = {"drop_duplicates": False, "drop_overlap": False}
+    return config.data.model_copy(update=whole) if config.whole_files else config.data
 
 
 def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
@@ -136,11 +155,12 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     if any(part.dataset is not None and not part.dataset.startswith("builtin:") for part in parts):
         return None
     origin: list[Any] = [__version__]
-    for path in chain.from_iterable(locate(part, "train") for part in parts if part.dataset is None):
+    files = READINGS[config.task].files
+    for path in chain.from_iterable(files(part, "train") for part in parts if part.dataset is None):
         found = path.stat()
         origin.append([str(path.resolve()), found.st_size, found.st_mtime_ns])
     settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature"})
-    made_of = [origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
+    made_of = [config.task, origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
 
 

@@ -10,13 +10,17 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation import BootstrapResult, Scores, exact_match, paired_bootstrap, score
+from manyheads.runs.classes import ClassEvaluation, evaluate_labels
 from manyheads.runs.corpus import cleaning, read_split
+from manyheads.runs.perplexity import TextEvaluation, evaluate_text
+from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener, SilentListener
@@ -130,20 +134,30 @@ def evaluate(
     reference: Path | None = None,
     overrides: Sequence[str] = (),
     listener: Listener = SILENT,
-) -> Evaluation:
-    """Translate a split, or a file, and score it.
+) -> Evaluation | ClassEvaluation | TextEvaluation:
+    """Translate or classify a split, or a file, and score it; or score how well a language model foresees it.
 
     Args:
         run: a run directory.
         split: train, valid or test of the run's own data.
-        source: a file to translate instead.
-        reference: its translation, line by line.
+        source: a file to translate or classify instead.
+        reference: its translation, or the labels, line by line.
         overrides: settings such as `search.beam_size=1` or `data.root=DIR`.
         listener: who is told.
 
     Raises:
         RunError, DataError, ConfigError: see the message.
     """
+    task = RunDirectory.existing(run).config().task
+    if task == "classification":
+        classifier = Classifier.load(run)
+        classifier.config = with_overrides(classifier.config, overrides)
+        sources, references = texts(classifier.config, split, source, reference)
+        return evaluate_labels(classifier, sources, references, listener)
+    if task == "language-modeling":
+        if reference is not None:
+            raise UsageError("a language model foresees one text, and needs no reference. Give --source alone.")
+        return evaluate_text(run, split=split, source=source, overrides=overrides, listener=listener)
     translator = Translator.load(run)
     config = with_overrides(translator.config, overrides)
     translator = Translator(config, translator.tokenizers, translator.model)
@@ -224,7 +238,7 @@ def texts(config: Config, split: Split, source: Path | None, reference: Path | N
         return checked(config, sources, references, f"{source}")
     if split == "test" and config.data.test is None:
         raise UsageError("this run names no test set. Give --split valid, --set data.test=..., or two files.")
-    found = list(read_split(config.data, split))
+    found = list(read_split(config.data, split, config.task))
     return checked(config, [pair.source for pair in found], [pair.target for pair in found], f"data.{split}")
 
 

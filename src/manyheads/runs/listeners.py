@@ -42,7 +42,7 @@ class RecordingListener:
 
     def validation(self, report: ValidationReport) -> None:
         """A validation."""
-        self.append({"kind": "validation", **asdict(report)})
+        self.append({"kind": "validation", **report.plain()})
         self.listener.validation(report)
 
     def append(self, record: Mapping[str, Any]) -> None:
@@ -76,7 +76,7 @@ class TensorBoardListener:
 
     def validation(self, report: ValidationReport) -> None:
         """A validation."""
-        self.scalars("valid", report.step, asdict(report))
+        self.scalars("valid", report.step, report.plain())
         if report.sample is not None:
             self.writer.add_text("sample", "\n\n".join(report.sample), report.step)
         self.writer.flush()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
-from manyheads.data.store import TokenStore
+from manyheads.data.store import Encode, TokenStore
 from manyheads.errors import DataError
+from manyheads.runs.beginning import take_tokenizer
 from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
 from manyheads.runs.initial import initial_tokenizers
-from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import TokenizerPair, train_tokenizer, train_tokenizers
 from manyheads.training.log import Listener
 
-__all__ = ["prepare"]
+__all__ = ["MOST_PAIRS", "prepare", "prepare_single", "tokenise"]
 
 MOST_PAIRS = 1_000_000  # that subwords are learnt from; of more, evenly spread ones
 
@@ -31,25 +33,57 @@ def prepare(
         listener.message(f"training the tokenizer ({config.tokenizer.kind})")
         most = MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None
         sides = corpus.train.sides(most)
-        tokenizers = train_tokenizers(config.tokenizer, *sides, config.data.source, config.data.target)
-    return tokenizers, tokenise(config, run, corpus, tokenizers)
+        tokenizers = train_tokenizers(config.tokenizer, *sides, *config.languages)
+    return tokenizers, tokenise(config, run, corpus, tokenizers, max_length=config.data.max_length)
 
 
-def tokenise(config: Config, run: RunDirectory, corpus: Corpus, tokenizers: TokenizerPair) -> TokenStore:
-    """The token store of the run, made when it is not there or was made of something else."""
+def prepare_single(
+    config: Config, run: RunDirectory, texts: Callable[[], Sequence[str]], listener: Listener
+) -> TokenizerPair:
+    """The one tokenizer of a task with texts of one language: taken from the run where it is there, else made.
+
+    Args:
+        config: of the run.
+        run: where it may be.
+        texts: what it is learnt from, asked for only then.
+        listener: who is told.
+    """
+    if run.exists:
+        return run.tokenizers(config)
+    if config.model.init_from is not None:
+        return take_tokenizer(config)
+    listener.message(f"training the tokenizer ({config.tokenizer.kind})")
+    tokenizer = train_tokenizer(config.tokenizer, texts(), config.data.language)
+    return TokenizerPair(tokenizer, tokenizer, joint=True)
+
+
+def tokenise(
+    config: Config,
+    run: RunDirectory,
+    corpus: Corpus,
+    tokenizers: TokenizerPair,
+    encode: tuple[Encode, Encode] | None = None,
+    *,
+    max_length: int | None,
+) -> TokenStore:
+    """The token store of the run, made when it is not there or was made of something else.
+
+    Args:
+        config: of the run.
+        run: where the store is.
+        corpus: the text.
+        tokenizers: of both sides.
+        encode: text to ids, where that is more than the tokenizers' own; a function of the task alone.
+        max_length: pairs with more tokens on a side are left out; None keeps all.
+    """
     folder = run.path / "cache" / "train"
-    made_of = [corpus.train.sha256, tokenizers.source.sha256, tokenizers.target.sha256, config.data.max_length]
-    key = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+    sums = [corpus.train.sha256, tokenizers.source.sha256, tokenizers.target.sha256]
+    key = hashlib.sha256(json.dumps([config.task, *sums, max_length]).encode()).hexdigest()
     if TokenStore.has(folder, key):
         return TokenStore(folder)
+    encode = encode or (tokenizers.source.encode, tokenizers.target.encode)
     with saving("the token ids", folder, ROOM_FOR_TEXT):
-        store = TokenStore.build(
-            folder,
-            corpus.train,
-            (tokenizers.source.encode, tokenizers.target.encode),
-            key=key,
-            max_length=config.data.max_length,
-        )
+        store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
     if not len(store):
         raise DataError(f"every training pair is longer than data.max_length = {config.data.max_length} tokens.")
     return store

@@ -109,7 +109,9 @@ def suggest(root: Path, source: str, target: str) -> Suggestion:
     """
     data = data_section(root, source, target)
     config = DataConfig.model_validate(data)
-    splits = {name: read_split(config, name) for name in ("train", "valid", "test") if data.get(name)}
+    splits = {
+        name: read_split(config, name, "translation") for name in ("train", "valid", "test") if data.get(name)
+    }
     found = report(config, splits, normalize)
     if found.splits["train"].filtered is None or not found.splits["train"].filtered.kept:
         raise DataError(f"{root} holds no pair to train with. See: manyheads data report.")

@@ -13,7 +13,9 @@ import torch
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.config.schema import Config
+from manyheads.data.reading import READINGS
 from manyheads.model.sharded import full_tensor
+from manyheads.runs.beginning import take_weights
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.initial import load_initial, with_initial_shape
 from manyheads.runs.kinds import Kind, prepare_kind
@@ -56,7 +58,7 @@ class TrainingSummary:
 
 
 def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool = False) -> TrainingSummary:
-    """Train a translator into a run directory, or go on with one.
+    """Train a model into a run directory, or go on with one.
 
     Args:
         config: the whole configuration.
@@ -75,7 +77,8 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
         check_compiler(pick_device(config.training.device))
     run = RunDirectory(out)
     with joined() as world:
-        config = with_initial_shape(config, run, listener if world.is_main else SILENT)
+        if config.task == "translation":
+            config = with_initial_shape(config, run, listener if world.is_main else SILENT)
         if not world.is_main:
             return train_here(config, run, world, SILENT, force)
         check_same_run(run, config, force)  # before anything is written there
@@ -113,13 +116,15 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
 
 def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> Kind:
     """Vocabularies and token ids, and a run directory that has them."""
+    reading = READINGS[config.task]
     for name, counts in zip([config.data.train, *config.data.more], corpus.counts, strict=True):
         what = f" ({name})" if config.data.more else ""
-        listener.message(f"{config.data.source}-{config.data.target}{what}: {counts.describe()}")
+        languages = "-".join(dict.fromkeys(config.languages))
+        listener.message(f"{languages}{what}: {counts.describe(reading.noun, reading.other)}")
     check_same_corpus(run, corpus, force)
     kind = prepare_kind(config, run, corpus, listener)
     if kind.too_long:
-        listener.message(replace(corpus.total, too_long=kind.too_long).describe())
+        listener.message(replace(corpus.total, too_long=kind.too_long).describe(reading.noun, reading.other))
     if not run.exists:
         kind.begin(run, environment(corpus))
     return kind
@@ -131,7 +136,10 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
     model = kind.model()
-    load_initial(config, run, model)
+    if config.task == "translation":
+        load_initial(config, run, model)
+    elif config.model.init_from is not None and not run.steps():
+        take_weights(model, config, listener)
     model.to(device)
     seed_process(config.training.seed, world.rank)
     listener.message(
@@ -179,7 +187,9 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listen
     value = report.value(config.training.metric)
     better = value is not None and (progress.best is None or value > progress.best)
     verdict = "better, kept" if better else "not better, left"
-    listener.message(f"mean of the last {len(steps)} checkpoints: perplexity {report.perplexity:.3f} ({verdict})")
+    metric = config.training.metric
+    figure = "none" if value is None else f"{abs(value):.3f}"
+    listener.message(f"mean of the last {len(steps)} checkpoints: {metric} {figure} ({verdict})")
     if better:
         weights = {name: full_tensor(parameter) for name, parameter in model.named_parameters()}
         if trainer.world.is_main:

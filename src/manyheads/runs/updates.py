@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,59 @@ from manyheads.data.texts import TextStore
 from manyheads.errors import DataError
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
+from manyheads.training.part import Part
 
-__all__ = ["CorpusUpdates"]
+__all__ = ["BatchMaker", "CorpusUpdates", "PairBatches"]
+
+
+class BatchMaker(Protocol):
+    """How a task makes tensors of the rows of a token store.
+
+    Attributes:
+        lengths: tokens of each row that are read, and of each that are predicted, marks counted: two of (N,).
+    """
+
+    lengths: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    def rows(self, pairs: NDArray[np.int64], dice: np.random.Generator) -> Sequence[Any]:
+        """What batches are made of, of some rows of the store; chance is in the dice alone."""
+        ...
+
+    def batch(self, rows: Sequence[Any]) -> Part:
+        """The tensors of some of `rows`."""
+        ...
+
+    def blank(self) -> Part:
+        """A batch without anything to predict: its loss is 0, and so are its gradients."""
+        ...
+
+
+class PairBatches:
+    """Translations as batches (`BatchMaker`)."""
+
+    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
+        self.texts = texts
+        self.store = store
+        self.tokenizers = tokenizers
+        self.sampling = config.tokenizer.sampling > 0
+        self.lengths = (store.source.lengths + 1, store.target.lengths + 1)
+
+    def rows(self, pairs: NDArray[np.int64], dice: np.random.Generator) -> list[tuple[Ids, Ids]]:
+        """Token ids of these pairs, from the store or sampled anew."""
+        if not self.sampling:
+            return [(self.store.source[pair], self.store.target[pair]) for pair in pairs]
+        seeds = dice.integers(2**31, size=2).tolist()
+        source = self.tokenizers.source.sample(self.texts.text(0, self.store.rows[pairs]), seeds[0])
+        target = self.tokenizers.target.sample(self.texts.text(1, self.store.rows[pairs]), seeds[1])
+        return list(zip(source, target, strict=True))
+
+    def batch(self, rows: Sequence[tuple[Ids, Ids]]) -> Batch:
+        """The tensors of teacher forcing."""
+        return make_batch([source for source, _ in rows], [target for _, target in rows], pad=PAD, bos=BOS, eos=EOS)
+
+    def blank(self) -> Batch:
+        """Nothing to predict."""
+        return blank_batch(pad=PAD, bos=BOS, eos=EOS)
 
 
 class CorpusUpdates:
@@ -26,20 +78,18 @@ class CorpusUpdates:
     """
 
     def __init__(
-        self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair, world: World = ALONE
+        self, config: Config, texts: TextStore, store: TokenStore, maker: BatchMaker, world: World = ALONE
     ) -> None:
         training = config.training
         self.texts = texts
         self.store = store
-        self.tokenizers = tokenizers
-        self.sampling = config.tokenizer.sampling > 0
+        self.maker = maker
         self.parts = training.accumulation * world.size
         self.world = world
         self.seed = training.seed
         self.padded: Callable[[int], int] = next_length if training.compile else int
         self.sampler = Sampler(
-            store.source.lengths + 1,
-            store.target.lengths + 1,
+            *maker.lengths,
             batch_tokens=training.batch_tokens,
             batch_sentences=training.batch_sentences,
             seed=training.seed,
@@ -51,32 +101,20 @@ class CorpusUpdates:
         """The pairs of each update of an epoch."""
         return self.sampler.epoch(number)
 
-    def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[Batch]:
+    def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[Part]:
         """The parts of one update that are this process's; blank ones when the pairs do not suffice for all.
 
         Each process has as many: those that share their weights wait for each other in every part.
         """
-        sources, targets = self.rows(epoch, position, pairs)
+        rows = self.maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
         parts = np.array_split(np.arange(len(pairs)), min(self.parts, len(pairs)))
         own, most = self.world.share(parts), -(-len(parts) // self.world.size)
-        marks = {"pad": PAD, "bos": BOS, "eos": EOS}
-        return [
-            *(make_batch([sources[row] for row in part], [targets[row] for row in part], **marks) for part in own),
-            *[blank_batch(**marks)] * (most - len(own)),
-        ]
+        made = [self.maker.batch([rows[row] for row in part]) for part in own]
+        return [*made, *(self.maker.blank() for _ in range(most - len(own)))]
 
     def heaviest(self) -> int:
         """The position in epoch 0 of the update with the most places, padding counted."""
         return self.epoch(0).heaviest(self.padded)
-
-    def rows(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> tuple[Sequence[Ids], Sequence[Ids]]:
-        """Token ids of these pairs, from the store or sampled anew."""
-        if not self.sampling:
-            return [self.store.source[pair] for pair in pairs], [self.store.target[pair] for pair in pairs]
-        seeds = np.random.default_rng((self.seed, epoch, position)).integers(2**31, size=2).tolist()
-        source = self.tokenizers.source.sample(self.texts.text(0, self.store.rows[pairs]), seeds[0])
-        target = self.tokenizers.target.sample(self.texts.text(1, self.store.rows[pairs]), seeds[1])
-        return source, target
 
     def describe(self, pairs: NDArray[np.int64]) -> str:
         """The first lines of an update, for a message."""

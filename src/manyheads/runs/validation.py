@@ -46,15 +46,16 @@ class Validation:
         sources, targets = self.world.share(self.sources), self.world.share(self.targets)
         nats, tokens = self.world.total(corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS))
         loss = nats / tokens
-        bleu = chrf = sample = None
+        found: dict[str, float | None] = {"bleu": None, "chrf": None}
+        sample = None
         if self.decoded and math.isfinite(loss):
             references = [pair.target for pair in self.decoded]
             outputs = self.decode([pair.source for pair in self.decoded])
             scores = score(outputs, references, language=self.config.data.target)
-            bleu, chrf = scores.bleu, scores.chrf
+            found = {"bleu": scores.bleu, "chrf": scores.chrf}
             shown = step % len(self.decoded)
             sample = (self.decoded[shown].source, references[shown], outputs[shown])
-        return ValidationReport(step, loss, math.exp(min(loss, 700)), bleu, chrf, False, sample)
+        return ValidationReport(step, loss, found, False, sample)
 
     def decode(self, sources: list[str]) -> list[str]:
         """Translate, each process its share."""

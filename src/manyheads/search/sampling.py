@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from manyheads.search.greedy import follow, results
+from manyheads.search.greedy import Choose, follow, results
 from manyheads.search.interface import Hypothesis, Stepper
 from manyheads.search.options import Sampling
 
-__all__ = ["draw_tokens", "sample"]
+__all__ = ["draw_tokens", "sample", "sampling_choice"]
 
 
 def sample(
@@ -50,20 +50,36 @@ def sample(
     Returns:
         D outputs a sentence in the order in which they were drawn; some may be equal.
     """
-    dice = [generator(sampling.seed, draw, source) for source in sources for draw in range(draws)]
+    choose = sampling_choice(
+        sampling, [(draw, source) for source in sources for draw in range(draws)], forbidden=forbidden
+    )
     if draws > 1:
         rows = torch.arange(len(sources), device=max_lengths.device).repeat_interleave(draws)
         stepper.select(rows)
         max_lengths = max_lengths[rows]
+    found = results(
+        follow(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
+    )
+    return [found[start : start + draws] for start in range(0, len(found), draws)]
+
+
+def sampling_choice(
+    sampling: Sampling, keys: Sequence[tuple[int, Sequence[int]]], *, forbidden: Sequence[int]
+) -> Choose:
+    """The choice by chance; each row has its own random numbers.
+
+    Args:
+        sampling: how the distribution is changed first, and the seed.
+        keys: the number of the draw and the source of each row: equal ones draw alike.
+        forbidden: ids that are never drawn.
+    """
+    dice = [generator(sampling.seed, draw, source) for draw, source in keys]
 
     def choose(log_probs: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         chances = torch.tensor([dice[row].random() for row in rows.tolist()], dtype=torch.float64)
         return draw_tokens(log_probs, chances, sampling, forbidden)
 
-    found = results(
-        follow(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
-    )
-    return [found[start : start + draws] for start in range(0, len(found), draws)]
+    return choose
 
 
 def generator(seed: int, draw: int, source: Sequence[int]) -> np.random.Generator:

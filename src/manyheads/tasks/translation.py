@@ -94,12 +94,12 @@ class Translator:
             raise UsageError(f"{run} is an export, not a run. Use it with --engine ctranslate2.")
         place = pick_device(device)
         directory = RunDirectory.existing(Path(run))
-        config = directory.config()
+        config = directory.config_of("translation")
         tokenizers = directory.tokenizers(config)
         models = [directory.model(config, tokenizers).to(place)]
         for other in ensemble:
             directory = RunDirectory.existing(Path(other))
-            its_config = directory.config()
+            its_config = directory.config_of("translation")
             its_tokenizers = directory.tokenizers(its_config)
             refuse_other_tokenizers(Path(run), tokenizers, Path(other), its_tokenizers)
             models.append(directory.model(its_config, its_tokenizers).to(place))

@@ -8,7 +8,7 @@ from typing import Self
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.text.interface import SILENT, SPECIALS, Tokenizer, lower
-from manyheads.text.normalize import normalize
+from manyheads.text.normalize import normalize, unify
 from manyheads.text.vocabulary import Stored, SymbolTokenizer, Vocabulary
 
 __all__ = ["ByteTokenizer", "CharacterTokenizer"]
@@ -23,16 +23,17 @@ class CharacterTokenizer(SymbolTokenizer):
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Iterable[str], languages: str) -> Self:
         """Count the characters of the texts; raises as `Vocabulary.count`."""
-        normal = map(normalize, texts)
+        normal = map(unify if config.keep_space else normalize, texts)
         characters = chain.from_iterable(map(lower, normal) if config.lowercase else normal)
         vocabulary = Vocabulary.count(characters, min_count=config.min_count, languages=languages)
-        return cls(vocabulary, languages, lowercase=config.lowercase)
+        return cls(vocabulary, languages, lowercase=config.lowercase, keep_space=config.keep_space)
 
     @classmethod
-    def load(cls, data: bytes, language: str) -> Self:
+    def load(cls, data: bytes, language: str, *, keep_space: bool = False) -> Self:
         """Read what `to_bytes` wrote; raises `RunError`."""
         stored = Stored.from_bytes(data, kind=cls.kind, language=language)
-        return cls(Vocabulary(stored.symbols), stored.languages, lowercase=stored.lowercase)
+        vocabulary = Vocabulary(stored.symbols)
+        return cls(vocabulary, stored.languages, lowercase=stored.lowercase, keep_space=keep_space)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """One id a character of each normalised text."""
@@ -45,9 +46,10 @@ class ByteTokenizer(Tokenizer):
     kind = "bytes"
 
     @classmethod
-    def load(cls, data: bytes, language: str) -> Self:
+    def load(cls, data: bytes, language: str, *, keep_space: bool = False) -> Self:
         """Read what `to_bytes` wrote; raises `RunError`."""
-        return cls(lowercase=Stored.from_bytes(data, kind=cls.kind, language=language).lowercase)
+        lowercase = Stored.from_bytes(data, kind=cls.kind, language=language).lowercase
+        return cls(lowercase=lowercase, keep_space=keep_space)
 
     @property
     def size(self) -> int:

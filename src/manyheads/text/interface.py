@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from manyheads.errors import UsageError
-from manyheads.text.normalize import normalize
+from manyheads.text.normalize import normalize, unify
 
 __all__ = ["BOS", "EOS", "PAD", "SPECIALS", "UNK", "Tokenizer", "lower"]
 
@@ -30,13 +30,15 @@ class Tokenizer(ABC):
         kind: the configuration's name for it: bpe, unigram, words, characters, bytes.
         suffix: of the file that holds `to_bytes`.
         lowercase: whether text is lower-cased before it is encoded.
+        keep_space: whether white space stays as it is; else every run of it is one blank, and none stands around.
     """
 
     kind: str
     suffix = ".json"
 
-    def __init__(self, *, lowercase: bool) -> None:
+    def __init__(self, *, lowercase: bool, keep_space: bool = False) -> None:
         self.lowercase = lowercase
+        self.keep_space = keep_space
 
     @property
     @abstractmethod
@@ -45,7 +47,10 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, without special symbols around them. Any string will do; a blank one has no ids."""
+        """Ids of each text, without special symbols around them. Any string will do.
+
+        An empty one has no ids, nor has a blank one unless white space is kept.
+        """
 
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
         """Ids of each text, split by chance: a function of the texts and the seed alone.
@@ -99,7 +104,7 @@ class Tokenizer(ABC):
             UsageError: one string was given in the place of a list of them.
         """
         self.refuse_string(texts)
-        normal = [normalize(text) for text in texts]
+        normal = [unify(text) if self.keep_space else normalize(text) for text in texts]
         return [lower(text) for text in normal] if self.lowercase else normal
 
     def refuse_string(self, texts: Sequence[str]) -> None:

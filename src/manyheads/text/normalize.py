@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clean", "normalize"]
+__all__ = ["clean", "normalize", "unify"]
 
 # Control characters that are no white space, and the byte order mark.
 REMOVED = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufeff]")
 SURROGATE = re.compile("[\ud800-\udfff]")
+LINE_END = re.compile("\r\n?")
 
 
 def normalize(text: str) -> str:
@@ -28,6 +29,16 @@ def clean(text: str) -> str:
     space around the text goes, and characters are composed (Unicode NFC), so that Hangul typed on a Mac (NFD)
     equals Hangul typed elsewhere.
     """
+    return one_form(text).strip()
+
+
+def unify(text: str) -> str:
+    r"""As `clean`, but white space stays around the text too, and every line ends with "\n"."""
+    return LINE_END.sub("\n", one_form(text))
+
+
+def one_form(text: str) -> str:
+    """What is no text removed, and each character in its one form."""
     if SURROGATE.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return unicodedata.normalize("NFC", REMOVED.sub("", text).strip())
+    return unicodedata.normalize("NFC", REMOVED.sub("", text))

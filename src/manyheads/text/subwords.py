@@ -14,7 +14,7 @@ import sentencepiece
 from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import ConfigError, DataError
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, lower
-from manyheads.text.normalize import normalize
+from manyheads.text.normalize import normalize, unify
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged
 
@@ -48,7 +48,7 @@ class SubwordTokenizer(Tokenizer):
     suffix = ".model"
 
     def __init__(self, config: TokenizerConfig, model: bytes) -> None:
-        super().__init__(lowercase=config.lowercase)
+        super().__init__(lowercase=config.lowercase, keep_space=config.keep_space)
         self.kind = config.kind
         self.sampling = config.sampling
         self.model = model
@@ -81,13 +81,17 @@ class SubwordTokenizer(Tokenizer):
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=training_lines(texts, lowercase=config.lowercase),
+                sentence_iterator=training_lines(texts, lowercase=config.lowercase, keep_space=config.keep_space),
                 model_writer=model,
                 model_type=config.kind,
                 vocab_size=config.vocab_size,
                 byte_fallback=config.byte_fallback,
                 character_coverage=config.character_coverage,
                 normalization_rule_name="identity",
+                # where white space is kept, a line end is a symbol of its own, and a text begins as it stands
+                add_dummy_prefix=not config.keep_space,
+                remove_extra_whitespaces=not config.keep_space,
+                user_defined_symbols=["\n"] if config.keep_space else [],
                 unk_id=UNK,
                 pad_id=PAD,
                 bos_id=BOS,
@@ -206,10 +210,10 @@ def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
     return result
 
 
-def training_lines(texts: Sequence[str], *, lowercase: bool) -> Iterator[str]:
+def training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = False) -> Iterator[str]:
     """The texts as the library shall see them: normalised, none too long for it."""
-    for text in texts:
-        line = normalize(text.translate(RESERVED))
+    free = (text.translate(RESERVED) for text in texts)
+    for line in (part for text in free for part in unify(text).split("\n")) if keep_space else map(normalize, free):
         if lowercase:
             line = lower(line)
         start = 0

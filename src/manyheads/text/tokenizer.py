@@ -23,6 +23,7 @@ __all__ = [
     "Tokenizer",
     "TokenizerPair",
     "load_tokenizer",
+    "train_tokenizer",
     "train_tokenizers",
 ]
 
@@ -64,14 +65,14 @@ def train_tokenizers(
         both = source_language
         if target_language != source_language:
             both = f"{source_language}+{target_language}"
-        tokenizer = train(config, [*sources, *targets], both)
+        tokenizer = train_tokenizer(config, [*sources, *targets], both)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
-    source = train(config, sources, source_language)
-    return TokenizerPair(source, train(config, targets, target_language), joint=False)
+    source = train_tokenizer(config, sources, source_language)
+    return TokenizerPair(source, train_tokenizer(config, targets, target_language), joint=False)
 
 
-def train(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Tokenizer:
-    """One tokenizer from the texts of one language, or of two (``de+en``)."""
+def train_tokenizer(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Tokenizer:
+    """One tokenizer from the texts of one language, or of two (``de+en``); raises as `train_tokenizers`."""
     match config.kind:
         case "bpe" | "unigram":
             return SubwordTokenizer.train(config, texts, languages)
@@ -80,7 +81,7 @@ def train(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Toke
         case "characters":
             return CharacterTokenizer.train(config, texts, languages)
         case "bytes":
-            return ByteTokenizer(lowercase=config.lowercase)
+            return ByteTokenizer(lowercase=config.lowercase, keep_space=config.keep_space)
         case "marian":
             raise ConfigError(
                 ['tokenizer.kind = "marian" comes with an imported model. Name it in model.init_from.']
@@ -106,9 +107,9 @@ def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Token
         case "words":
             loaded = WordTokenizer.load(data, language)
         case "characters":
-            loaded = CharacterTokenizer.load(data, language)
+            loaded = CharacterTokenizer.load(data, language, keep_space=config.keep_space)
         case "bytes":
-            loaded = ByteTokenizer.load(data, language)
+            loaded = ByteTokenizer.load(data, language, keep_space=config.keep_space)
         case "marian":
             loaded = MarianTokenizer.load(data)
     if loaded.lowercase != config.lowercase:

@@ -119,8 +119,10 @@ class SymbolTokenizer(Tokenizer):
     separator: str
     pipeline = ""
 
-    def __init__(self, vocabulary: Vocabulary, languages: str, *, lowercase: bool) -> None:
-        super().__init__(lowercase=lowercase)
+    def __init__(
+        self, vocabulary: Vocabulary, languages: str, *, lowercase: bool, keep_space: bool = False
+    ) -> None:
+        super().__init__(lowercase=lowercase, keep_space=keep_space)
         self.vocabulary = vocabulary
         self.languages = languages
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 __all__ = ["Listener", "SilentListener", "StepReport", "ValidationReport"]
 
@@ -15,7 +17,7 @@ class StepReport:
     Attributes:
         step: updates done; total_steps: updates planned.
         epoch: passes over the corpus done, with fraction.
-        loss: nats per target token, label smoothing included; nll: without it.
+        loss: nats per target token (of a classification: per text), label smoothing included; nll: without it.
         learning_rate: of the last update.
         gradient_norm: mean norm before clipping.
         source_tokens_per_second, target_tokens_per_second: end marks counted, padding not.
@@ -44,23 +46,38 @@ class ValidationReport:
     """The validation set seen through the weights of one step.
 
     Attributes:
-        loss: nats per target token over all of them, without label smoothing; perplexity: its exponential.
-        bleu, chrf: sacreBLEU's scores of real decoding, or None when nothing was decoded.
+        loss: nats per target token (of a classification: per text) over all of them, without label smoothing.
+        scores: by name, each the higher the better; None where one was not measured. Of translations "bleu" and
+            "chrf", sacreBLEU's scores of real decoding; of classes "accuracy" and "macro_f1", 0 to 1.
         best: whether this is the best so far by the configured metric.
         sample: (source, reference, output) of one sentence, or None.
     """
 
     step: int
     loss: float
-    perplexity: float
-    bleu: float | None
-    chrf: float | None
+    scores: Mapping[str, float | None]
     best: bool
     sample: tuple[str, str, str] | None
 
-    def value(self, metric: Literal["loss", "bleu", "chrf"]) -> float | None:
+    @property
+    def perplexity(self) -> float:
+        """The exponential of the loss."""
+        return math.exp(min(self.loss, 700))
+
+    def value(self, metric: str) -> float | None:
         """What the best is chosen by, the higher the better; None when it was not measured."""
-        return {"loss": -self.loss, "bleu": self.bleu, "chrf": self.chrf}[metric]
+        return -self.loss if metric == "loss" else self.scores.get(metric)
+
+    def plain(self) -> dict[str, object]:
+        """All of it by name, each score under its own."""
+        return {
+            "step": self.step,
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            **self.scores,
+            "best": self.best,
+            "sample": self.sample,
+        }
 
 
 class Listener(Protocol):

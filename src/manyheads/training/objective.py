@@ -5,14 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn import functional
 
 from manyheads.data.batch import Batch
+from manyheads.data.examples import NO_LABEL, Examples
+from manyheads.data.masked import MaskedTexts
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.r_drop import kl_divergence_sum
 
-__all__ = ["Objective", "TranslationObjective", "translation_loss"]
+__all__ = [
+    "ClassificationObjective",
+    "MaskedObjective",
+    "Objective",
+    "TranslationObjective",
+    "masked_loss",
+    "translation_loss",
+]
 
 
 class Objective(nn.Module):
@@ -68,3 +79,53 @@ class TranslationObjective(Objective):
         first, second = hidden.chunk(2)
         apart = kl_divergence_sum(first, second, output.weight, output.bias)
         return (loss + self.r_drop * apart) / 2, nll / 2
+
+
+class ClassificationObjective(Objective):
+    """A classifier with its loss: cross-entropy of the label, smoothed, each class with a weight of its own."""
+
+    model: TextClassifier
+
+    def __init__(self, model: TextClassifier, smoothing: float, class_weights: Tensor | None) -> None:
+        """Weights are (C,), float32; None weighs all classes alike."""
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+        self.class_weights = class_weights
+
+    def forward(self, batch: Examples) -> tuple[Tensor, Tensor]:
+        """See `Objective`. The plain negative log-likelihood knows no weights."""
+        logits = self.model(batch.ids, batch.types).float()
+        weights = None if self.class_weights is None else self.class_weights.to(logits.device)
+        loss = functional.cross_entropy(
+            logits,
+            batch.labels,
+            weights,
+            ignore_index=NO_LABEL,
+            reduction="sum",
+            label_smoothing=self.smoothing,
+        )
+        plain = functional.cross_entropy(logits.detach(), batch.labels, ignore_index=NO_LABEL, reduction="sum")
+        return loss, plain
+
+
+def masked_loss(model: MaskedLanguageModel, batch: MaskedTexts, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Smoothed loss and plain negative log-likelihood, summed over the hidden tokens, in nats."""
+    hidden = model.encode(batch.ids)[0].flatten(0, 1).index_select(0, batch.hidden)
+    output = model.output
+    return cross_entropy_sums(model.guesses(hidden), output.weight, output.bias, batch.right, smoothing)
+
+
+class MaskedObjective(Objective):
+    """An encoder with the loss of the tokens that were hidden from it."""
+
+    model: MaskedLanguageModel
+
+    def __init__(self, model: MaskedLanguageModel, smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.smoothing = smoothing
+
+    def forward(self, batch: MaskedTexts) -> tuple[Tensor, Tensor]:
+        """See `Objective`."""
+        return masked_loss(self.model, batch, self.smoothing)

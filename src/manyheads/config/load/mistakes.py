@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config.load.toml import NONE, shorten, to_toml
-from manyheads.config.schema import Config
+from manyheads.config.schema import Config, Task, languages_needed
 
 __all__ = ["closest", "find_mistakes", "optional_settings", "suggestion"]
 
@@ -62,13 +62,22 @@ def validation_errors(values: dict[str, Any]) -> Sequence[Any]:
 
 
 def without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
-    """The values with the wrong settings at their defaults, and stand-ins for languages that are missing."""
+    """The values with the wrong settings at their defaults, and stand-ins for languages that are wrong or missing.
+
+    Where the task is wrong, nobody knows which languages it needs, and those of a translation stand in for all.
+    """
     rest = {
         section: {key: value for key, value in settings.items() if key not in wrong}
         for section, settings in values.items()
         if section not in wrong and isinstance(settings, dict)
     }
-    return {**rest, "data": {"source": "xx", "target": "xx", **rest.get("data", {})}}
+    data = rest.get("data", {})
+    if "task" in wrong:
+        known = {key: value for key, value in data.items() if key != "language"}
+        return {**rest, "data": {"source": "xx", "target": "xx", **known}}
+    task = values.get("task", "translation")
+    missing = {name: "xx" for name in languages_needed(task) if name in wrong or "data" in wrong}
+    return {**rest, "task": task, "data": {**missing, **data}}
 
 
 def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
@@ -77,11 +86,13 @@ def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
         message = error["msg"].removeprefix("Value error, ")
         settings = {key for section in known_settings().values() for key in section}
         return message, settings & set(re.findall(r"\w+", message))
+    if error["type"] == "languages":
+        return error["msg"], set(re.findall(r"^data\.(\w+)", error["msg"]))
     section, key, *inside = ["", *error["loc"]] if len(error["loc"]) == 1 else error["loc"]
     name = f"{section}.{key}" if section else key
     value = (values[section] if section else values).get(key)
     if error["type"] == "missing" and not inside:
-        return missing(section, key), {key}
+        return missing(section, key, values), {key}
     if not section and key in known_settings():
         return f"{key} = {shorten(to_toml(value))} is no section; write [{key}], and its settings below it.", {key}
     schema = known_settings()[section].get(key)
@@ -93,11 +104,11 @@ def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
     return f"{name} = {shorten(to_toml(value))} is not {phrase(schema)}{guess or '.'}", {key}
 
 
-def missing(section: str, key: str) -> str:
-    """The message for a setting, or a section, that must be given."""
-    if section:
-        return f"{section}.{key} is missing: {known_settings()[section][key]['description']}."
-    needed = [name for name, schema in known_settings()[key].items() if "default" not in schema]
+def missing(section: str, key: str, values: Mapping[str, Any]) -> str:
+    """The message for a section that must be given (no setting by itself must: see `Config.check_languages`)."""
+    assert (section, key) == ("", "data")
+    task = values.get("task", "translation")
+    needed = languages_needed(task if task in get_args(Task) else "translation")
     return f"section [{key}] is missing; it needs {' and '.join(needed)}."
 
 

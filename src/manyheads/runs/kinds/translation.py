@@ -12,7 +12,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
 from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus
-from manyheads.runs.updates import CorpusUpdates
+from manyheads.runs.updates import CorpusUpdates, PairBatches
 from manyheads.runs.validation import Validation
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.distributed import World
@@ -59,7 +59,10 @@ class TranslationKind:
 
     def updates(self, world: World) -> Updates:
         """Batches of like lengths."""
-        return CorpusUpdates(self.config, self.corpus.train, self.store, self.tokenizers, world)
+        texts, store = self.corpus.train, self.store
+        return CorpusUpdates(
+            self.config, texts, store, PairBatches(self.config, texts, store, self.tokenizers), world
+        )
 
     def validation(self, model: Transformer, world: World) -> Callable[[int], ValidationReport]:
         """The loss of all held-out pairs, and BLEU and chrF of some."""

@@ -1,0 +1,104 @@
+"""Texts with a label each, from TSV or JSONL, for classification.
+
+A `Pair` holds the text as its source and the label as its target. Two texts of one example are joined by a tab,
+which no text holds otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from manyheads.config.schema import DataConfig
+from manyheads.data.corpus import Pair, kept_lines
+from manyheads.data.lines import read_decoded
+from manyheads.data.locate import Split, locate_one
+from manyheads.data.records import checked_text, parsed_json
+from manyheads.errors import DataError
+
+__all__ = ["BETWEEN", "join_texts", "labelled_file", "read_labelled", "split_texts"]
+
+BETWEEN = "\t"
+ENDINGS = (".tsv", ".jsonl")
+TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
+
+
+def labelled_file(config: DataConfig, split: Split) -> tuple[Path, ...]:
+    """The one file of a split."""
+    return (locate_one(config, split, ENDINGS, need_ending=True),)
+
+
+def read_labelled(config: DataConfig, split: Split) -> Iterator[Pair]:
+    """The examples of a split; of train only as many as data.limit says.
+
+    Raises:
+        DataError: at the call, the file is missing; while reading, a line that has no label or no text.
+    """
+    (path,) = labelled_file(config, split)
+    first, last = kept_lines(config, split, path)
+    return numbered(path, config, first, last)
+
+
+def numbered(path: Path, config: DataConfig, first: int, last: int | None) -> Iterator[Pair]:
+    """The examples of the lines from `first` on, counted from 0, up to `last`."""
+    parse = parse_tsv if ".tsv" in path.suffixes[-2:] else parse_json
+    empty = True
+    for number, line in enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8)):
+        if last is not None and number >= last:
+            break
+        if number < first:
+            continue
+        empty = False
+        blank = not line.text.strip()
+        label, *texts = ("", "") if blank else parse(line.text, config, f"{path}, line {number + 1}")
+        yield Pair(join_texts(texts), label, number + 1, line.replaced)
+    if empty:
+        raise DataError(f"{path}: no lines. Name a file that holds examples.")
+
+
+def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
+    """Label and one or two texts of one line."""
+    columns = line.split("\t")
+    if len(columns) not in (2, 3):
+        found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
+        raise DataError(f"{where}: {found}. Each line must be label<TAB>text or label<TAB>text<TAB>text.")
+    if not columns[0].strip():
+        raise DataError(f"{where}: there is no label before the first tab. Each line must be label<TAB>text.")
+    return tuple(columns)
+
+
+def parse_json(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
+    """Label and one or two texts of one line, which holds one JSON object."""
+    record = parsed_json(line, where)
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: {type(record).__name__} in place of an object with label and text.")
+    keys = next((pair for pair in TEXT_KEYS if pair[0] in record), None)
+    if "label" not in record or keys is None:
+        raise DataError(
+            f'{where}: an object needs "label" and "text" (or "sentence", "sentence1"). '
+            f"It has: {', '.join(map(str, list(record)[:8])) or 'none'}."
+        )
+    texts = [checked_text(record[key], key, config.invalid_utf8, where) for key in keys if key in record]
+    return (label_text(record["label"], config, where), *texts)
+
+
+def label_text(value: object, config: DataConfig, where: str) -> str:
+    """A label as text: that of a number is how it is written."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = (
+        str(value) if isinstance(value, int | float) else checked_text(value, "label", config.invalid_utf8, where)
+    )
+    if not text.strip():
+        raise DataError(f'{where}: "label" is empty. Give each text a label.')
+    return text
+
+
+def join_texts(texts: list[str]) -> str:
+    """One or two texts as one."""
+    return BETWEEN.join(text.replace(BETWEEN, " ") for text in texts)
+
+
+def split_texts(joined: str) -> list[str]:
+    """What `join_texts` joined."""
+    return joined.split(BETWEEN)

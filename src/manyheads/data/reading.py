@@ -1,0 +1,53 @@
+"""How the text of each task is found, read and judged: the one table that knows all tasks of `Config.task`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from manyheads.config.schema import DataConfig, Task
+from manyheads.data.corpus import (
+    Pair,
+    fault_of_document,
+    fault_of_labelled,
+    fault_of_pair,
+    fault_of_text,
+    read_pairs,
+)
+from manyheads.data.documents import read_documents, read_text, text_file
+from manyheads.data.labelled import labelled_file, read_labelled
+from manyheads.data.locate import Split, locate
+
+__all__ = ["READINGS", "Reading"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is particular to the text of a task.
+
+    Attributes:
+        read: the raw examples of a split, from its files.
+        files: which these are.
+        fault: what is wrong with an example, if anything: "empty" or "ratio".
+        noun: what examples are called.
+        other: what may differ between two examples of the same source.
+    """
+
+    read: Callable[[DataConfig, Split], Iterator[Pair]]
+    files: Callable[[DataConfig, Split], tuple[Path, ...]]
+    fault: Callable[[Pair, DataConfig], str | None]
+    noun: str
+    other: str
+
+
+DOCUMENTS = Reading(read_documents, text_file, fault_of_document, "documents", "beginning")
+READINGS: Mapping[Task, Reading] = MappingProxyType(
+    {
+        "translation": Reading(read_pairs, locate, fault_of_pair, "pairs", "translation"),
+        "classification": Reading(read_labelled, labelled_file, fault_of_labelled, "examples", "label"),
+        "language-modeling": Reading(read_text, text_file, fault_of_text, "lines", "beginning"),
+        "masked-lm": DOCUMENTS,
+    }
+)

@@ -1,0 +1,138 @@
+"""How good a classifier is: accuracy, precision, recall, F1, confusion, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.errors import DataError
+
+__all__ = [
+    "ClassScore",
+    "ClassScores",
+    "accuracy",
+    "calibration_error",
+    "confusion_matrix",
+    "f1_by_class",
+    "macro_f1",
+]
+
+BINS = 15  # of confidence, as Guo et al. (2017) use
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """One class.
+
+    Attributes:
+        label: its name.
+        precision: share of the texts given this label that are of it; recall: of those of it, that were given it.
+        f1: the harmonic mean of the two.
+        support: texts that are of it.
+    """
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """What predictions score against the right labels.
+
+    Attributes:
+        accuracy: share of right predictions, 0 to 1.
+        macro_f1: mean F1 of the classes that are right or predicted at least once.
+        calibration_error: how far confidence and accuracy lie apart (`calibration_error`), 0 to 1.
+        classes: each class by itself; what would be a share of nothing is 0.
+        confusion: texts of each class (rows) that were given each label (columns).
+    """
+
+    accuracy: float
+    macro_f1: float
+    calibration_error: float
+    classes: tuple[ClassScore, ...]
+    confusion: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, probabilities: NDArray[np.float64], right: NDArray[np.int64], labels: Sequence[str]) -> ClassScores:
+        """Score probabilities (N, C) against the right classes (N,).
+
+        Raises:
+            DataError: there are none.
+        """
+        if not len(right):
+            raise DataError("0 examples: there is nothing to score. Give at least one.")
+        matrix = confusion_matrix(right, probabilities.argmax(1), len(labels))
+        precision, recall, f1 = f1_by_class(matrix)
+        classes = (
+            ClassScore(label, float(precision[c]), float(recall[c]), float(f1[c]), int(matrix[c].sum()))
+            for c, label in enumerate(labels)
+        )
+        return cls(
+            accuracy=accuracy(matrix),
+            macro_f1=macro_f1(matrix),
+            calibration_error=calibration_error(probabilities, right),
+            classes=tuple(classes),
+            confusion=tuple(tuple(row) for row in matrix.tolist()),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "accuracy": self.accuracy,
+            "macro_f1": self.macro_f1,
+            "calibration_error": self.calibration_error,
+            "classes": [asdict(one) for one in self.classes],
+            "confusion": [list(row) for row in self.confusion],
+        }
+
+
+def confusion_matrix(right: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+    """How many texts of each class (row) were given each label (column): right (N,), predicted (N,) -> (C, C)."""
+    counts = np.bincount(right * classes + predicted, minlength=classes * classes)
+    return counts.reshape(classes, classes).astype(np.int64)
+
+
+def accuracy(confusion: NDArray[np.int64]) -> float:
+    """Share of right predictions, of a confusion matrix (C, C)."""
+    return float(np.trace(confusion) / max(1, confusion.sum()))
+
+
+def f1_by_class(
+    confusion: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Precision, recall and F1 of each class (C,), of a confusion matrix (C, C); shares of nothing are 0."""
+    hits = np.diag(confusion).astype(np.float64)
+    predicted, right = confusion.sum(0), confusion.sum(1)
+    return hits / np.maximum(1, predicted), hits / np.maximum(1, right), 2 * hits / np.maximum(1, predicted + right)
+
+
+def macro_f1(confusion: NDArray[np.int64]) -> float:
+    """The mean F1 of the classes that are right or predicted at least once."""
+    seen = (confusion.sum(0) + confusion.sum(1)) > 0
+    return float(f1_by_class(confusion)[2][seen].mean()) if seen.any() else 0.0
+
+
+def calibration_error(probabilities: NDArray[np.float64], right: NDArray[np.int64], bins: int = BINS) -> float:
+    """Expected calibration error (Guo et al. 2017, equation 3): how far confidence and accuracy lie apart, 0 to 1.
+
+    Predictions fall into bins of equal width by the probability of the predicted class; in each, the mean
+    confidence is compared with the share that is right.
+
+    Args:
+        probabilities: (N, C).
+        right: the right classes (N,).
+        bins: how many.
+    """
+    confidence = probabilities.max(1)
+    hits = probabilities.argmax(1) == right
+    place = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)  # (lower, upper]
+    gaps = np.bincount(place, weights=confidence - hits, minlength=bins)
+    return float(np.abs(gaps).sum() / max(1, len(right)))

@@ -1,0 +1,159 @@
+"""Masked language modelling as training sees it: an encoder that guesses hidden tokens of plain text.
+
+What it learns is what a classifier begins with (`model.init_from`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.masked import MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
+from manyheads.data.sampler import fixed_batches
+from manyheads.data.store import TokenStore
+from manyheads.data.texts import TextStore
+from manyheads.model.encoder_only import MaskedLanguageModel
+from manyheads.model.transformer import Transformer
+from manyheads.runs.card import masked_card
+from manyheads.runs.corpus import Corpus
+from manyheads.runs.prepare import MOST_PAIRS, prepare_single, tokenise
+from manyheads.runs.updates import CorpusUpdates
+from manyheads.tasks.classification import longest_text
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
+from manyheads.training.distributed import World
+from manyheads.training.feed import Updates
+from manyheads.training.log import Listener, ValidationReport
+from manyheads.training.objective import MaskedObjective, Objective, masked_loss
+from manyheads.training.progress import Progress
+
+__all__ = ["MaskedKind", "prepare_masked"]
+
+VALID_SEED = 0  # which tokens of the validation text are hidden: always the same
+VALID_TOKENS = 4_096  # positions computed together
+
+
+def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> MaskedKind:
+    """Vocabulary and token ids of a run: taken from it where they are there, else made."""
+    tokenizers = prepare_single(config, run, lambda: corpus.train.sides(MOST_PAIRS)[1], listener)
+    store = tokenise(config, run, corpus, tokenizers, max_length=None)
+    return MaskedKind(config, corpus, tokenizers, store)
+
+
+class MaskedKind:
+    """See `Kind`."""
+
+    def __init__(self, config: Config, corpus: Corpus, tokenizers: TokenizerPair, store: TokenStore) -> None:
+        self.config = config
+        self.corpus = corpus
+        self.tokenizers = tokenizers
+        self.store = store
+
+    @property
+    def too_long(self) -> int:
+        """None are left out: of longer texts another part is seen each time."""
+        return 0
+
+    @property
+    def vocabulary(self) -> str:
+        """Tokens."""
+        return f"{self.tokenizers.source.size:,}"
+
+    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
+        """Write configuration and tokenizer."""
+        run.begin(self.config, self.tokenizers, environment)
+
+    def model(self) -> MaskedLanguageModel:
+        """A new one."""
+        return MaskedLanguageModel(self.config.model, self.tokenizers.source.size, pad=PAD)
+
+    def objective(self, model: Transformer) -> Objective:
+        """Cross-entropy of the hidden tokens."""
+        assert isinstance(model, MaskedLanguageModel)
+        return MaskedObjective(model, self.config.training.label_smoothing)
+
+    def updates(self, world: World) -> Updates:
+        """Batches of like lengths."""
+        maker = MaskedBatches(self.config, self.corpus.train, self.store, self.tokenizers.source)
+        return CorpusUpdates(self.config, self.corpus.train, self.store, maker, world)
+
+    def validation(self, model: Transformer, world: World) -> Callable[[int], ValidationReport]:
+        """Loss of the hidden tokens of the held-out texts."""
+        assert isinstance(model, MaskedLanguageModel)
+        return MaskedValidation(self.config, self.corpus.valid, self.tokenizers.source, model, world)
+
+    def card(self, progress: Progress) -> str:
+        """The model card."""
+        return masked_card(self.config, self.tokenizers.source.size, progress)
+
+
+class MaskedBatches:
+    """Plain texts with hidden tokens as batches (`BatchMaker`), hidden anew each time."""
+
+    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizer: Tokenizer) -> None:
+        self.texts = texts
+        self.store = store
+        self.tokenizer = tokenizer
+        self.sampling = config.tokenizer.sampling > 0
+        self.share = config.training.masked
+        self.limit = longest_text(config)
+        lengths = np.minimum(store.target.lengths, self.limit) + 2
+        self.lengths = (lengths, lengths)
+
+    def rows(self, pairs: NDArray[np.int64], dice: np.random.Generator) -> list[MaskedText]:
+        """These texts, or of long ones a part, with some tokens hidden."""
+        ids: Sequence[Any] = [self.store.target[pair] for pair in pairs]
+        if self.sampling:
+            texts = self.texts.text(1, self.store.rows[pairs])
+            ids = self.tokenizer.sample(texts, int(dice.integers(2**31)))
+        return [self.hidden(row, dice) for row in ids]
+
+    def hidden(self, ids: Any, dice: np.random.Generator) -> MaskedText:
+        """One text."""
+        first = int(dice.integers(len(ids) - self.limit + 1)) if len(ids) > self.limit else 0
+        return hide(ids[first : first + self.limit], self.share, dice, self.tokenizer)
+
+    def batch(self, rows: Sequence[MaskedText]) -> MaskedTexts:
+        """The tensors."""
+        return make_masked(rows, pad=PAD, bos=BOS, eos=EOS)
+
+    def blank(self) -> MaskedTexts:
+        """Nothing to guess."""
+        return blank_masked(pad=PAD, bos=BOS, eos=EOS)
+
+
+def hide(ids: Any, share: float, dice: np.random.Generator, tokenizer: Tokenizer) -> MaskedText:
+    """Hide tokens of a text; <unk> stands for what is hidden, as the vocabulary is that of all other tasks."""
+    return hide_tokens(ids, share, dice, mask=UNK, others=(len(SPECIALS), tokenizer.size))
+
+
+class MaskedValidation:
+    """Scores a model on the beginnings of held-out texts, in which always the same tokens are hidden."""
+
+    def __init__(
+        self, config: Config, pairs: Sequence[Pair], tokenizer: Tokenizer, model: MaskedLanguageModel, world: World
+    ) -> None:
+        self.model = model
+        self.world = world
+        dice, limit = np.random.default_rng(VALID_SEED), longest_text(config)
+        ids = tokenizer.encode([pair.target for pair in pairs])
+        self.rows = [hide(row[:limit], config.training.masked, dice, tokenizer) for row in ids]
+
+    def __call__(self, step: int) -> ValidationReport:
+        """Score the weights of a step."""
+        share, device = self.world.share(self.rows), next(self.model.parameters()).device
+        nats, tokens = 0.0, 0
+        lengths = np.array([len(row.ids) + 2 for row in share], np.int64)
+        with torch.inference_mode():
+            for places in fixed_batches(lengths, VALID_TOKENS):
+                batch = make_masked([share[place] for place in places], pad=PAD, bos=BOS, eos=EOS)
+                nats += float(masked_loss(self.model, batch.to(device), 0.0)[1])
+                tokens += batch.target_tokens
+        nats, total = self.world.total([nats, tokens])
+        return ValidationReport(step, nats / total, {}, False, None)

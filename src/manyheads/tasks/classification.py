@@ -1,0 +1,223 @@
+"""A trained classifier: raw text in, a label and its probability out.
+
+Shapes: N texts, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.batch import Ids
+from manyheads.data.examples import cut_text, make_texts
+from manyheads.data.labelled import join_texts, split_texts
+from manyheads.data.sampler import fixed_batches
+from manyheads.data.store import Encode
+from manyheads.errors import RunError, UsageError
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+from manyheads.training.precision import pick_device
+
+__all__ = [
+    "LABELS",
+    "Classification",
+    "Classifier",
+    "Labels",
+    "class_probabilities",
+    "encode_texts",
+    "longest_text",
+]
+
+LABELS = "labels.json"  # in a run directory
+BATCH_TOKENS = 8_192  # positions computed together
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a classifier tells apart.
+
+    Attributes:
+        names: the classes, in the order of the model's outputs.
+        texts: how many texts an example has, 1 or 2.
+    """
+
+    names: tuple[str, ...]
+    texts: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a run directory."""
+        return {"labels": list(self.names), "texts": self.texts}
+
+    @classmethod
+    def of_run(cls, run: RunDirectory) -> Self:
+        """Those of a run.
+
+        Raises:
+            RunError: their file is missing or damaged.
+        """
+        content = run.document(LABELS)
+        names, texts = content.get("labels"), content.get("texts")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or texts not in (1, 2):
+            raise RunError(f"{run.path / LABELS} is damaged: it holds no list of labels. Copy the run again.")
+        return cls(tuple(names), texts)
+
+
+@dataclass(frozen=True)
+class Classification:
+    """What a classifier says of a text.
+
+    Attributes:
+        text: as it was given.
+        label: the most probable class; "" where there is no text.
+        probability: of that label, 0 to 1.
+        probabilities: of every label; none where there is no text.
+        truncated: the text is longer than the model takes (data.max_length), and only its beginning was read.
+    """
+
+    text: str
+    label: str
+    probability: float
+    probabilities: dict[str, float]
+    truncated: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that `classify --json` prints."""
+        return {
+            "text": self.text,
+            "label": self.label,
+            "probability": self.probability,
+            "probabilities": self.probabilities,
+            "truncated": self.truncated,
+        }
+
+
+class Classifier:
+    """A model, its tokenizer and its labels.
+
+    What comes out for a text does not depend on the texts beside it, their number or their order.
+    """
+
+    def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels, model: TextClassifier) -> None:
+        """From parts in memory; `load` opens a run."""
+        self.config = config
+        self.tokenizer = tokenizer
+        self.labels = labels
+        self.model = model
+
+    @classmethod
+    def load(cls, run: str | Path, *, device: str = "auto") -> Self:
+        """Open a run directory.
+
+        Args:
+            run: the directory.
+            device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
+
+        Raises:
+            RunError: the directory is missing, none of ours, no classifier, or damaged.
+        """
+        directory = RunDirectory.existing(Path(run))
+        config = directory.config_of("classification")
+        labels, tokenizer = Labels.of_run(directory), directory.tokenizers(config).source
+        model = directory.fill(TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
+        return cls(config, tokenizer, labels, model.to(pick_device(device)))
+
+    def classify(self, texts: Sequence[str | tuple[str, str]]) -> list[Classification]:
+        """Say what each text is; the result has the same number of entries in the same order.
+
+        Args:
+            texts: one text each, or for a classifier of pairs (text, text) or both with a tab between them.
+
+        Raises:
+            UsageError: a pair is given to a classifier of single texts, or a string in the place of a list.
+        """
+        if isinstance(texts, str):
+            raise UsageError("the classifier takes a list of texts, not one text. Use classify([text])[0].")
+        joined = [self.joined(text) for text in texts]
+        rows = encode_texts(self.tokenizer.encode, joined)
+        filled = [place for place, text in enumerate(joined) if text.strip()]
+        found = self.probabilities([rows[place] for place in filled])
+        said = dict(zip(filled, found.tolist(), strict=True))
+        return [
+            self.classification(text, said.get(place), truncated=len(rows[place]) > self.longest)
+            for place, text in enumerate(texts)
+        ]
+
+    def joined(self, text: str | tuple[str, str]) -> str:
+        """One or two texts as the model knows them."""
+        parts = split_texts(text) if isinstance(text, str) and self.labels.texts == 2 else text
+        if isinstance(parts, str):
+            return join_texts([parts])
+        if len(parts) > self.labels.texts:
+            raise UsageError(f"{len(parts)} texts in one example, but this model knows {self.labels.texts}.")
+        return join_texts(list(parts))
+
+    def probabilities(self, rows: Sequence[Ids]) -> NDArray[np.float64]:
+        """Of every class: ids of texts without marks, of any length -> (N, C)."""
+        return class_probabilities(self.model, [cut_text(row, self.longest, eos=EOS) for row in rows])
+
+    @property
+    def longest(self) -> int:
+        """Most tokens of a text; longer ones are cut."""
+        return longest_text(self.config)
+
+    def classification(
+        self, text: str | tuple[str, str], found: Sequence[float] | None, *, truncated: bool
+    ) -> Classification:
+        """Probabilities of the classes as a result."""
+        shown = text if isinstance(text, str) else join_texts(list(text))
+        if found is None:
+            return Classification(shown, "", 0.0, {}, truncated=False)
+        best = int(np.argmax(found))
+        named = dict(zip(self.labels.names, found, strict=True))
+        return Classification(shown, self.labels.names[best], found[best], named, truncated)
+
+
+def encode_texts(encode: Encode, joined: Sequence[str]) -> list[list[int]]:
+    """Ids of texts, by a tokenizer's `encode`, without marks around them; between two stands an end mark."""
+    parts = [split_texts(text) for text in joined]
+    ids = iter(encode([text for texts in parts for text in texts]))
+    return [between(next(ids) for _ in texts) for texts in parts]
+
+
+def between(rows: Any) -> list[int]:
+    """Rows of ids as one, with end marks between them."""
+    first, *others = rows
+    return [*first, *(token for other in others for token in (EOS, *other))]
+
+
+def longest_text(config: Config) -> int:
+    """Most ids of a text without the marks around it; longer ones are cut."""
+    model = config.model
+    return min(config.data.max_length, model.max_positions - 2 if model.positions == "learned" else 2**31)
+
+
+def class_probabilities(model: TextClassifier, rows: Sequence[Ids]) -> NDArray[np.float64]:
+    """Probabilities of the classes: ids of N texts without marks -> (N, C), in batches of like lengths.
+
+    The model is in evaluation mode meanwhile.
+    """
+    device, was = next(model.parameters()).device, model.training
+    found = np.zeros((len(rows), model.output.out_features), np.float64)
+    lengths = np.array([len(row) + 2 for row in rows], np.int64)
+    model.eval()
+    with torch.inference_mode():
+        for places in fixed_batches(lengths, BATCH_TOKENS):
+            ids, types = make_texts(
+                [rows[place] for place in places],
+                pad=model.pad,
+                bos=BOS,
+                eos=EOS,
+                with_types=model.config.token_types > 1,
+            )
+            logits = model(ids.to(device), None if types is None else types.to(device))
+            found[places] = logits.cpu().double().softmax(-1).numpy()
+    model.train(was)
+    return found

@@ -1,0 +1,260 @@
+"""A trained language model: the beginning of a text in, what it writes after it out (Radford et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.sampler import fixed_batches
+from manyheads.errors import UsageError
+from manyheads.model.continuation import DecoderOnlyStepper
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.search.greedy import Steps, follow, greedy_choice, results
+from manyheads.search.interface import Hypothesis
+from manyheads.search.options import Sampling
+from manyheads.search.sampling import sampling_choice
+from manyheads.tasks.stopping import before_stop, stopping, until_stop
+from manyheads.text.incremental import growing_text
+from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from manyheads.training.precision import pick_device
+
+__all__ = ["Continuation", "GenerateOptions", "Generation", "Generator", "first_token"]
+
+SILENT = (UNK, PAD, BOS)  # ids that never come out
+
+PLAIN = Sampling()
+
+Ended = Literal["end", "stop", "length"]
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """How to go on.
+
+    Attributes:
+        sampling: how tokens are drawn; None takes the most likely one at every step.
+        samples: texts drawn for each beginning.
+        max_tokens: the longest text, in tokens.
+        stop: a text ends before the first of these that comes out.
+    """
+
+    sampling: Sampling | None = PLAIN
+    samples: int = 1
+    max_tokens: int = 256
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.samples < 1 or self.max_tokens < 1:
+            name = "samples" if self.samples < 1 else "max_tokens"
+            raise UsageError(f"{name} = {vars(self)[name]} must be at least 1.")
+        if isinstance(self.stop, str) or not all(self.stop):
+            raise UsageError(f"stop = {self.stop!r} must be a tuple of texts, none of them empty.")
+
+
+DEFAULTS = GenerateOptions()
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One text that was written.
+
+    Attributes:
+        text: what comes after the beginning, up to the stop text.
+        tokens: its pieces as they were written, a stop text's and the end mark's too.
+        token_scores: the model's own log-probability of each, in nats, whatever the temperature.
+        log_probability: their sum.
+        ended: by the end mark, before a stop text, or at the greatest length.
+    """
+
+    text: str
+    tokens: list[str]
+    token_scores: list[float]
+    log_probability: float
+    ended: Ended
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that `generate --json` prints."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What became of one beginning.
+
+    Attributes:
+        prompt: the beginning as it was given.
+        samples: the texts in the order in which they were drawn; equal ones may be among them.
+        truncated: whether the beginning is longer than what the model looks at, which is its end then.
+        unknown: tokens of the beginning that are not in the vocabulary.
+    """
+
+    prompt: str
+    samples: list[Generation]
+    truncated: bool
+    unknown: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape that `generate --json` prints."""
+        return {**vars(self), "samples": [one.to_json() for one in self.samples]}
+
+
+class Generator:
+    """A language model and its tokenizer.
+
+    What is written after a beginning depends on the beginning, the options and the number of the sample alone: not
+    on the beginnings beside it, their number or their order.
+
+    Attributes:
+        config: of the run; `data.max_length` and `data.documents` are used.
+        tokenizer: of the text.
+        model: in evaluation mode while it writes, else as it was.
+    """
+
+    def __init__(self, config: Config, tokenizer: Tokenizer, model: DecoderOnly) -> None:
+        """From parts in memory; `load` opens a run."""
+        self.config = config
+        self.tokenizer = tokenizer
+        self.model = model
+        self.window = window_of(config)
+
+    @classmethod
+    def load(cls, run: str | Path, *, device: str = "auto") -> Self:
+        """Open a run directory.
+
+        Args:
+            run: the directory.
+            device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
+
+        Raises:
+            RunError: the directory is missing, none of ours, damaged, or holds another kind of model.
+        """
+        place = pick_device(device)
+        directory = RunDirectory.existing(Path(run))
+        config = directory.config_of("language-modeling")
+        tokenizer = directory.tokenizers(config).target
+        model = directory.fill(DecoderOnly(config.model, tokenizer.size))
+        return cls(config, tokenizer, model.to(place))
+
+    def generate(self, prompts: Sequence[str] = ("",), options: GenerateOptions = DEFAULTS) -> list[Continuation]:
+        """Go on after each beginning; an empty one lets the model begin by itself.
+
+        Raises:
+            UsageError: one string was given in the place of a list of them.
+        """
+        contexts = self.contexts(prompts)
+        found: list[list[Hypothesis]] = [[] for _ in prompts]
+        with self.evaluating():
+            for places in self.batches(contexts, options.samples):
+                rows = [(sample, contexts[place]) for place in places for sample in range(options.samples)]
+                hypotheses = results(self.write(rows, options))
+                for number, place in enumerate(places):
+                    first = number * options.samples
+                    found[place] = hypotheses[first : first + options.samples]
+        return [
+            Continuation(
+                prompt,
+                [self.generation(one, options.stop) for one in of_prompt],
+                truncated=len(context) > self.window,
+                unknown=context.count(UNK),
+            )
+            for prompt, context, of_prompt in zip(prompts, contexts, found, strict=True)
+        ]
+
+    def stream(self, prompt: str = "", options: GenerateOptions = DEFAULTS, *, sample: int = 0) -> Iterator[str]:
+        """What `generate` writes after a beginning as its sample of this number, in pieces as they come."""
+        (context,) = self.contexts([prompt])
+
+        def tokens() -> Iterator[int]:
+            for _, latest in self.write([(sample, context)], options):
+                yield from latest
+
+        with self.evaluating():
+            yield from until_stop(growing_text(self.tokenizer, tokens()), options.stop)
+
+    def unseen(self, prompts: Sequence[str]) -> tuple[list[int], list[int]]:
+        """The numbers, from 1, of beginnings longer than the window, and of those with unknown tokens."""
+        contexts = list(enumerate(self.contexts(prompts), start=1))
+        cut = [number for number, context in contexts if len(context) > self.window]
+        return cut, [number for number, context in contexts if UNK in context]
+
+    def contexts(self, prompts: Sequence[str]) -> list[list[int]]:
+        """What the model reads first, one token at the least."""
+        first = first_token(self.config, self.tokenizer)
+        if self.config.data.documents == "line":
+            return [[first, *ids] for ids in self.tokenizer.encode(prompts)]
+        return [ids or [first] for ids in self.tokenizer.encode(prompts)]
+
+    def batches(self, contexts: Sequence[Sequence[int]], samples: int) -> Iterator[list[int]]:
+        """The places of beginnings of like length that are continued together."""
+        lengths = np.array([min(len(context), self.window) for context in contexts], dtype=np.int64)
+        rows = max(1, self.config.search.batch_tokens // (self.window * samples))
+        for batch in fixed_batches(lengths, self.config.search.batch_tokens):
+            for first in range(0, len(batch), rows):
+                yield batch[first : first + rows].tolist()
+
+    @torch.no_grad()
+    def write(self, rows: Sequence[tuple[int, list[int]]], options: GenerateOptions) -> Steps:
+        """Write after each context, as the sample of this number, a step at a time."""
+        contexts = [tuple(context) for _, context in rows]
+        different = list(dict.fromkeys(contexts))
+        stepper = DecoderOnlyStepper(self.model, different, self.window)
+        device = self.model.output.weight.device
+        if len(different) < len(contexts):  # each is read once
+            stepper.select(torch.tensor([different.index(context) for context in contexts], device=device))
+        if options.sampling is None:
+            choose = greedy_choice(SILENT)
+        else:
+            choose = sampling_choice(options.sampling, rows, forbidden=SILENT)
+        return (
+            yield from follow(
+                stepper,
+                stopping(choose, self.tokenizer, options.stop),
+                max_lengths=torch.full((len(rows),), options.max_tokens, device=device),
+                bos=EOS,
+                eos=EOS,
+                length_penalty=0.0,
+            )
+        )
+
+    def generation(self, found: Hypothesis, stops: Sequence[str]) -> Generation:
+        """An output of the search as text."""
+        whole = self.tokenizer.decode(found.tokens)
+        text = before_stop(whole, stops)
+        ended: Ended = "end" if found.ended else "length" if text is None else "stop"
+        return Generation(
+            text=whole if text is None else text,
+            tokens=self.tokenizer.pieces([*found.tokens, EOS] if found.ended else found.tokens),
+            token_scores=list(found.token_scores),
+            log_probability=found.log_probability,
+            ended=ended,
+        )
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """While open, the model is in evaluation mode."""
+        was = self.model.training
+        self.model.eval()
+        try:
+            yield
+        finally:
+            self.model.train(was)
+
+
+def window_of(config: Config) -> int:
+    """The most tokens that a model looks at: a block of its training."""
+    return config.data.max_length
+
+
+def first_token(config: Config, tokenizer: Tokenizer) -> int:
+    r"""What stands before a text that nothing stands before: the end mark of another, or in a file a line end."""
+    (line_end,) = tokenizer.encode(["\n"])
+    known = config.data.documents == "file" and len(line_end) == 1 and line_end != [UNK]
+    return line_end[0] if known else EOS

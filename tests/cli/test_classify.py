@@ -1,0 +1,66 @@
+"""`classify` with a real model: lines in, labels out."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.runs.labelled import labelled_config, write_labelled
+from tests.training.parts import Ear
+
+from manyheads.cli.main import run
+from manyheads.runs.train import train
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("classifier")
+    config = labelled_config(write_labelled(folder / "text"), data={"max_length": 12}, training={"steps": 2})
+    train(config, folder / "run", listener=Ear())
+    return folder / "run"
+
+
+def test_each_line_gets_a_label_and_a_probability_and_empty_ones_stay(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = "a great film\n\ndull\u2028plot\tso\n" + "awful " * 100_000 + "\n한글"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data.encode()))))
+    assert run(["classify", str(trained), "--output", str(tmp_path / "out")]) == 0
+    lines = (tmp_path / "out").read_text(encoding="utf-8").split("\n")
+    assert len(lines) == 6
+    assert (lines[1], lines[5]) == ("", "")
+    for line in (lines[0], lines[2], lines[3], lines[4]):
+        label, probability = line.split("\t")
+        assert label in ("0", "1")
+        assert 0.5 <= float(probability) <= 1
+    assert "longer than 12 tokens, and only their beginning was read: line 4" in capsys.readouterr().err
+
+
+def test_json_holds_all_probabilities(
+    trained: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "text").write_text("a great film\n\n", encoding="utf-8")
+    assert run(["classify", str(trained), str(tmp_path / "text"), "--json", "--output", str(tmp_path / "out")]) == 0
+    first, second = json.loads((tmp_path / "out").read_text(encoding="utf-8"))
+    assert set(first) == {"text", "label", "probability", "probabilities", "truncated"}
+    assert first["probability"] == max(first["probabilities"].values())
+    assert (second["label"], second["probabilities"]) == ("", {})
+
+
+def test_evaluate_prints_accuracy_and_macro_f1(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", str(trained), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["task"], found["examples"]) == ("classification", 14)
+    assert 0 <= found["accuracy"] <= 1
+    assert 0 <= found["macro_f1"] <= 1
+
+
+def test_a_run_that_is_no_classifier_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    golden = Path(__file__).parent.parent / "golden/format-1/run"
+    assert run(["classify", str(golden), "/dev/null"]) == 3
+    assert 'was trained for task = "translation", not for "classification". Use: manyheads translate' in (
+        capsys.readouterr().err
+    )

@@ -1,0 +1,88 @@
+"""Texts as tensors: marks, types, cutting, padding."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+import torch
+
+from manyheads.data.examples import (
+    NO_LABEL,
+    Example,
+    Examples,
+    blank_examples,
+    cut_text,
+    make_examples,
+)
+
+PAD, BOS, EOS = 1, 2, 3
+
+
+def made(rows: list[Example], *, with_types: bool = True) -> Examples:
+    return make_examples(rows, pad=PAD, bos=BOS, eos=EOS, with_types=with_types)
+
+
+ROWS = [Example([5, 6, 7], 2), Example([8, EOS, 9, 10], 0), Example([11], 1)]
+
+
+def test_marks_stand_around_texts_and_types_tell_two_apart() -> None:
+    batch = made(ROWS)
+    assert batch.ids.tolist() == [[2, 5, 6, 7, 3, 1], [2, 8, 3, 9, 10, 3], [2, 11, 3, 1, 1, 1]]
+    assert batch.types is not None
+    assert batch.types.tolist() == [[0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0]]
+    assert batch.labels.tolist() == [2, 0, 1]
+    assert (batch.examples, batch.target_tokens, batch.source_tokens, batch.places) == (3, 3, 14, 21)
+    assert made(ROWS, with_types=False).types is None
+
+
+def test_halves_are_the_whole_without_needless_padding() -> None:
+    first, second = made(ROWS).halves()
+    assert first.ids.tolist() == [[2, 5, 6, 7, 3]]
+    assert second.ids.tolist() == [[2, 8, 3, 9, 10, 3], [2, 11, 3, 1, 1, 1]]
+    assert second.types is not None
+    assert second.types.shape == (2, 6)
+    assert (first.source_tokens, second.source_tokens) == (5, 9)
+    assert torch.cat([first.labels, second.labels]).tolist() == [2, 0, 1]
+    assert first.halves() == [first]
+
+
+def test_more_padding_changes_no_text() -> None:
+    batch = made(ROWS)
+    padded = batch.padded(100)
+    assert padded.ids.shape == (3, 8)
+    assert padded.types is not None
+    assert padded.types.shape == (3, 8)
+    assert [[t for t in row if t != PAD] for row in padded.ids.tolist()] == [
+        [t for t in row if t != PAD] for row in batch.ids.tolist()
+    ]
+    assert batch.padded(7).ids.shape == (3, 7)
+    assert padded.shape == (True, 8)
+
+
+def test_a_blank_batch_asks_for_nothing() -> None:
+    blank = blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=True)
+    assert (blank.target_tokens, blank.source_tokens) == (0, 0)
+    assert blank.labels.tolist() == [NO_LABEL]
+
+
+def test_a_text_is_cut_at_its_end() -> None:
+    assert list(cut_text([5, 6, 7], 3, eos=EOS)) == [5, 6, 7]
+    assert list(cut_text([5, 6, 7], 2, eos=EOS)) == [5, 6]
+
+
+def slow_cut(first: list[int], second: list[int], limit: int) -> list[int]:
+    """One token after the other from the end of the longer text, of the second when they are equal."""
+    while len(first) + len(second) + 1 > limit:
+        if len(first) > len(second):
+            first = first[:-1]
+        else:
+            second = second[:-1]
+    return [*first, EOS, *second]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
+def test_of_two_texts_the_longer_one_is_cut_first(limit: int) -> None:
+    for a, b in product(range(8), repeat=2):
+        first, second = list(range(10, 10 + a)), list(range(30, 30 + b))
+        assert list(cut_text([*first, EOS, *second], limit, eos=EOS)) == slow_cut(first, second, limit)

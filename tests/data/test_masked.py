@@ -1,0 +1,77 @@
+"""Hidden tokens: how many, behind what, and where they stand in the tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from manyheads.data.masked import MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
+
+PAD, BOS, EOS, MASK = 1, 2, 3, 0
+VOCABULARY = 997
+
+
+def hidden(ids: list[int], share: float, seed: int = 1) -> MaskedText:
+    return hide_tokens(ids, share, np.random.default_rng(seed), mask=MASK, others=(4, VOCABULARY))
+
+
+def test_as_many_are_hidden_as_asked_for_and_in_the_three_ways_of_the_paper() -> None:
+    ids = np.random.default_rng(2).integers(4, VOCABULARY, 40_000).tolist()
+    row = hidden(ids, 0.15)
+    assert len(row.hidden) / len(ids) == pytest.approx(0.15, abs=0.01)
+    assert row.right.tolist() == [ids[place] for place in row.hidden]
+    untouched = np.delete(np.arange(len(ids)), row.hidden)
+    assert np.array_equal(row.ids[untouched], np.asarray(ids)[untouched])
+    seen = row.ids[row.hidden]
+    assert np.mean(seen == MASK) == pytest.approx(0.8, abs=0.02)
+    assert np.mean(seen == row.right) == pytest.approx(0.1, abs=0.02)
+    assert np.mean((seen != MASK) & (seen != row.right)) == pytest.approx(0.1, abs=0.02)
+    assert seen[seen != MASK].min() >= 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_something_is_hidden_in_the_shortest_text(seed: int) -> None:
+    assert len(hidden([7], 0.01, seed).right) == 1
+
+
+def asked(batch: MaskedTexts) -> list[tuple[int, list[int], int]]:
+    """(place in its text, the text without padding, the right token) of everything that is asked about."""
+    length = batch.ids.size(1)
+    texts = [[token for token in row if token != PAD] for row in batch.ids.tolist()]
+    return [
+        (place % length, texts[place // length], right)
+        for place, right in zip(batch.hidden.tolist(), batch.right.tolist(), strict=True)
+    ]
+
+
+def made() -> MaskedTexts:
+    dice = np.random.default_rng(3)
+    rows = [hidden(dice.integers(4, 50, count).tolist(), 0.4, count) for count in (3, 9, 1, 5, 7)]
+    return make_masked(rows, pad=PAD, bos=BOS, eos=EOS)
+
+
+def test_the_places_are_those_of_the_hidden_tokens() -> None:
+    row = MaskedText(np.array([8, MASK, 9]), np.array([1]), np.array([5]))
+    other = MaskedText(np.array([MASK]), np.array([0]), np.array([6]))
+    batch = make_masked([row, other], pad=PAD, bos=BOS, eos=EOS)
+    assert batch.ids.tolist() == [[2, 8, 0, 9, 3], [2, 0, 3, 1, 1]]
+    assert batch.ids.flatten()[batch.hidden].tolist() == [MASK, MASK]
+    assert (batch.hidden.tolist(), batch.right.tolist(), batch.source_tokens) == ([2, 6], [5, 6], 8)
+
+
+def test_halves_and_padding_ask_the_same() -> None:
+    batch = made()
+    halves = batch.halves()
+    assert [len(half.ids) for half in halves] == [2, 3]
+    assert asked(halves[0]) + asked(halves[1]) == asked(batch)
+    assert sum(half.source_tokens for half in halves) == batch.source_tokens
+    padded = batch.padded(100)
+    assert padded.ids.size(1) == 12
+    assert asked(padded) == asked(batch)
+
+
+def test_a_blank_batch_asks_nothing() -> None:
+    blank = blank_masked(pad=PAD, bos=BOS, eos=EOS)
+    assert blank.target_tokens == 0
+    assert torch.equal(blank.ids, torch.tensor([[BOS, EOS]]))

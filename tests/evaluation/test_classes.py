@@ -1,0 +1,72 @@
+"""Scores of a classifier, against their definitions counted text by text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manyheads.errors import DataError
+from manyheads.evaluation.classes import ClassScores, calibration_error
+
+LABELS = ("a", "b", "c", "d")
+
+
+def drawn(seed: int, count: int = 97) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of four classes, of which the last is never right and never predicted."""
+    dice = np.random.default_rng(seed)
+    probabilities = dice.dirichlet([1.0, 1.0, 0.5, 0.01], count)
+    probabilities[:, 3] = 0
+    probabilities /= probabilities.sum(1, keepdims=True)
+    return probabilities, dice.integers(3, size=count)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_score_is_what_counting_gives(seed: int) -> None:
+    probabilities, right = drawn(seed)
+    said = [int(np.argmax(row)) for row in probabilities]
+    found = ClassScores.of(probabilities, right, LABELS)
+    assert found.accuracy == pytest.approx(np.mean([a == b for a, b in zip(said, right, strict=True)]))
+    f1 = []
+    for number, one in enumerate(found.classes):
+        hits = sum(a == b == number for a, b in zip(said, right, strict=True))
+        given, true = said.count(number), right.tolist().count(number)
+        precision, recall = (hits / given if given else 0), (hits / true if true else 0)
+        assert (one.label, one.support) == (LABELS[number], true)
+        assert one.precision == pytest.approx(precision)
+        assert one.recall == pytest.approx(recall)
+        expected = 2 * precision * recall / (precision + recall) if precision + recall else 0
+        assert one.f1 == pytest.approx(expected)
+        if given or true:
+            f1.append(expected)
+        for other in range(4):
+            pairs = zip(said, right, strict=True)
+            assert found.confusion[number][other] == sum(a == other and b == number for a, b in pairs)
+    assert len(f1) == 3, "a class that never occurs does not count"
+    assert found.macro_f1 == pytest.approx(np.mean(f1))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_calibration_error_is_what_counting_in_bins_gives(seed: int) -> None:
+    probabilities, right = drawn(seed)
+    total, inside = 0.0, 0
+    for number in range(15):
+        lower, upper = number / 15, (number + 1) / 15
+        rows = [place for place, row in enumerate(probabilities) if lower < row.max() <= upper]
+        inside += len(rows)
+        if rows:
+            share = np.mean([probabilities[place].argmax() == right[place] for place in rows])
+            confidence = np.mean([probabilities[place].max() for place in rows])
+            total += len(rows) / len(right) * abs(share - confidence)
+    assert inside == len(right)
+    assert calibration_error(probabilities, right) == pytest.approx(total)
+
+
+def test_one_who_is_always_right_and_sure_has_no_calibration_error_and_one_always_wrong_has_all() -> None:
+    sure = np.eye(2)[[0, 1, 1]]
+    assert calibration_error(sure, np.array([0, 1, 1])) == 0
+    assert calibration_error(sure, np.array([1, 0, 0])) == 1
+
+
+def test_nothing_cannot_be_scored() -> None:
+    with pytest.raises(DataError, match="0 examples"):
+        ClassScores.of(np.zeros((0, 2)), np.zeros(0, np.int64), ("a", "b"))

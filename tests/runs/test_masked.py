@@ -1,0 +1,107 @@
+"""An encoder that guesses hidden tokens of plain text, and a classifier that begins with it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.runs.parts import Interrupting, metrics
+from tests.training.parts import Ear
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.errors import RunError
+from manyheads.runs.train import train
+from manyheads.tasks.classification import Classifier
+
+MODEL: dict[str, Any] = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.1}
+
+
+def masked_config(root: Path, **sections: dict[str, Any]) -> Config:
+    values: dict[str, Any] = {
+        "task": "masked-lm",
+        "data": {"root": str(root), "language": "en", "train": "plain.txt", "valid": 0.2, "max_length": 9},
+        "tokenizer": {"kind": "bpe", "vocab_size": 60, "byte_fallback": False, "sampling": 0.1},
+        "model": MODEL,
+        "training": {
+            "steps": 12, "batch_tokens": 200, "learning_rate": 0.01, "warmup_steps": 3, "precision": "fp32",
+            "device": "cpu", "save_every": 4, "log_every": 3, "accumulation": 2,
+        },
+    }  # fmt: skip
+    for name, section in sections.items():
+        values[name] = values[name] | section
+    return Config.model_validate(values)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_labelled(tmp_path_factory.mktemp("plain"))
+    lines = [text for _, text in examples(80, seed=9)]
+    (folder / "plain.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoder(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "encoder"
+    train(masked_config(text), out, listener=Ear())
+    return out
+
+
+def test_the_loss_falls_from_that_of_guessing(encoder: Path) -> None:
+    losses = [record["loss"] for record in metrics(encoder) if record["kind"] == "validation"]
+    assert losses[0] > losses[-1]
+    assert losses[-1] < math.log(60)
+    assert "fill-mask" in (encoder / "README.md").read_text(encoding="utf-8")
+
+
+def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
+    text: Path, encoder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        train(masked_config(text), tmp_path / "run", listener=Interrupting(step=6))
+    train(masked_config(text), tmp_path / "run", listener=Ear())
+    one, other = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
+    assert all(bool((one[key] == other[key]).all()) for key in one)
+    assert metrics(tmp_path / "run") == metrics(encoder)
+
+
+def test_a_classifier_begins_with_its_tokenizer_and_weights(text: Path, encoder: Path, tmp_path: Path) -> None:
+    ear = Ear()
+    model = MODEL | {"init_from": str(encoder)}
+    training = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0}
+    train(labelled_config(text, model=model, training=training), tmp_path / "run", listener=ear)
+    (told,) = [message for message in ear.messages if message.startswith(f"from {encoder}")]
+    assert "new: pooler.weight, pooler.bias, output.weight, output.bias" in told
+    assert "not used: output.bias, transform.bias, transform.weight, transform_norm.bias" in told
+    found, begun = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
+    taken = [name for name in found if not name.startswith(("pooler.", "output."))]
+    assert len(taken) > 5
+    for name in taken:
+        assert bool((found[name] == begun[name]).all()), name
+    tokenizers = [RunDirectory(run).tokenizers(RunDirectory(run).config()) for run in (tmp_path / "run", encoder)]
+    assert tokenizers[0].source.sha256 == tokenizers[1].source.sha256
+    assert Classifier.load(tmp_path / "run").classify(["a great film"])[0].label in ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": {"d_ff": 24}}, r"feed_forward.* is \(20, 16\) in .*, but \(24, 16\) here"),
+        ({"model": {"num_encoder_layers": 2}}, r"encoder has no encoder_layers\.1\."),
+        ({"tokenizer": {"kind": "characters"}}, r"tokenizer\.kind = 'bpe', and this configuration 'characters'"),
+        ({"model": {"init_from": "/nowhere"}}, r"/nowhere is not a directory"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    text: Path, encoder: Path, tmp_path: Path, change: dict[str, dict[str, Any]], message: str
+) -> None:
+    sections = {"model": MODEL | {"init_from": str(encoder)}}
+    for name, section in change.items():
+        sections[name] = sections.get(name, {}) | section
+    with pytest.raises(RunError, match=message):
+        train(labelled_config(text, **sections), tmp_path / "run", listener=Ear())

@@ -1,0 +1,137 @@
+"""A classifier: what comes out for a text depends on that text alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.config.schema import Config
+from manyheads.errors import UsageError
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.tasks import classification as module
+from manyheads.tasks.classification import Classifier, Labels, class_probabilities, encode_texts
+from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizer
+
+LETTERS = "abcdefghijklm"
+NAMES = ("no", "yes it is", "perhaps")
+
+
+def make_classifier(*, texts: int = 1, seed: int = 3, max_length: int = 23, **model: Any) -> Classifier:
+    """D = 16, 1 layer over letters, three classes, with weights that have opinions."""
+    sizes = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.4}
+    config = Config.model_validate(
+        {
+            "task": "classification",
+            "data": {"language": "en", "max_length": max_length},
+            "tokenizer": {"kind": "characters"},
+            "model": sizes | model,
+        }
+    )
+    tokenizer = train_tokenizer(config.tokenizer, [LETTERS + " "], "en")
+    torch.manual_seed(seed)
+    network = TextClassifier(config.model, tokenizer.size, len(NAMES), pad=PAD)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(1.6) if parameter.ndim > 1 else parameter.add_(0.3 * torch.randn_like(parameter))
+    return Classifier(config, tokenizer, Labels(NAMES, texts), network)
+
+
+def some_texts(count: int = 17, seed: int = 1) -> list[str]:
+    dice = np.random.default_rng(seed)
+    return ["".join(dice.choice(list(LETTERS), dice.integers(1, 20))) for _ in range(count)]
+
+
+def values(classifier: Classifier, texts: list[str]) -> np.ndarray:
+    return np.array([list(one.probabilities.values()) for one in classifier.classify(texts)])
+
+
+def by_hand(classifier: Classifier, ids: list[int], types: list[int] | None = None) -> Tensor:
+    """The model fed with one text, no padding."""
+    kinds = None if types is None else torch.tensor([types])
+    with torch.inference_mode():
+        return classifier.model.eval()(torch.tensor([ids]), kinds)[0].double().softmax(-1)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+def test_what_is_said_of_a_text_does_not_depend_on_its_neighbours(
+    pooling: str, positions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    classifier = make_classifier(pooling=pooling, positions=positions)
+    texts = some_texts()
+    together = values(classifier, texts)
+    alone = np.concatenate([values(classifier, [text]) for text in texts])
+    backwards = values(classifier, texts[::-1])[::-1]
+    monkeypatch.setattr(module, "BATCH_TOKENS", 40)
+    in_many = values(classifier, texts)
+    for other in (alone, backwards, in_many):
+        np.testing.assert_allclose(other, together, atol=1e-6)
+    assert together.max(1).std() > 0.01, "texts differ"
+
+
+def test_the_model_reads_the_text_between_its_marks() -> None:
+    classifier = make_classifier()
+    (found,) = classifier.classify(["abca"])
+    ids = classifier.tokenizer.encode(["abca"])[0]
+    expected = by_hand(classifier, [BOS, *ids, EOS])
+    assert list(found.probabilities.values()) == pytest.approx(expected.tolist(), abs=1e-6)
+    best = int(expected.argmax())
+    assert (found.label, found.probability) == (NAMES[best], pytest.approx(float(expected[best]), abs=1e-6))
+    assert sum(found.probabilities.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("token_types", [0, 2])
+@pytest.mark.parametrize("pair", [("abc", "de"), "abc\tde"])
+def test_two_texts_stand_apart_by_a_mark_and_by_their_types(token_types: int, pair: Any) -> None:
+    classifier = make_classifier(texts=2, token_types=token_types)
+    (found,) = classifier.classify([pair])
+    first, second = classifier.tokenizer.encode(["abc", "de"])
+    types = [0] * 5 + [1] * 3 if token_types else None
+    expected = by_hand(classifier, [BOS, *first, EOS, *second, EOS], types)
+    assert list(found.probabilities.values()) == pytest.approx(expected.tolist(), abs=1e-6)
+    assert found.text == "abc\tde"
+
+
+def test_empty_lines_are_kept_and_have_no_label() -> None:
+    classifier = make_classifier()
+    found = classifier.classify(["", "ab", " \t ", "\u3000"])
+    assert [one.label != "" for one in found] == [False, True, False, False]
+    assert [(one.probability, one.probabilities) for one in found if not one.label] == [(0.0, {})] * 3
+    assert classifier.classify([]) == []
+
+
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
+def test_a_long_text_is_cut_at_the_limit_and_that_is_said(positions: str) -> None:
+    classifier = make_classifier(positions=positions, max_positions=25)
+    long = "abcdefg" * 15_000  # 105,000 tokens
+    cut, whole, beyond = classifier.classify([long, long[:23], long[:24]])
+    assert (cut.truncated, whole.truncated, beyond.truncated) == (True, False, True)
+    assert list(cut.probabilities.values()) == pytest.approx(list(whole.probabilities.values()), abs=1e-6)
+    assert cut.text == long
+
+
+def test_learned_positions_limit_a_text_too() -> None:
+    assert make_classifier(positions="learned", max_positions=12).longest == 10
+    assert make_classifier(positions="rotary", max_positions=12).longest == 23
+
+
+def test_a_model_in_training_is_used_without_dropout_and_stays_in_training() -> None:
+    classifier = make_classifier()
+    rows = encode_texts(classifier.tokenizer.encode, some_texts(5))
+    classifier.model.train()
+    first, second = (class_probabilities(classifier.model, rows) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert classifier.model.training
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"not one text. Use classify\(\[text\]\)\[0\]"):
+        make_classifier().classify("abc")
+    with pytest.raises(UsageError, match="2 texts in one example, but this model knows 1"):
+        make_classifier().classify([("a", "b")])
+    with pytest.raises(UsageError, match="3 texts in one example"):
+        make_classifier(texts=2).classify(["a\tb\tc"])

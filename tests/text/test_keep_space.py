@@ -1,0 +1,56 @@
+"""Tokenizers that keep white space: what goes in comes out, which is what a language model needs (invariant K)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from manyheads.config.schema import TokenizerConfig
+from manyheads.text.normalize import unify
+from manyheads.text.tokenizer import UNK, Tokenizer, load_tokenizer, train_tokenizer
+
+TEXT = ["ANNA:\n", "\n", "  Who goes\tthere?  \n", "구름 위로,\n", "\n\n", " no end", "  the  last  \n"] * 9
+STRANGE = ["", "\n", " ", "a b", " a", "a ", "\n\n  \t x\n", "  the  last", "▁ _ ▁▁\n", "🙂\n구름", "there?\n"]
+
+
+@pytest.fixture(scope="module", params=["characters", "bytes", "bpe", "unigram"])
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    settings: dict[str, Any] = {"vocab_size": 285} if request.param in ("bpe", "unigram") else {}
+    config = TokenizerConfig(kind=request.param, keep_space=True, **settings)
+    trained = train_tokenizer(config, TEXT, "en")
+    return load_tokenizer(config, "en", trained.to_bytes())
+
+
+@pytest.mark.parametrize("text", [*STRANGE, "".join(TEXT)])
+def test_a_text_comes_back_as_it_was(tokenizer: Tokenizer, text: str) -> None:
+    (ids,) = tokenizer.encode([text])
+    if tokenizer.kind == "characters" and UNK in ids:
+        assert len(ids) == len(text)
+    else:
+        assert tokenizer.decode(ids) == text
+
+
+def test_the_lines_of_a_text_spell_it_together(tokenizer: Tokenizer) -> None:
+    """A file is encoded line by line."""
+    ids = [token for row in tokenizer.encode(TEXT) for token in row]
+    assert tokenizer.decode(ids) == "".join(TEXT)
+    assert tokenizer.encode(["".join(TEXT)])[0] == ids
+
+
+def test_a_line_end_is_one_token(tokenizer: Tokenizer) -> None:
+    (ids,) = tokenizer.encode(["\n"])
+    assert len(ids) == 1
+    assert tokenizer.encode(["a\n\nb"])[0].count(ids[0]) == 2
+
+
+def test_the_end_of_the_tokens_is_the_end_of_the_text(tokenizer: Tokenizer) -> None:
+    """So that a stop text can be looked for in the last tokens alone."""
+    (ids,) = tokenizer.encode(["".join(TEXT)])
+    for start in range(0, len(ids), 7):
+        assert "".join(TEXT).endswith(tokenizer.decode(ids[start:]).lstrip("\ufffd"))
+
+
+def test_line_ends_of_other_systems_become_the_same() -> None:
+    assert unify("a\r\nb\rc\n\r\n d ") == "a\nb\nc\n\n d "
+    assert unify("\x00e\u0301\ufeff\t") == "é\t"

@@ -1,0 +1,113 @@
+"""The loss of a classifier: by hand, in parts, on nothing but chance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.config.schema import ModelConfig
+from manyheads.data.examples import Example, Examples, blank_examples, make_examples
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.training.objective import ClassificationObjective
+
+PAD, BOS, EOS = 1, 2, 3
+VOCABULARY, CLASSES = 23, 3
+
+
+def tiny(**settings: object) -> TextClassifier:
+    torch.manual_seed(1)
+    small = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.0}
+    return TextClassifier(ModelConfig(**(small | settings)), VOCABULARY, CLASSES)  # type: ignore[arg-type]
+
+
+def drawn(count: int, dice: np.random.Generator) -> list[Example]:
+    return [
+        Example(dice.integers(4, VOCABULARY, dice.integers(1, 10)).tolist(), int(dice.integers(CLASSES)))
+        for _ in range(count)
+    ]
+
+
+def made(rows: list[Example]) -> Examples:
+    return make_examples(rows, pad=PAD, bos=BOS, eos=EOS, with_types=False)
+
+
+def gradients(model: TextClassifier) -> list[Tensor]:
+    return [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weights", [None, [0.5, 1.0, 3.0]])
+def test_the_loss_is_the_sum_of_weighted_smoothed_cross_entropies(
+    smoothing: float, weights: list[float] | None
+) -> None:
+    """With s the smoothing and w the weights: -(1 - s) w_y log p_y - s / C sum over c of w_c log p_c."""
+    model, rows = tiny(), drawn(7, np.random.default_rng(2))
+    given = None if weights is None else torch.tensor(weights)
+    loss, plain = ClassificationObjective(model, smoothing, given)(made(rows))
+    w = weights or [1.0] * CLASSES
+    expected = expected_plain = 0.0
+    for ids, label in rows:
+        logs = model(torch.tensor([[BOS, *ids, EOS]]))[0].log_softmax(-1).tolist()
+        expected -= (1 - smoothing) * w[label] * logs[label]
+        expected -= smoothing / CLASSES * sum(a * b for a, b in zip(w, logs, strict=True))
+        expected_plain -= logs[label]
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+    assert plain.item() == pytest.approx(expected_plain, rel=1e-5)
+    assert not plain.requires_grad
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_parts_have_the_gradient_of_the_whole(smoothing: float) -> None:
+    model, batch = tiny(), made(drawn(11, np.random.default_rng(3)))
+    objective = ClassificationObjective(model, smoothing, torch.tensor([0.5, 1.0, 3.0]))
+    (objective(batch)[0] / batch.target_tokens).backward()
+    whole = gradients(model)
+    model.zero_grad()
+    blank = blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=False)
+    parts = [*(quarter for half in batch.halves() for quarter in half.halves()), blank]
+    for part in parts:
+        (objective(part)[0] / batch.target_tokens).backward()
+    for one, other in zip(gradients(model), whole, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
+
+
+def test_a_blank_part_has_no_loss_and_no_gradient() -> None:
+    model = tiny()
+    blank = blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=False)
+    loss, plain = ClassificationObjective(model, 0.1, torch.tensor([0.5, 1.0, 3.0]))(blank)
+    loss.backward()
+    assert (loss.item(), plain.item()) == (0.0, 0.0)
+    assert all(float(gradient.abs().max()) == 0 for gradient in gradients(model))
+
+
+def test_more_padding_changes_neither_loss_nor_gradient() -> None:
+    model, batch = tiny(), made(drawn(7, np.random.default_rng(4)))
+    objective = ClassificationObjective(model, 0.1, None)
+    found = []
+    for one in (batch, batch.padded(100)):
+        model.zero_grad()
+        loss, _ = objective(one)
+        loss.backward()
+        found.append((loss, gradients(model)))
+    assert batch.padded(100).ids.shape != batch.ids.shape
+    torch.testing.assert_close(found[0][0], found[1][0], atol=1e-5, rtol=1e-5)
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_on_labels_of_pure_chance_the_loss_does_not_go_below_ln_of_their_number() -> None:
+    model, dice = tiny(), np.random.default_rng(5)
+    objective = ClassificationObjective(model, 0.0, None)
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
+    found = []
+    for _ in range(150):
+        loss, plain = objective(made(drawn(32, dice)))
+        optimizer.zero_grad()
+        (loss / 32).backward()
+        optimizer.step()
+        found.append(float(plain) / 32)
+    assert np.mean(found[50:]) > math.log(CLASSES) - 0.01

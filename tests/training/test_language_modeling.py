@@ -1,0 +1,104 @@
+"""The loss of a language model, in training and over a sliding window (invariants L, and A in small)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from tests.model.test_continuation import V, language_model, read_whole
+from torch.nn import functional
+
+from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
+from manyheads.model.continuation import window_step
+from manyheads.training.language_modeling import LanguageModelObjective, Windows, window_nll
+
+TOKENS = np.random.default_rng(5).integers(4, V, 61).astype(np.int32)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_objective_is_the_cross_entropy_of_all_positions(smoothing: float) -> None:
+    model = language_model()
+    batch = make_blocks(TOKENS, np.array([2, 17, 40]), 9)
+    loss, nll = LanguageModelObjective(model, smoothing)(batch)
+    logits, right = model(batch.ids).flatten(0, 1), batch.right.flatten()
+    wanted = functional.cross_entropy(logits, right, label_smoothing=smoothing, reduction="sum")
+    plain = functional.cross_entropy(logits, right, reduction="sum")
+    torch.testing.assert_close(loss, wanted.float())
+    torch.testing.assert_close(nll, plain.float())
+
+
+def test_a_blank_batch_has_a_loss_of_nothing_and_no_gradient_but_zero() -> None:
+    model = language_model()
+    loss, nll = LanguageModelObjective(model, 0.1)(blank_blocks(1))
+    loss.backward()
+    assert (float(loss.detach()), float(nll)) == (0.0, 0.0)
+    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("length", "width", "step"), [(61, 8, 3), (61, 8, 8), (9, 8, 1), (8, 8, 4), (2, 8, 4), (61, 60, 7)]
+)
+def test_every_token_but_the_first_is_predicted_once_and_with_context(length: int, width: int, step: int) -> None:
+    windows = Windows(length, width=width, step=step)
+    seen: list[int] = []
+    for number in windows:
+        batch, places = windows.batch(np.arange(length, dtype=np.int32), [number])
+        seen += batch.right.flatten()[places].tolist()
+        for place in places.tolist():
+            assert batch.right.flatten()[place] == batch.ids.flatten()[place] + 1
+            assert place >= min(int(batch.ids.flatten()[place]), width - step)
+    assert seen == list(range(1, length))
+
+
+@pytest.mark.parametrize("width", [5, 8])
+def test_the_window_judges_a_token_as_writing_it_does(width: int) -> None:
+    """Log-probabilities of a text are those with which a generator would write it."""
+    model = language_model(positions="learned", max_positions=width)
+    windows = Windows(len(TOKENS), width=width, step=window_step(width))
+    nats, count = window_nll(model, TOKENS, windows)
+    with torch.no_grad():
+        ids = TOKENS.tolist()
+        written = [float(read_whole(model, ids[:place], width)[ids[place]]) for place in range(1, len(ids))]
+    assert count == len(written) == 60
+    assert nats == pytest.approx(-sum(written), rel=1e-5)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 16, 50, 4_096])
+def test_perplexity_does_not_depend_on_batching(batch_tokens: int) -> None:
+    model, windows = language_model(), Windows(len(TOKENS), width=8, step=3)
+    alone = [window_nll(model, TOKENS, windows, [number]) for number in windows]
+    nats, count = window_nll(model, TOKENS, windows, batch_tokens=batch_tokens)
+    assert count == sum(tokens for _, tokens in alone)
+    assert nats == pytest.approx(sum(each for each, _ in alone), rel=1e-6)
+
+
+def test_a_text_of_one_token_has_no_loss() -> None:
+    windows = Windows(1, width=8, step=4)
+    assert window_nll(language_model(), TOKENS[:1], windows) == (0.0, 0)
+
+
+def test_on_random_text_a_fresh_model_does_not_go_below_ln_v() -> None:
+    """Invariant A: nobody can foresee fresh random tokens."""
+    random = np.random.default_rng(9).integers(0, V, 4_000).astype(np.int32)
+    model = language_model(scale_embeddings=False, positions="rotary")
+    nats, count = window_nll(model, random, Windows(len(random), width=16, step=16))
+    assert nats / count > math.log(V)
+
+
+def test_training_on_random_text_does_not_go_below_ln_v_either() -> None:
+    """Invariant A: a model that was fed what it must predict would."""
+    dice = np.random.default_rng(3)
+    train, fresh = (dice.integers(0, V, size).astype(np.int32) for size in (6_000, 3_000))
+    model = language_model(positions="rotary", num_decoder_layers=1).float().train()
+    objective, optimizer = LanguageModelObjective(model, 0.0), torch.optim.AdamW(model.parameters(), 3e-3)
+    sampler = BlockSampler(len(train), block=16, rows=8, seed=1)
+    for starts in [*sampler.epoch(0), *sampler.epoch(1)]:
+        batch = make_blocks(train, starts, 16)
+        loss, _ = objective(batch)
+        (loss / batch.target_tokens).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    nats, count = window_nll(model.eval(), fresh, Windows(len(fresh), width=16, step=16))
+    assert math.log(V) < nats / count < math.log(V) + 0.5  # and it has learnt that it knows nothing
