@@ -245,11 +245,11 @@ def test_an_epoch_holds_every_example_once_however_many_processes_make_it(
 
 def test_a_token_budget_makes_updates_of_like_lengths(corpus: Path, tmp_path: Path) -> None:
     training = {"batch_tokens": 120, "batch_sentences": None}
-    (made,) = updates(corpus, tmp_path, training=training, data={"max_length": 20})
+    (made,) = updates(corpus, tmp_path, training=training, data={"max_length": 9})
     parts = [part for place, pairs in enumerate(made.epoch(0)) for part in made.batches(0, place, pairs)]
     tokens = [part.source_tokens for part in parts]
     assert len(parts) == math.ceil(sum(tokens) / 120)
-    assert max(part.ids.size(1) for part in parts) == 22, "cut, with its marks"
+    assert max(part.ids.size(1) for part in parts) == 11, "cut, with its marks"
     spreads = [int((part.ids != PAD).sum(1).max() - (part.ids != PAD).sum(1).min()) for part in parts]
     assert np.mean(spreads) < 5, "like lengths together"
 
