@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import pkgutil
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.abc import InspectLoader
 from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -43,13 +42,9 @@ class Exhibit:
     @property
     def source(self) -> str:
         """The program's text."""
-        module = f"{__package__}.{self.name.replace('-', '_')}"
-        spec = importlib.util.find_spec(module)
-        assert spec is not None
-        assert isinstance(spec.loader, InspectLoader)
-        text = spec.loader.get_source(module)
-        assert text is not None
-        return text
+        data = pkgutil.get_data(__package__, f"{self.name.replace('-', '_')}.py")
+        assert data is not None
+        return data.decode()
 
     @property
     def mends(self) -> list[tuple[str, str]]:
