@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from manyheads.config.load import load_config
     from manyheads.config.schema import Config
     from manyheads.model.encoder_decoder import EncoderDecoder
-    from manyheads.runs import evaluate, train
+    from manyheads.runs.evaluate import evaluate
+    from manyheads.runs.train import train
     from manyheads.tasks.classification import Classifier
     from manyheads.tasks.language_modeling import Generator
     from manyheads.tasks.pretrained import from_pretrained

@@ -170,7 +170,7 @@ def pairs_at_hand(config: Config, split: Split, most: int) -> list[Pair]:
         return []
     normal = cleaning(config)
     try:
-        found = list(islice(read_split(config.data, split), most))
+        found = list(islice(read_split(config.data, split, config.task), most))
     except (DataError, OSError):
         return []
     return [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in found]
