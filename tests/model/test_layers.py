@@ -167,19 +167,6 @@ def test_turned_by_rotary_positions_a_layer_knows_distances_alone(kind) -> None:
     assert float((output(torch.arange(7).flip(0)) - there).abs().max()) > 0.1
 
 
-def test_several_rows_a_sentence_attend_to_one_memory() -> None:
-    """Rows 0 and 1 of the target ask row 0 of the source, rows 2 and 3 row 1, and so on."""
-    layer = DecoderLayer(make_config()).double()
-    scramble(layer)
-    x, memory = torch.randn(6, 1, D, dtype=torch.float64), torch.randn(3, 7, D, dtype=torch.float64)
-    sees = torch.ones(3, 1, 1, 7, dtype=torch.bool)
-    sees[1, ..., 3:] = False
-    found = layer(x, None, layer.keys_values(memory), sees)
-    spread = memory.repeat_interleave(2, 0)
-    right = layer(x, None, layer.keys_values(spread), sees.repeat_interleave(2, 0))
-    torch.testing.assert_close(found, right)
-
-
 def test_a_sentence_can_do_without_a_sublayer() -> None:
     """Layer dropout leaves a sublayer out for some sentences, and scales it for the others."""
     torch.manual_seed(2)
