@@ -24,6 +24,7 @@ def test_the_figures_are_those_of_this_process(tmp_path: Path) -> None:
 def test_every_extra_of_the_package_is_told_with_its_pip_line(tmp_path: Path) -> None:
     found = {extra.name: extra for extra in extras()}
     assert {"hf", "words", "zstd"} <= set(found)
+    assert "all" not in found
     missing = Extra("words", ("spacy",))
     lines = table(replace(look(tmp_path), extras=(missing, Extra("zstd", ()))))
     assert any(line.endswith('missing: spacy; pip install "manyheads[words]"') for line in lines)

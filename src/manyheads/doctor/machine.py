@@ -160,7 +160,7 @@ def extras() -> Iterator[Extra]:
     for line in needed:
         extra = re.search(r"""extra == ['"]([\w-]+)['"]""", line)
         package = re.match(r"[\w.-]+", line)
-        if extra and package and package[0] != "manyheads":
+        if extra and package and extra[1] != "all":
             packages.setdefault(extra[1], []).append(package[0])
     for name, members in packages.items():
         yield Extra(name, tuple(member for member in members if not installed(member)))
