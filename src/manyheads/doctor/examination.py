@@ -193,7 +193,7 @@ def diagnose(
     if symptoms.unread and not anatomy.without_meaning:
         yield found("source-not-read", symptoms.unread)
     if limit is not None:
-        raised = f"{type(limit.error).__name__}: {str(limit.error).splitlines()[0] if str(limit.error) else ''}"
+        raised = f"{type(limit.error).__name__}: {str(limit.error).partition(chr(10))[0]}"
         evidence = f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise {raised}"
         yield found("position-limit", evidence)
 

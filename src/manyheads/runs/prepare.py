@@ -16,7 +16,7 @@ from manyheads.runs.initial import initial_tokenizers
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizer, train_tokenizers
 from manyheads.training.log import Listener
 
-__all__ = ["MOST_PAIRS", "prepare", "prepare_single", "tokenise"]
+__all__ = ["prepare", "prepare_single", "tokenise"]
 
 MOST_PAIRS = 1_000_000  # that subwords are learnt from; of more, evenly spread ones
 
@@ -31,21 +31,20 @@ def prepare(
         tokenizers = initial_tokenizers(config)
     else:
         listener.message(f"training the tokenizer ({config.tokenizer.kind})")
-        most = MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None
-        sides = corpus.train.sides(most)
+        sides = corpus.train.sides(most_texts(config))
         tokenizers = train_tokenizers(config.tokenizer, *sides, *config.languages)
     return tokenizers, tokenise(config, run, corpus, tokenizers, max_length=config.data.max_length)
 
 
 def prepare_single(
-    config: Config, run: RunDirectory, texts: Callable[[], Sequence[str]], listener: Listener
+    config: Config, run: RunDirectory, texts: Callable[[int | None], Sequence[str]], listener: Listener
 ) -> TokenizerPair:
     """The one tokenizer of a task with texts of one language: taken from the run where it is there, else made.
 
     Args:
         config: of the run.
         run: where it may be.
-        texts: what it is learnt from, asked for only then.
+        texts: what it is learnt from, so many at most (None: all), asked for only then.
         listener: who is told.
     """
     if run.exists:
@@ -53,8 +52,13 @@ def prepare_single(
     if config.model.init_from is not None:
         return take_tokenizer(config)
     listener.message(f"training the tokenizer ({config.tokenizer.kind})")
-    tokenizer = train_tokenizer(config.tokenizer, texts(), config.data.language)
+    tokenizer = train_tokenizer(config.tokenizer, texts(most_texts(config)), config.data.language)
     return TokenizerPair(tokenizer, tokenizer, joint=True)
+
+
+def most_texts(config: Config) -> int | None:
+    """How many texts a tokenizer is learnt from; None is all: a list of words must not miss one."""
+    return MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None
 
 
 def tokenise(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 from weakref import finalize
 
@@ -51,10 +52,9 @@ def engine_for(folder: Path, **choices: Any) -> tuple[Carried, CTranslate2Engine
         except SaveError:
             return temporary(run, choices)
         others = [path for path in converted.parent.glob(f"{CACHED}*") if path != converted]
-        for old in sorted(others, key=lambda path: path.stat().st_mtime)[
-            :-1
-        ]:  # a program may still use the last one
-            shutil.rmtree(old, ignore_errors=True)
+        *old, _ = sorted(others, key=lambda path: path.stat().st_mtime) or [converted]
+        for path in old:  # but the last, which a program may still use
+            shutil.rmtree(path, ignore_errors=True)
     carried = read_carried(converted)
     return carried, engine_of(converted, carried, **choices)
 
@@ -70,13 +70,10 @@ def convert(run: RunDirectory, draft: Path) -> None:
 
 def temporary(run: RunDirectory, choices: dict[str, Any]) -> tuple[Carried, CTranslate2Engine]:
     """The engine of a run in a temporary folder, which goes when the engine does."""
-    folder = Path(mkdtemp(prefix="manyheads-"))
-    try:
+    with ExitStack() as leaving:
+        folder = Path(leaving.enter_context(TemporaryDirectory(prefix="manyheads-")))
         convert(run, folder)
         carried = read_carried(folder)
         engine = engine_of(folder, carried, **choices)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    finalize(engine, shutil.rmtree, folder, ignore_errors=True)
+        finalize(engine, leaving.pop_all().close)
     return carried, engine

@@ -40,7 +40,7 @@ def read_legacy(path: Path) -> dict[str, Tensor]:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a broken or hostile file makes the reader raise
-        raise RunError(f"{path} cannot be read as weights alone: {str(error).splitlines()[0]}") from error
+        raise RunError(f"{path} cannot be read as weights alone: {str(error).partition(chr(10))[0]}") from error
     if not isinstance(content, dict) or not all(isinstance(one, Tensor) for one in content.values()):
         raise RunError(f"{path} holds something else than tensors by name.")
     return content

@@ -22,7 +22,8 @@ from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.card import classifier_card
 from manyheads.runs.corpus import Corpus
-from manyheads.runs.prepare import MOST_PAIRS, prepare_single, tokenise
+from manyheads.runs.kinds.interface import Kind
+from manyheads.runs.prepare import prepare_single, tokenise
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.tasks.classification import LABELS, Labels, class_probabilities, encode_texts, longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerPair
@@ -47,7 +48,7 @@ def prepare_classification(
     """
     labels = Labels.of_run(run) if run.exists else found_labels(corpus)
     label_numbers((pair.target for pair in corpus.valid), labels.names, "data.valid")
-    tokenizers = prepare_single(config, run, lambda: parts_of(corpus.train), listener)
+    tokenizers = prepare_single(config, run, lambda most: parts_of(corpus.train, most), listener)
     tokenizer = tokenizers.source
 
     def numbers(texts: Sequence[str]) -> list[list[int]]:
@@ -100,27 +101,20 @@ def label_numbers(labels: Iterable[str], names: Sequence[str], where: str) -> ND
     return np.array([place[label] for label in given], np.int64)
 
 
-def parts_of(texts: TextStore) -> list[str]:
-    """What a tokenizer is learnt from: every text, those of an example apart; of very many, evenly spread ones."""
-    return [part for joined in texts.sides(MOST_PAIRS)[0] for part in split_texts(joined)]
+def parts_of(texts: TextStore, most: int | None) -> list[str]:
+    """What a tokenizer is learnt from: texts, those of an example apart; at most `most`, evenly spread."""
+    return [part for joined in texts.sides(most)[0] for part in split_texts(joined)]
 
 
-class ClassificationKind:
+class ClassificationKind(Kind):
     """See `Kind`."""
 
     def __init__(
         self, config: Config, corpus: Corpus, tokenizers: TokenizerPair, labels: Labels, store: TokenStore
     ) -> None:
-        self.config = config
-        self.corpus = corpus
-        self.tokenizers = tokenizers
+        super().__init__(config, corpus, tokenizers)
         self.labels = labels
         self.store = store
-
-    @property
-    def too_long(self) -> int:
-        """None are left out: longer texts are cut."""
-        return 0
 
     @property
     def vocabulary(self) -> str:

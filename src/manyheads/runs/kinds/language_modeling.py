@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
@@ -14,10 +13,11 @@ from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.transformer import Transformer
 from manyheads.runs.blocks import BlockUpdates
 from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
+from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.language_model_card import language_model_card
 from manyheads.runs.perplexity import TextValidation
-from manyheads.runs.prepare import MOST_PAIRS, prepare_single
-from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
+from manyheads.runs.prepare import prepare_single
+from manyheads.text.tokenizer import EOS, TokenizerPair
 from manyheads.training.distributed import World
 from manyheads.training.feed import Updates
 from manyheads.training.language_modeling import LanguageModelObjective
@@ -28,28 +28,13 @@ from manyheads.training.progress import Progress
 __all__ = ["LanguageModelKind", "prepare_language_model"]
 
 
-class LanguageModelKind:
+class LanguageModelKind(Kind):
     """See `Kind`."""
 
-    def __init__(self, config: Config, corpus: Corpus, tokenizer: Tokenizer, stream: TokenStream) -> None:
-        self.config = config
-        self.corpus = corpus
-        self.tokenizer = tokenizer
+    def __init__(self, config: Config, corpus: Corpus, tokenizers: TokenizerPair, stream: TokenStream) -> None:
+        super().__init__(config, corpus, tokenizers)
+        self.tokenizer = tokenizers.target
         self.stream = stream
-
-    @property
-    def too_long(self) -> int:
-        """None: text of any length is cut into blocks."""
-        return 0
-
-    @property
-    def vocabulary(self) -> str:
-        """Its size."""
-        return f"{self.tokenizer.size:,}"
-
-    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
-        """Write configuration and tokenizer."""
-        run.begin(self.config, TokenizerPair(self.tokenizer, self.tokenizer, joint=True), environment)
 
     def model(self) -> DecoderOnly:
         """A new one."""
@@ -79,8 +64,8 @@ def prepare_language_model(
     config: Config, run: RunDirectory, corpus: Corpus, listener: Listener
 ) -> LanguageModelKind:
     """The tokenizer and the stream of a run: taken from it where they are there, else made."""
-    most = MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None
-    tokenizer = prepare_single(config, run, lambda: corpus.train.sides(most)[1], listener).target
+    tokenizers = prepare_single(config, run, lambda most: corpus.train.sides(most)[1], listener)
+    tokenizer = tokenizers.target
     folder = run.path / "cache" / "train"
     made_of = [corpus.train.sha256, tokenizer.sha256, config.data.documents]
     key = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
@@ -89,4 +74,4 @@ def prepare_language_model(
             TokenStream.build(
                 folder, corpus.train, tokenizer.encode, key=key, end=EOS, whole_files=config.whole_files
             )
-    return LanguageModelKind(config, corpus, tokenizer, TokenStream(folder))
+    return LanguageModelKind(config, corpus, tokenizers, TokenStream(folder))

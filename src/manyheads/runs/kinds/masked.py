@@ -5,7 +5,7 @@ What it learns is what a classifier begins with (`model.init_from`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.model.transformer import Transformer
 from manyheads.runs.card import masked_card
 from manyheads.runs.corpus import Corpus
-from manyheads.runs.prepare import MOST_PAIRS, prepare_single, tokenise
+from manyheads.runs.kinds.interface import Kind
+from manyheads.runs.prepare import prepare_single, tokenise
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.tasks.classification import longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
@@ -41,33 +42,17 @@ VALID_TOKENS = 4_096  # positions computed together
 
 def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> MaskedKind:
     """Vocabulary and token ids of a run: taken from it where they are there, else made."""
-    tokenizers = prepare_single(config, run, lambda: corpus.train.sides(MOST_PAIRS)[1], listener)
+    tokenizers = prepare_single(config, run, lambda most: corpus.train.sides(most)[1], listener)
     store = tokenise(config, run, corpus, tokenizers, max_length=None)
     return MaskedKind(config, corpus, tokenizers, store)
 
 
-class MaskedKind:
+class MaskedKind(Kind):
     """See `Kind`."""
 
     def __init__(self, config: Config, corpus: Corpus, tokenizers: TokenizerPair, store: TokenStore) -> None:
-        self.config = config
-        self.corpus = corpus
-        self.tokenizers = tokenizers
+        super().__init__(config, corpus, tokenizers)
         self.store = store
-
-    @property
-    def too_long(self) -> int:
-        """None are left out: of longer texts another part is seen each time."""
-        return 0
-
-    @property
-    def vocabulary(self) -> str:
-        """Tokens."""
-        return f"{self.tokenizers.source.size:,}"
-
-    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
-        """Write configuration and tokenizer."""
-        run.begin(self.config, self.tokenizers, environment)
 
     def model(self) -> MaskedLanguageModel:
         """A new one."""

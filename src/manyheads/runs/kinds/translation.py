@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.store import TokenStore
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
 from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus
+from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.updates import CorpusUpdates, PairBatches
 from manyheads.runs.validation import Validation
 from manyheads.text.tokenizer import TokenizerPair
@@ -24,13 +23,11 @@ from manyheads.training.progress import Progress
 __all__ = ["TranslationKind"]
 
 
-class TranslationKind:
+class TranslationKind(Kind):
     """See `Kind`."""
 
     def __init__(self, config: Config, corpus: Corpus, tokenizers: TokenizerPair, store: TokenStore) -> None:
-        self.config = config
-        self.corpus = corpus
-        self.tokenizers = tokenizers
+        super().__init__(config, corpus, tokenizers)
         self.store = store
 
     @property
@@ -42,10 +39,6 @@ class TranslationKind:
     def vocabulary(self) -> str:
         """Tokens of the source and of the target."""
         return f"{self.tokenizers.source.size:,}/{self.tokenizers.target.size:,}"
-
-    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
-        """Write configuration and tokenizers."""
-        run.begin(self.config, self.tokenizers, environment)
 
     def model(self) -> EncoderDecoder:
         """A new one."""
