@@ -22,7 +22,7 @@ FLOORS = [
 ]
 FLOOR = {room: len(FLOORS) - height for height, rooms in enumerate(FLOORS) for room in rooms}
 MAY_OPEN_FILES = {"runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
-LEGACY = "interop.marian.weights"
+LEGACY = "interop.weights"
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 
 

@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub (extra ``hf``): runs of ours and MarianMT models down, runs up."""
+"""Models on the Hugging Face hub (extra ``hf``): runs of ours and models of transformers down, runs up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyheads.errors import RunError, UsageError, require
 __all__ = ["fetched", "is_hub_name", "push_folder"]
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
-# What a model of either kind consists of. Nothing else is fetched, and nothing of it is a program.
+# What a model of any kind consists of. Nothing else is fetched, and nothing of it is a program.
 WANTED = [
     "config.json",
     "model.safetensors",
@@ -19,14 +19,19 @@ WANTED = [
     "tokenizer.target.*",
     "environment.json",
     "README.md",
+    "labels.json",
     "generation_config.json",
     "tokenizer_config.json",
     "vocab.json",
     "source.spm",
     "target.spm",
+    "tokenizer.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "merges.txt",
 ]
 LEGACY = "pytorch_model.bin"
-SENT = [*WANTED[:6], "metrics.jsonl"]
+SENT = [*WANTED[:7], "metrics.jsonl"]
 
 
 def is_hub_name(text: str) -> bool:

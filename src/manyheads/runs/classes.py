@@ -96,6 +96,8 @@ def evaluate_labels(
     if len(places) < len(texts):
         listener.message(f"{len(texts) - len(places):,} of {len(texts):,} lines without text: left out")
     right = label_numbers((labels[place] for place in places), classifier.labels.names, "the text to score")
+    if classifier.warning:
+        listener.message(f"warning: {classifier.warning}")
     listener.message(f"classifying {len(places):,} texts")
     start = time.perf_counter()
     found = classifier.classify(texts)

@@ -27,7 +27,7 @@ from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.prepare import prepare_single, tokenise
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.tasks.classification import longest_text
-from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer, TokenizerPair
 from manyheads.training.distributed import World
 from manyheads.training.feed import Updates
 from manyheads.training.log import Listener, ValidationReport
@@ -114,8 +114,8 @@ class MaskedBatches:
 
 
 def hide(ids: Any, share: float, dice: np.random.Generator, tokenizer: Tokenizer) -> MaskedText:
-    """Hide tokens of a text; <unk> stands for what is hidden, as the vocabulary is that of all other tasks."""
-    return hide_tokens(ids, share, dice, mask=UNK, others=(len(SPECIALS), tokenizer.size))
+    """Hide tokens of a text; <unk> stands for what is hidden, unless a pre-trained vocabulary has a mask."""
+    return hide_tokens(ids, share, dice, mask=tokenizer.mask, others=(len(SPECIALS), tokenizer.size))
 
 
 class MaskedValidation:
