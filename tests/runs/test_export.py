@@ -214,9 +214,9 @@ def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path)
     assert "Imported from" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
-def test_what_is_no_marian_model_is_refused(trained: Path, tmp_path: Path) -> None:
+def test_what_is_no_model_of_transformers_is_refused(trained: Path, tmp_path: Path) -> None:
     for where in (str(trained), str(tmp_path / "nothing")):
-        with pytest.raises(RunError, match="is no MarianMT model"):
+        with pytest.raises(RunError, match="is no model of transformers"):
             runs.bring(where, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 

@@ -45,7 +45,7 @@ class Program(LazyGroup):
         "evaluate": ("manyheads.cli.evaluate", "Score a run on its test set, or against another run."),
         "translate": ("manyheads.cli.translate", "Translate text: lines in, lines out."),
         "export": ("manyheads.cli.export", "Write a run for another program, and compare both."),
-        "import": ("manyheads.cli.export", "Make a run of a MarianMT model (opus-mt)."),
+        "import": ("manyheads.cli.export", "Make a run of a model of transformers."),
         "push": ("manyheads.cli.export", "Put the model of a run on the Hugging Face hub."),
         "doctor": ("manyheads.cli.doctor", "Look at this machine."),
         "museum": ("manyheads.cli.doctor", "Show the defects of tutorials at work."),

@@ -9,7 +9,7 @@ from manyheads.config.schema import Config, DataConfig
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["classifier_card", "export_card", "imported_card", "masked_card", "model_card"]
+__all__ = ["classifier_card", "export_card", "imported_card", "masked_card", "model_card", "text_of"]
 
 CARD = """\
 ---

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from manyheads.checkpoint import write_atomically
-from manyheads.config.schema import Config
+from manyheads.checkpoint import RunDirectory, write_atomically
+from manyheads.config.schema import Config, Task
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
@@ -24,6 +24,7 @@ from manyheads.interop.parity import Parity, Reference, Samples, compare, random
 from manyheads.interop.sources import open_run
 from manyheads.runs.card import export_card
 from manyheads.runs.corpus import cleaning, read_split
+from manyheads.runs.export_text import write_text_model
 from manyheads.search.options import SearchOptions
 from manyheads.training.log import Listener, SilentListener
 
@@ -109,6 +110,9 @@ def export(
     if to not in WRITERS:
         raise UsageError(f"--to {to} is none of {', '.join(WRITERS)}.")
     numbers = quantization or ("int8" if to == "argos" else "float32")
+    task = RunDirectory.existing(run).config().task
+    if task != "translation":
+        return export_text_model(run, out, to, numbers, task, listener)
     opened = open_run(run)
     listener.message(f"{run}: comparing and writing")
     right = reference(opened.model, samples_of(opened.config, opened))
@@ -119,6 +123,18 @@ def export(
         quality = None if numbers == "float32" else quality_of(opened, numbers)
     size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
     return Export(out, to, numbers, size, parity, quality)
+
+
+def export_text_model(run: Path, out: Path, to: str, numbers: str, task: Task, listener: Listener) -> Export:
+    """As `export`, of a run that translates nothing."""
+    if to != "huggingface" or numbers != "float32":
+        raise UsageError(f'{run} is of task = "{task}", which goes out by --to huggingface alone, in float32.')
+    listener.message(f"{run}: comparing and writing")
+    directory = RunDirectory.existing(run)
+    with drafted(out) as draft:
+        parity = write_text_model(draft, directory)
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    return Export(out, to, numbers, size, parity, None)
 
 
 def as_ctranslate2(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:

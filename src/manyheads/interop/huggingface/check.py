@@ -20,7 +20,7 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS
 
-__all__ = ["check_pretrained", "our_scores", "sample_rows"]
+__all__ = ["check_pretrained", "compare_back", "our_scores", "sample_rows"]
 
 CLASSES: dict[Task, str] = {
     "classification": "AutoModelForSequenceClassification",
@@ -84,16 +84,27 @@ def check_pretrained(
     return compared(ours, theirs, rows, OUTPUTS[task])
 
 
+def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
+    """Compare a model of ours with one that was read back; raises `ParityError`."""
+    rows = sample_rows(tokenizer, model.config.max_positions - 2)
+    ids = marked(rows, task)
+    places = ... if task == "classification" else ids != PAD
+    return compared(our_scores(model, ids)[places], our_scores(again, ids)[places], rows, OUTPUTS[task])
+
+
 def their_scores(
     folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, ids: Tensor, trust_pickle: bool
 ) -> Tensor:
     """Log-probabilities by transformers, over its own numbers of the tokens."""
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
-    config = library.AutoConfig.from_pretrained(folder)
-    model: Any = getattr(library, CLASSES[task]).from_pretrained(
-        None if trust_pickle else folder,
-        **({"config": config, "state_dict": read_weights(folder, trust_pickle=True)} if trust_pickle else {}),
-    ).eval().float()  # fmt: skip
+    model: Any = getattr(library, CLASSES[task])
+    if trust_pickle:  # it is not transformers that shall read it
+        config = library.AutoConfig.from_pretrained(folder)
+        weights = read_weights(folder, trust_pickle=True)
+        model = type(model.from_config(config)).from_pretrained(None, config=config, state_dict=weights)
+    else:
+        model = model.from_pretrained(folder)
+    model = model.eval().float()
     numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
     real = (ids != PAD).long()
     return model(input_ids=numbers[ids], attention_mask=real).logits.log_softmax(-1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
 from manyheads.checkpoint import read_json
@@ -75,8 +76,9 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> Pretrained:
     shape = our_shape(theirs, family, folder)
     try:
         config = ModelConfig(**shape)
-    except ValueError as error:
-        raise RunError(f"{folder / 'config.json'} makes no model: {error}") from error
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise RunError(f"{folder / 'config.json'} makes no model: {reason}") from error
     weights = tidied(read_weights(folder, trust_pickle=trust_pickle), family, config)
     table = "wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight"
     missing = list(islice((name for name in names(body(family, config)) if name not in weights), MOST_NAMED + 1))
