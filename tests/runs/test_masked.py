@@ -88,6 +88,24 @@ def test_a_classifier_begins_with_its_tokenizer_and_weights(text: Path, encoder:
     assert Classifier.load(tmp_path / "run").classify(["a great film"])[0].label in ("0", "1")
 
 
+def test_a_classifier_can_be_adapted_by_thin_factors_and_a_head(text: Path, encoder: Path, tmp_path: Path) -> None:
+    """What is published is the sum: a model as any other, which goes on where it was broken off."""
+    training = {"lora_rank": 2, "optimizer": "adamw", "layer_decay": 0.8, "learning_rate": 0.01}
+    config = labelled_config(text, model=MODEL | {"init_from": str(encoder)}, training=training)
+    train(config, tmp_path / "whole", listener=Ear())
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "run", listener=Interrupting(step=6))
+    train(config, tmp_path / "run", listener=Ear())
+    runs = tmp_path / "run", tmp_path / "whole", encoder
+    found, whole, begun = (load_file(run / "model.safetensors") for run in runs)
+    assert all(bool((found[name] == whole[name]).all()) for name in whole)
+    shared = {name for name in found if not name.startswith(("pooler.", "output."))}
+    moved = {name for name in shared if not bool((found[name] == begun[name]).all())}
+    assert {name.partition(".")[0] for name in moved} == {"encoder_layers", "encoder_norm"}
+    assert all(found[name].ndim == 2 for name in moved if name.startswith("encoder_layers."))
+    assert Classifier.load(tmp_path / "run").classify(["a great film"])[0].label in ("0", "1")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
