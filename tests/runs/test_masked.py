@@ -14,7 +14,9 @@ from tests.training.parts import Ear
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.errors import RunError
+from manyheads.errors import DataError, RunError, UsageError
+from manyheads.runs import compare, evaluate
+from manyheads.runs.masked import MaskedEvaluation
 from manyheads.runs.train import train
 from manyheads.tasks.classification import Classifier
 
@@ -57,6 +59,29 @@ def test_the_loss_falls_from_that_of_guessing(encoder: Path) -> None:
     assert losses[0] > losses[-1]
     assert losses[-1] < math.log(60)
     assert "fill-mask" in (encoder / "README.md").read_text(encoding="utf-8")
+
+
+def test_evaluate_guesses_the_hidden_tokens_of_validation_again(encoder: Path, tmp_path: Path) -> None:
+    found = evaluate(encoder, split="valid")
+    assert isinstance(found, MaskedEvaluation)
+    best = min(record["loss"] for record in metrics(encoder) if record["kind"] == "validation")
+    assert found.loss == pytest.approx(best, rel=1e-6)
+    assert found.texts == 16
+    (tmp_path / "new.txt").write_text("a great film\n\nthe plot was dull\n", encoding="utf-8")
+    other = evaluate(encoder, source=tmp_path / "new.txt")
+    assert isinstance(other, MaskedEvaluation)
+    assert other.texts == 2
+    assert other.to_json()["perplexity"] == pytest.approx(math.exp(other.loss))
+
+
+def test_what_cannot_be_evaluated_or_compared_is_said(encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DataError, match="holds no text"):
+        evaluate(encoder, source=tmp_path / "empty.txt")
+    with pytest.raises(UsageError, match="needs no reference"):
+        evaluate(encoder, source=tmp_path / "empty.txt", reference=tmp_path / "empty.txt")
+    with pytest.raises(UsageError, match="two translators or two classifiers"):
+        compare(encoder, encoder)
 
 
 def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
