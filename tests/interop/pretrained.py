@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import tokenizers
 import torch
 import transformers
-from tests.interop.parts import sentences
+from tests.interop.parts import WORDS, sentences
 from tests.model.samples import scramble
 
 TEXTS = [*sentences(150), "Où est le café ?", "안녕하세요 세계", "naïve façade", "1,234.5 and 안녕", "don't stop"]
@@ -35,14 +36,17 @@ HOSTILE = [
 
 
 def word_pieces() -> tokenizers.Tokenizer:
-    """As BERT's, learnt from little."""
-    made = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    """As BERT's: characters, and some whole words and endings."""
+    seen = sorted({c for text in TEXTS for c in unicodedata.normalize("NFD", text.lower()) if not c.isspace()})
+    marks = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = [*marks, *seen, *(f"##{c}" for c in seen), *WORDS[::2], "##er", "##um", "##se", "##tern"]
+    made = tokenizers.Tokenizer(
+        tokenizers.models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]")
+    )
     made.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
     made.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     made.decoder = tokenizers.decoders.WordPiece()
-    marks = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = tokenizers.trainers.WordPieceTrainer(vocab_size=120, special_tokens=marks, show_progress=False)
-    made.train_from_iterator(TEXTS, trainer)
+    made.add_special_tokens([name for name in marks if name != "[unused0]"])
     numbers = [(name, made.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     made.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=numbers
@@ -51,15 +55,18 @@ def word_pieces() -> tokenizers.Tokenizer:
 
 
 def byte_pieces(marks: list[str]) -> tokenizers.Tokenizer:
-    """As GPT-2's and RoBERTa's."""
-    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    """As GPT-2's and RoBERTa's: bytes, and the merges that spell some words, one byte after the other."""
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    pieces = {piece: number for number, piece in enumerate([*marks, *alphabet])}
+    merges: dict[tuple[str, str], None] = {}
+    for word in (*WORDS, *(f"\u0120{word}" for word in WORDS), "\u00ec\u0137"):
+        for end in range(1, len(word)):
+            merges[word[:end], word[end]] = None
+            pieces.setdefault(word[: end + 1], len(pieces))
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(pieces, list(merges)))
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = tokenizers.decoders.ByteLevel()
-    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=330, special_tokens=marks, initial_alphabet=alphabet, show_progress=False
-    )
-    made.train_from_iterator(TEXTS, trainer)
+    made.add_special_tokens(marks)
     return made
 
 
@@ -90,7 +97,8 @@ def settings(family: str, tokenizer: Any, **changes: Any) -> Any:
     """Their configuration: D = 30, F = 37, 2 layers of 3 heads, a vocabulary with 3 rows that are no tokens."""
     rows = {"vocab_size": len(tokenizer) + 3}
     if family == "gpt2":
-        return transformers.GPT2Config(**rows, **GPT2 | changes)
+        ends = {"bos_token_id": tokenizer.eos_token_id, "eos_token_id": tokenizer.eos_token_id}
+        return transformers.GPT2Config(**rows, **ends, **GPT2 | changes)
     padding = {"pad_token_id": tokenizer.pad_token_id}
     places = {"max_position_embeddings": 64}
     if family == "distilbert":
@@ -109,12 +117,19 @@ AUTO = {
 }
 
 
+INNER = ("intermediate.dense.weight", "lin1.weight", "c_fc.weight")  # the first matrix of the feed-forward layers
+
+
 def write_folder(folder: Path, family: str, head: str = "", *, seed: int = 3, **changes: Any) -> tuple[Any, Any]:
     """Write a random model; returns it and its tokenizer. `head` is a task of ours, or nothing."""
     tokenizer = fast_tokenizer(family)
     torch.manual_seed(seed)
     model = AUTO[head].from_config(settings(family, tokenizer, **changes)).eval()
     scramble(model)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith(INNER):  # far from 0, where all non-linearities are alike
+                parameter.mul_(4)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return model, tokenizer

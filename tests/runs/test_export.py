@@ -18,7 +18,7 @@ from manyheads import runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
-from manyheads.errors import ParityError, RunError, UsageError
+from manyheads.errors import ConfigError, ParityError, RunError, UsageError
 from manyheads.interop.marian import read_marian
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
@@ -285,3 +285,34 @@ def test_a_model_to_go_on_from_that_is_missing_is_named(tmp_path: Path) -> None:
     config = fine_tuning(write_corpus(tmp_path / "corpus"), tmp_path / "nothing")
     with pytest.raises(RunError, match="nothing is not a directory"):
         runs.train(config, tmp_path / "run", listener=Ear())
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_a_translator_with_another_vocabulary_keeps_the_vectors_of_what_is_spelt_alike(
+    trained: Path, tmp_path: Path, joint: bool
+) -> None:
+    corpus, ear = write_corpus(tmp_path / "corpus"), Ear()
+    model = {"init_from": str(trained), "init_vocabulary": "replace", "dropout": 0.0}
+    model |= {} if joint else {"tied_embeddings": "decoder"}
+    config = make_config(
+        corpus, model=model, tokenizer={"kind": "characters", "joint": joint},
+        training={"steps": 1, "save_every": 1, "learning_rate": 1e-30, "warmup_steps": 0},
+    )  # fmt: skip
+    if not joint:  # one matrix for both cannot be two vocabularies
+        with pytest.raises(ConfigError, match=r'tied_embeddings = "all" needs one vocabulary'):
+            runs.train(config, tmp_path / "run", listener=ear)
+        return
+    runs.train(config, tmp_path / "run", listener=ear)
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    assert "resized: source_embedding.tokens.weight (" in told
+    assert "output.bias (" in told
+    new, old = RunDirectory(tmp_path / "run"), RunDirectory(trained)
+    pieces, theirs = (
+        one.source.pieces(range(one.source.size)) for one in (run.tokenizers(run.config()) for run in (new, old))
+    )
+    shared = [piece for piece in pieces if piece in theirs]
+    assert len(shared) > 15
+    for name in ("source_embedding.tokens.weight", "output.bias"):
+        after, before = new.weights()[name], old.weights()[name]
+        for piece in shared:
+            assert torch.equal(after[pieces.index(piece)], before[theirs.index(piece)]), (name, piece)

@@ -327,14 +327,14 @@ def test_a_head_that_was_never_trained_warns_before_it_classifies(
 ) -> None:
     folder, line = str(folders["masked"][0]), str(tmp_path / "line.txt")
     Path(line).write_text("a great film\n", encoding="utf-8")
-    done = runs.bring(folder, tmp_path / "run", labels=["bad", "good"])
+    done = runs.bring(folder, tmp_path / "run", labels=["0", "1"])
     assert done.new == ("pooler.weight", "pooler.bias", "output.weight", "output.bias")
     assert any(text.startswith("warning: never trained, and by chance: pooler.weight") for text in done.lines())
     capsys.readouterr()
     assert program(["classify", str(tmp_path / "run"), line]) == 0
     told = capsys.readouterr()
     assert told.err.startswith("warning: the head of this model was never trained")
-    assert told.out.split("\t")[0] in ("bad", "good")
+    assert told.out.split("\t")[0] in ("0", "1")
     assert program(["classify", str(tmp_path / "run"), line, "-q"]) == 0
     assert capsys.readouterr().err == ""
     ear = Ear()
