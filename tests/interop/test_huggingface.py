@@ -324,6 +324,7 @@ def test_a_type_that_is_not_supported_is_named_with_those_that_are(folders: Any,
         ({"num_hidden_layers": 10**9}, "lacks weights"),
         ({"num_hidden_layers": 1}, r"has weights that its config\.json does not speak of: encoder\.layer\.1"),
         ({"hidden_size": 3 * 10**9}, "do not fit its config|cannot be"),
+        ({"vocab_size": 99}, r"word_embeddings\.weight has \d+ rows, and vocab_size is 99"),
         ({"intermediate_size": 38}, r"expand\.weight is \(37, 30\), not \(38, 30\)"),
         ({"max_position_embeddings": 65}, r"positions\.table\.weight is \(64, 30\), not \(65, 30\)"),
     ],
@@ -335,6 +336,14 @@ def test_settings_that_do_not_fit_are_named(
     change_settings(tmp_path / "x", **changes)
     with pytest.raises(RunError, match=said):
         read_pretrained(tmp_path / "x")
+
+
+def test_a_head_that_tells_no_classes_apart_is_none(folders: Any, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "x"))
+    change_settings(folder, problem_type="multi_label_classification")
+    assert read_pretrained(folder).labels == ()
+    change_settings(folder, problem_type="single_label_classification")
+    assert len(read_pretrained(folder).labels) == 5
 
 
 def test_weights_that_are_missing_unknown_or_no_numbers_are_named(folders: Any, tmp_path: Path) -> None:

@@ -84,8 +84,14 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> Pretrained:
     missing = list(islice((name for name in names(body(family, config)) if name not in weights), MOST_NAMED + 1))
     if missing:
         raise RunError(f"{folder} lacks weights that its config.json asks for: {named(missing)}.")
-    tokenizer = read_tokenizer(folder, family, weights[table].size(0))
+    rows = weights[table].size(0) if weights[table].ndim == 2 else 0
+    if theirs.get("vocab_size", rows) != rows or not rows:
+        raise RunError(f"{folder}: {table} has {rows:,} rows, and vocab_size is {theirs.get('vocab_size')!r}.")
+    tokenizer = read_tokenizer(folder, family, rows)
     heads = {task: present_head(family, task, weights) for task in HEADS}
+    labels = labels_of(theirs, heads["classification"], weights)
+    if not labels:
+        heads["classification"] = poolers(heads["classification"])
     if theirs.get("tie_word_embeddings") is False or (config.activation != "gelu" and family != "roberta"):
         heads["masked-lm"] = []  # ours is tied to the embeddings, and has gelu
     used = {*names(body(family, config)), *(name for entries in heads.values() for name in names(entries))}
@@ -99,7 +105,7 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> Pretrained:
         tokenizer=tokenizer,
         body=change.tensors(body(family, config)),
         heads={task: change.tensors(entries) for task, entries in heads.items() if entries},
-        labels=labels_of(theirs, heads["classification"], weights),
+        labels=labels,
         unused=tuple(sorted(weights.keys() - used)),
     )
     check_shapes(found, config)
@@ -140,16 +146,22 @@ def present_head(family: Family, task: Task, weights: Mapping[str, Tensor]) -> l
     entries = list(head(family, task))
     if all(name in weights for name in names(entries)):
         return entries
-    pooler = [entry for entry in entries if entry.ours.startswith("pooler.")]
+    pooler = poolers(entries)
     return pooler if all(name in weights for name in names(pooler)) else []
 
 
+def poolers(entries: Iterable[Entry]) -> list[Entry]:
+    """Those of entries that are a pooler's."""
+    return [entry for entry in entries if entry.ours.startswith("pooler.")]
+
+
 def labels_of(theirs: Mapping[str, Any], entries: list[Entry], weights: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """The names of the classes of a head, in order; none where there is no such head."""
+    """The names of the classes of a head, in order; none where it tells no classes apart, one for each text."""
     outputs = [entry for entry in entries if entry.ours == "output.bias"]
-    if not outputs:
+    count = weights[outputs[0].theirs[0]].numel() if outputs else 0
+    if count < 2 or theirs.get("problem_type") not in (None, "single_label_classification"):
         return ()
-    count, given = weights[outputs[0].theirs[0]].numel(), theirs.get("id2label")
+    given = theirs.get("id2label")
     found = [given.get(str(number)) for number in range(count)] if isinstance(given, Mapping) else []
     sound = len({*found}) == count and all(isinstance(name, str) and name.strip() for name in found)
     return tuple(str(name) for name in found) if sound else tuple(f"LABEL_{number}" for number in range(count))
