@@ -240,11 +240,11 @@ class TorchEngine:
         """While open, all models are in evaluation mode, and arranged for decoding as they are now."""
         if not self.packed or not all(model.is_current() for model in self.packed):
             self.packed = [pack(model, self.precision) for model in self.models]
-        were = [model.training for model in self.models]
-        for model in self.models:
+        training = [model for model in self.models if model.training]
+        for model in training:
             model.eval()
         try:
             yield
         finally:
-            for model, was in zip(self.models, were, strict=True):
-                model.train(was)
+            for model in training:
+                model.train()
