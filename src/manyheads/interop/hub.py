@@ -15,6 +15,8 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
 WANTED = [
     "config.json",
     "model.safetensors",
+    "model.safetensors.index.json",
+    "model-*.safetensors",
     "tokenizer.source.*",
     "tokenizer.target.*",
     "environment.json",
@@ -26,7 +28,15 @@ WANTED = [
     "target.spm",
 ]
 LEGACY = "pytorch_model.bin"
-SENT = [*WANTED[:6], "metrics.jsonl"]
+SENT = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.source.*",
+    "tokenizer.target.*",
+    "environment.json",
+    "README.md",
+    "metrics.jsonl",
+]
 
 
 def is_hub_name(text: str) -> bool:
@@ -52,7 +62,7 @@ def fetched(name: str) -> Path:
     folder = Path(hub.constants.HF_HUB_CACHE) / f"manyheads--{name.replace('/', '--')}"
     try:
         hub.snapshot_download(name, local_dir=folder, allow_patterns=WANTED)
-        if not (folder / "model.safetensors").exists():  # many opus-mt models; what to do is told at opening
+        if not any(folder.glob("model*.safetensors")):  # many opus-mt models; what to do is told at opening
             hub.snapshot_download(name, local_dir=folder, allow_patterns=[*WANTED, LEGACY])
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"{name} is no folder here, and the hub does not give it: {error}") from error

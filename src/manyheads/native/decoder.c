@@ -3,12 +3,14 @@
 
    With few rows a step reads every weight once and computes little, so its time is that of the reading, as long as
    nothing else takes any. All stages stand in one parallel region; the threads share the outputs of a product, or
-   the heads of an attention, and meet at a barrier.
+   the heads of an attention, and meet after each stage.
 
    Shapes: R rows = G sentences x W rows each, D model width, H heads, E = D / H, F inner width, V vocabulary,
    N tokens held of a sentence (of all its rows), C room for them, S source length, L layers. */
 
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #ifdef __AVX512F__
@@ -28,6 +30,7 @@ enum { KEEP, RELU, GELU, GELU_TANH, SWISH, SWIGLU };   /* what is done to the ou
 #define LANES 16
 #define ROWS 6 /* rows and outputs whose sums are held in registers */
 #define OUTS 4
+#define PATIENCE 2000 /* looks at the others before a thread lets go of its core */
 #define INLINE static inline __attribute__((always_inline))
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
@@ -74,8 +77,27 @@ typedef struct {
 } Step;
 
 typedef struct {
+    atomic_int arrived, rounds;
+} Meeting;
+
+typedef struct {
     int id, size;
+    Meeting *meeting;
 } Team;
+
+/* Wait for the others. OpenMP's own barrier spins on for milliseconds, also where the thread that it waits for has
+   no core to run on: beside another busy program a step took 16 ms instead of 0.2. */
+static void meet(Team team) {
+    Meeting *meeting = team.meeting;
+    const int round = atomic_load(&meeting->rounds);
+    if (atomic_fetch_add(&meeting->arrived, 1) == team.size - 1) {
+        atomic_store(&meeting->arrived, 0);
+        atomic_store(&meeting->rounds, round + 1);
+        return;
+    }
+    for (int spins = 0; atomic_load_explicit(&meeting->rounds, memory_order_acquire) == round; spins++)
+        if (spins > PATIENCE) sched_yield();
+}
 
 /* The first of the `total` things that a thread takes, in pieces of `unit`. */
 static int64_t share(Team team, int id, int64_t total, int64_t unit) {
@@ -327,13 +349,13 @@ static void feed_forward(const Model *model, const Layer *layer, const float *re
                          float *inner, float *gated, float *x, Team team) {
     const int swiglu = model->activation == SWIGLU;
     product(&layer->expand, model->format, read, rows, 0, inner, swiglu ? KEEP : model->activation, team);
-#pragma omp barrier
+    meet(team);
     if (swiglu) {
         gate(inner, gated, rows, model->inner, team);
-#pragma omp barrier
+        meet(team);
     }
     product(&layer->contract, model->format, swiglu ? gated : inner, rows, base, x, KEEP, team);
-#pragma omp barrier
+    meet(team);
 }
 
 /* How many floats a call needs to work in: R rows, the most keys of an attention. */
@@ -348,36 +370,38 @@ void decoder_step(const Model *model, const Step *step, float *room, float *logi
     float *x = room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width, *queries = mixed + rows * width;
     float *inner = queries + rows * width, *gated = inner + 2 * rows * model->inner;
     float *own = gated + rows * model->inner;
+    Meeting meeting = {0, 0};
 #pragma omp parallel num_threads(threads)
     {
-        const Team team = {omp_get_thread_num(), omp_get_num_threads()};
+        const Team team = {omp_get_thread_num(), omp_get_num_threads(), &meeting};
         float *ours = own + team.id * (rows * width + keys), *scores = ours + rows * width;
         const Norm *norm = model->norms;
         const float *read, *base;
         for (int64_t r = share(team, team.id, rows, 1); r < share(team, team.id + 1, rows, 1); r++)
             embed(model, step->tokens[r], step->signal, x + r * width);
-#pragma omp barrier
+        meet(team);
         for (int64_t number = 0; number < model->count; number++) {
             const Layer *layer = model->layers + number;
             BEFORE_SUBLAYER();
             product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
-#pragma omp barrier
+            meet(team);
             look_at_target(model, step, number, thirds, mixed, scores, team);
-#pragma omp barrier
+            meet(team);
             product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
-#pragma omp barrier
+            meet(team);
             BEFORE_SUBLAYER();
             product(&layer->cross_query, format, read, rows, 0, queries, KEEP, team);
-#pragma omp barrier
+            meet(team);
             look_at_source(model, step, number, queries, mixed, scores, team);
-#pragma omp barrier
+            meet(team);
             product(&layer->cross_out, format, mixed, rows, base, x, KEEP, team);
-#pragma omp barrier
+            meet(team);
             BEFORE_SUBLAYER();
             feed_forward(model, layer, read, base, rows, inner, gated, x, team);
         }
         product(&model->output, format, normed(*norm, x, rows, width, model->epsilon, ours), rows, 0, logits, KEEP,
                 team);
+        meet(team); /* so that nobody waits long at the barrier of OpenMP that ends the region */
     }
 }
 
@@ -391,45 +415,46 @@ void encode(const Model *model, const Linear *memory_in, int64_t memories, const
     float *x = room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
     float *inner = mixed + 2 * rows * width, *gated = inner + 2 * rows * model->inner;
     float *own = gated + rows * model->inner;
+    Meeting meeting = {0, 0};
 #pragma omp parallel num_threads(threads)
     {
-        const Team team = {omp_get_thread_num(), omp_get_num_threads()};
+        const Team team = {omp_get_thread_num(), omp_get_num_threads(), &meeting};
         float *ours = own + team.id * (rows * width + rows), *scores = ours + rows * width;
         const int64_t first = share(team, team.id, rows, 1), last = share(team, team.id + 1, rows, 1);
         const Norm *norm = model->norms;
         const float *read, *base;
         for (int64_t r = first; r < last; r++) embed(model, tokens[r], signals ? signals + r * width : 0, x + r * width);
-#pragma omp barrier
+        meet(team);
         for (int64_t number = 0; number < model->count; number++) {
             const Layer *layer = model->layers + number;
             BEFORE_SUBLAYER();
             product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
-#pragma omp barrier
+            meet(team);
             if (turns) {
                 for (int64_t r = first; r < last; r++)
                     for (int64_t part = 0; part < 2 * heads; part++) /* queries and keys */
                         turn(thirds + 3 * r * width + part * each, turns + r * each, each);
-#pragma omp barrier
+                meet(team);
             }
             for (int64_t r = first; r < last; r++)
                 for (int64_t h = 0; h < heads; h++)
                     attend(thirds + 3 * r * width + h * each, thirds + width + h * each, thirds + 2 * width + h * each,
                            rows, each, 3 * width, 0, scores, mixed + r * width + h * each);
-#pragma omp barrier
+            meet(team);
             product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
-#pragma omp barrier
+            meet(team);
             BEFORE_SUBLAYER();
             feed_forward(model, layer, read, base, rows, inner, gated, x, team);
         }
         read = normed(*norm, x, rows, width, model->epsilon, ours);
         for (int64_t number = 0; number < memories; number++) {
             product(memory_in + number, format, read, rows, 0, thirds, KEEP, team);
-#pragma omp barrier
+            meet(team);
             for (int64_t r = first; r < last; r++)
                 for (int64_t i = 0; i < 2 * width; i++)
                     memory[2 * number + i / width][(i % width / each * rows + r) * each + i % each] =
                         thirds[2 * r * width + i];
-#pragma omp barrier
+            meet(team);
         }
     }
 }
