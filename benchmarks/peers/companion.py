@@ -1,4 +1,4 @@
-"""A contender in a process of its own: what it is told goes to its standard input, its answers are lines of JSON."""
+"""A contender in a process of its own: orders go to its standard input, its answers are lines of JSON."""
 
 from __future__ import annotations
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from tests.model.samples import PAD, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
+from tests.model.samples import BOS, PAD, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
 from tests.model.test_stepper import HISTORIES, padded_source
 from torch import nn
 
@@ -158,6 +160,52 @@ def test_a_source_all_of_padding_but_for_one_token_is_looked_at_there_alone() ->
     stepper = EncoderDecoderStepper(arranged, source)
     found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
     torch.testing.assert_close(found, model(source, target).log_softmax(-1), rtol=0, atol=2e-5)
+
+
+@torch.no_grad()
+def test_threads_that_step_at_the_same_time_do_not_disturb_each_other() -> None:
+    """One of them has the team, the others go alone, each on its own past."""
+    arranged, model = ready(positions="rotary")
+    targets = [random_ids(1, 30, TARGET_SIZE, seed=seed) for seed in range(3)]
+    sources = [random_ids(1, 5 + seed, TARGET_SIZE, seed=seed) for seed in range(3)]
+
+    def follow(number: int) -> torch.Tensor:
+        torch.set_num_threads(2)
+        with torch.no_grad():
+            stepper = EncoderDecoderStepper(arranged, sources[number])
+            return torch.stack([stepper.step(tokens) for tokens in targets[number].unbind(1)], 1)
+
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(follow, range(3)))
+    finally:
+        torch.set_num_threads(before)
+    for source, target, one in zip(sources, targets, found, strict=True):
+        torch.testing.assert_close(one, model(source, target).log_softmax(-1), rtol=0, atol=5e-5)
+
+
+@torch.no_grad()
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
+    arranged, _ = ready()
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        source, token = random_ids(1, 7, TARGET_SIZE), torch.tensor([BOS])
+        right = EncoderDecoderStepper(arranged, source).step(token)
+        child = os.fork()
+        if child == 0:
+            memory = arranged.few.encode(source[0], *arranged.start_of_source(7))
+            past = arranged.past(1)
+            past.make_room(1)
+            logits = arranged.few.step(token, *arranged.at(0), past, memory, None)
+            os._exit(0 if bool((logits.log_softmax(-1) == right).all()) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert bool((EncoderDecoderStepper(arranged, source).step(token) == right).all())
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_models_that_the_code_does_not_know_are_left_to_torch(monkeypatch) -> None:

@@ -24,6 +24,7 @@ __all__ = ["MOST_ROWS", "MOST_TOKENS", "CompiledModel", "compiled_model"]
 
 MOST_ROWS = 8  # beyond them, and in longer sentences, the products of oneDNN are the faster ones
 MOST_TOKENS = 48
+MOST_THREADS = 8  # more would wait for each other longer than they read
 Held = Literal["fp32", "bf16", "int8"]
 FORMATS: tuple[Held, ...] = ("fp32", "bf16", "int8")  # numbers as in decoder.c
 ACTIVATIONS = ("none", "relu", "gelu", "gelu-tanh", "swish", "swiglu")  # the same
@@ -196,7 +197,7 @@ class CompiledModel:
         layers = len(self.memory_in)
         store = torch.empty(layers, 2, 1, heads, length, self.config.d_model // heads)
         memory: list[KeysValues] = [(keys, values) for keys, values in store.unbind(0)]
-        threads = torch.get_num_threads()
+        threads = min(torch.get_num_threads(), MOST_THREADS)
         source, room = source.contiguous(), self.working_room(self.encoder, length, length, threads)
         self.code.encode(
             ctypes.byref(self.encoder),
@@ -255,7 +256,7 @@ class CompiledModel:
             past.store.size(4),
             length,
         )
-        threads = torch.get_num_threads()
+        threads = min(torch.get_num_threads(), MOST_THREADS)
         room = self.working_room(self.decoder, rows, max(past.length, length), threads)
         logits = torch.empty(rows, self.decoder.output.outputs)
         self.code.decoder_step(

@@ -24,7 +24,7 @@ __all__ = ["compiled", "library"]
 
 SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing
 COMPILERS = ("cc", "gcc", "clang")
-FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-fno-math-errno", "-Wno-psabi")
+FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-fopenmp-simd", "-fno-math-errno", "-Wno-psabi")
 VECTORS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
     "AVX2": ("-mavx2", "-mfma"),
@@ -38,9 +38,10 @@ def library() -> ctypes.CDLL | None:
     if os.environ.get(SWITCH) == "0" or sys.platform == "win32":
         return None
     source = Path(__file__).with_name("decoder.c")
+    sources = b"".join(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
     vectors = VECTORS.get(torch.backends.cpu.get_cpu_capability(), ())
     asked = "\0".join((platform.platform(), platform.machine(), *FLAGS, *vectors)).encode()
-    name = f"decoder-{hashlib.sha256(asked + source.read_bytes()).hexdigest()[:20]}.so"
+    name = f"decoder-{hashlib.sha256(asked + sources).hexdigest()[:20]}.so"
     if (folder := cache()) is not None:
         path = folder / name
         return opened(path) if path.exists() or compiled(source, path, vectors) else None
@@ -58,22 +59,19 @@ def opened(path: Path) -> ctypes.CDLL | None:
 
 
 def compiled(source: Path, path: Path, vectors: tuple[str, ...] = ()) -> bool:
-    """Compile a source to a library at `path`, with threads if the compiler knows them; whether that was done."""
+    """Compile a source to a library at `path`; whether that could be done."""
     compiler = next(filter(None, (os.environ.get("CC"), *map(shutil.which, COMPILERS))), None)
+    if compiler is None:
+        return False
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    for threads in (("-fopenmp",), ("-Wno-unknown-pragmas",)):
-        if compiler is None:
-            break
-        command = [*shlex.split(compiler), *FLAGS, *vectors, *threads, str(source), "-o", str(draft), "-lm"]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=LONGEST).returncode == 0
-        except (OSError, subprocess.TimeoutExpired):
-            break
-        if done:
-            os.replace(draft, path)  # other processes may be compiling it too
-            return True
-    draft.unlink(missing_ok=True)
-    return False
+    command = [*shlex.split(compiler), *FLAGS, *vectors, str(source), "-o", str(draft), "-lm"]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=LONGEST)
+    except (OSError, subprocess.SubprocessError):
+        draft.unlink(missing_ok=True)
+        return False
+    os.replace(draft, path)  # other processes may be compiling it too
+    return True
 
 
 def cache() -> Path | None:

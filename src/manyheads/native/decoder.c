@@ -2,26 +2,19 @@
    operator call in between.
 
    With few rows a step reads every weight once and computes little, so its time is that of the reading, as long as
-   nothing else takes any. All stages stand in one parallel region; the threads share the outputs of a product, or
-   the heads of an attention, and meet after each stage.
+   nothing else takes any. A team of threads goes through all stages together: they share the outputs of a product,
+   or the heads of an attention, and meet after each stage.
 
    Shapes: R rows = G sentences x W rows each, D model width, H heads, E = D / H, F inner width, V vocabulary,
    N tokens held of a sentence (of all its rows), C room for them, S source length, L layers. */
 
 #include <math.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
+#include "team.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void) { return 0; }
-static int omp_get_num_threads(void) { return 1; }
+#if defined(__x86_64__)
+#include <immintrin.h>
 #endif
 
 enum { FLOAT32, BFLOAT16, INT8 };                      /* how weights are held */
@@ -30,7 +23,6 @@ enum { KEEP, RELU, GELU, GELU_TANH, SWISH, SWIGLU };   /* what is done to the ou
 #define LANES 16
 #define ROWS 6 /* rows and outputs whose sums are held in registers */
 #define OUTS 4
-#define PATIENCE 2000 /* looks at the others before a thread lets go of its core */
 #define INLINE static inline __attribute__((always_inline))
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
@@ -75,29 +67,6 @@ typedef struct {
     const float *source_bias;  /* (G, S), or none */
     int64_t sentences, rows, held, room, source; /* G, W, N with those of this step, C, S */
 } Step;
-
-typedef struct {
-    atomic_int arrived, rounds;
-} Meeting;
-
-typedef struct {
-    int id, size;
-    Meeting *meeting;
-} Team;
-
-/* Wait for the others. OpenMP's own barrier spins on for milliseconds, also where the thread that it waits for has
-   no core to run on: beside another busy program a step took 16 ms instead of 0.2. */
-static void meet(Team team) {
-    Meeting *meeting = team.meeting;
-    const int round = atomic_load(&meeting->rounds);
-    if (atomic_fetch_add(&meeting->arrived, 1) == team.size - 1) {
-        atomic_store(&meeting->arrived, 0);
-        atomic_store(&meeting->rounds, round + 1);
-        return;
-    }
-    for (int spins = 0; atomic_load_explicit(&meeting->rounds, memory_order_acquire) == round; spins++)
-        if (spins > PATIENCE) sched_yield();
-}
 
 /* The first of the `total` things that a thread takes, in pieces of `unit`. */
 static int64_t share(Team team, int id, int64_t total, int64_t unit) {
@@ -363,45 +332,110 @@ int64_t working_room(const Model *model, int64_t rows, int64_t keys, int64_t thr
     return rows * (6 * model->width + 3 * model->inner) + threads * (rows * model->width + keys);
 }
 
-/* Append a token to each row: logits (R, V) of the next. */
-void decoder_step(const Model *model, const Step *step, float *room, float *logits, int threads) {
+typedef struct {
+    const Model *model;
+    const Step *step;
+    float *room, *logits;
+} Stepping;
+
+static void take_step(Team team, const void *given) {
+    const Stepping *task = given;
+    const Model *model = task->model;
+    const Step *step = task->step;
     const int64_t rows = step->sentences * step->rows, width = model->width, format = model->format;
     const int64_t keys = step->held > step->source ? step->held : step->source;
-    float *x = room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width, *queries = mixed + rows * width;
-    float *inner = queries + rows * width, *gated = inner + 2 * rows * model->inner;
-    float *own = gated + rows * model->inner;
-    Meeting meeting = {0, 0};
-#pragma omp parallel num_threads(threads)
-    {
-        const Team team = {omp_get_thread_num(), omp_get_num_threads(), &meeting};
-        float *ours = own + team.id * (rows * width + keys), *scores = ours + rows * width;
-        const Norm *norm = model->norms;
-        const float *read, *base;
-        for (int64_t r = share(team, team.id, rows, 1); r < share(team, team.id + 1, rows, 1); r++)
-            embed(model, step->tokens[r], step->signal, x + r * width);
+    float *x = task->room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
+    float *queries = mixed + rows * width, *inner = queries + rows * width, *gated = inner + 2 * rows * model->inner;
+    float *ours = gated + rows * model->inner + team.id * (rows * width + keys), *scores = ours + rows * width;
+    const Norm *norm = model->norms;
+    const float *read, *base;
+    for (int64_t r = share(team, team.id, rows, 1); r < share(team, team.id + 1, rows, 1); r++)
+        embed(model, step->tokens[r], step->signal, x + r * width);
+    meet(team);
+    for (int64_t number = 0; number < model->count; number++) {
+        const Layer *layer = model->layers + number;
+        BEFORE_SUBLAYER();
+        product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
         meet(team);
-        for (int64_t number = 0; number < model->count; number++) {
-            const Layer *layer = model->layers + number;
-            BEFORE_SUBLAYER();
-            product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
+        look_at_target(model, step, number, thirds, mixed, scores, team);
+        meet(team);
+        product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
+        meet(team);
+        BEFORE_SUBLAYER();
+        product(&layer->cross_query, format, read, rows, 0, queries, KEEP, team);
+        meet(team);
+        look_at_source(model, step, number, queries, mixed, scores, team);
+        meet(team);
+        product(&layer->cross_out, format, mixed, rows, base, x, KEEP, team);
+        meet(team);
+        BEFORE_SUBLAYER();
+        feed_forward(model, layer, read, base, rows, inner, gated, x, team);
+    }
+    read = normed(*norm, x, rows, width, model->epsilon, ours);
+    product(&model->output, format, read, rows, 0, task->logits, KEEP, team);
+}
+
+/* Append a token to each row: logits (R, V) of the next. */
+void decoder_step(const Model *model, const Step *step, float *room, float *logits, int threads) {
+    const Stepping task = {model, step, room, logits};
+    together(threads, take_step, &task);
+}
+
+typedef struct {
+    const Model *model;
+    const Linear *memory_in;
+    int64_t memories;
+    const int64_t *tokens;
+    int64_t rows;
+    const float *signals, *turns;
+    float *const *memory;
+    float *room;
+} Reading;
+
+static void read_sentence(Team team, const void *given) {
+    const Reading *task = given;
+    const Model *model = task->model;
+    const int64_t rows = task->rows, width = model->width, heads = model->heads, each = width / heads;
+    const int64_t format = model->format;
+    float *x = task->room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
+    float *inner = mixed + 2 * rows * width, *gated = inner + 2 * rows * model->inner;
+    float *ours = gated + rows * model->inner + team.id * (rows * width + rows), *scores = ours + rows * width;
+    const int64_t first = share(team, team.id, rows, 1), last = share(team, team.id + 1, rows, 1);
+    const Norm *norm = model->norms;
+    const float *read, *base;
+    for (int64_t r = first; r < last; r++)
+        embed(model, task->tokens[r], task->signals ? task->signals + r * width : 0, x + r * width);
+    meet(team);
+    for (int64_t number = 0; number < model->count; number++) {
+        const Layer *layer = model->layers + number;
+        BEFORE_SUBLAYER();
+        product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
+        meet(team);
+        if (task->turns) {
+            for (int64_t r = first; r < last; r++)
+                for (int64_t part = 0; part < 2 * heads; part++) /* queries and keys */
+                    turn(thirds + 3 * r * width + part * each, task->turns + r * each, each);
             meet(team);
-            look_at_target(model, step, number, thirds, mixed, scores, team);
-            meet(team);
-            product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
-            meet(team);
-            BEFORE_SUBLAYER();
-            product(&layer->cross_query, format, read, rows, 0, queries, KEEP, team);
-            meet(team);
-            look_at_source(model, step, number, queries, mixed, scores, team);
-            meet(team);
-            product(&layer->cross_out, format, mixed, rows, base, x, KEEP, team);
-            meet(team);
-            BEFORE_SUBLAYER();
-            feed_forward(model, layer, read, base, rows, inner, gated, x, team);
         }
-        product(&model->output, format, normed(*norm, x, rows, width, model->epsilon, ours), rows, 0, logits, KEEP,
-                team);
-        meet(team); /* so that nobody waits long at the barrier of OpenMP that ends the region */
+        for (int64_t r = first; r < last; r++)
+            for (int64_t h = 0; h < heads; h++)
+                attend(thirds + 3 * r * width + h * each, thirds + width + h * each, thirds + 2 * width + h * each,
+                       rows, each, 3 * width, 0, scores, mixed + r * width + h * each);
+        meet(team);
+        product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
+        meet(team);
+        BEFORE_SUBLAYER();
+        feed_forward(model, layer, read, base, rows, inner, gated, x, team);
+    }
+    read = normed(*norm, x, rows, width, model->epsilon, ours);
+    for (int64_t number = 0; number < task->memories; number++) {
+        product(task->memory_in + number, format, read, rows, 0, thirds, KEEP, team);
+        meet(team);
+        for (int64_t r = first; r < last; r++)
+            for (int64_t i = 0; i < 2 * width; i++)
+                task->memory[2 * number + i / width][(i % width / each * rows + r) * each + i % each] =
+                    thirds[2 * r * width + i];
+        meet(team);
     }
 }
 
@@ -411,50 +445,6 @@ void decoder_step(const Model *model, const Step *step, float *room, float *logi
    that make keys and values. */
 void encode(const Model *model, const Linear *memory_in, int64_t memories, const int64_t *tokens, int64_t rows,
             const float *signals, const float *turns, float *const *memory, float *room, int threads) {
-    const int64_t width = model->width, heads = model->heads, each = width / heads, format = model->format;
-    float *x = room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
-    float *inner = mixed + 2 * rows * width, *gated = inner + 2 * rows * model->inner;
-    float *own = gated + rows * model->inner;
-    Meeting meeting = {0, 0};
-#pragma omp parallel num_threads(threads)
-    {
-        const Team team = {omp_get_thread_num(), omp_get_num_threads(), &meeting};
-        float *ours = own + team.id * (rows * width + rows), *scores = ours + rows * width;
-        const int64_t first = share(team, team.id, rows, 1), last = share(team, team.id + 1, rows, 1);
-        const Norm *norm = model->norms;
-        const float *read, *base;
-        for (int64_t r = first; r < last; r++) embed(model, tokens[r], signals ? signals + r * width : 0, x + r * width);
-        meet(team);
-        for (int64_t number = 0; number < model->count; number++) {
-            const Layer *layer = model->layers + number;
-            BEFORE_SUBLAYER();
-            product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
-            meet(team);
-            if (turns) {
-                for (int64_t r = first; r < last; r++)
-                    for (int64_t part = 0; part < 2 * heads; part++) /* queries and keys */
-                        turn(thirds + 3 * r * width + part * each, turns + r * each, each);
-                meet(team);
-            }
-            for (int64_t r = first; r < last; r++)
-                for (int64_t h = 0; h < heads; h++)
-                    attend(thirds + 3 * r * width + h * each, thirds + width + h * each, thirds + 2 * width + h * each,
-                           rows, each, 3 * width, 0, scores, mixed + r * width + h * each);
-            meet(team);
-            product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
-            meet(team);
-            BEFORE_SUBLAYER();
-            feed_forward(model, layer, read, base, rows, inner, gated, x, team);
-        }
-        read = normed(*norm, x, rows, width, model->epsilon, ours);
-        for (int64_t number = 0; number < memories; number++) {
-            product(memory_in + number, format, read, rows, 0, thirds, KEEP, team);
-            meet(team);
-            for (int64_t r = first; r < last; r++)
-                for (int64_t i = 0; i < 2 * width; i++)
-                    memory[2 * number + i / width][(i % width / each * rows + r) * each + i % each] =
-                        thirds[2 * r * width + i];
-            meet(team);
-        }
-    }
+    const Reading task = {model, memory_in, memories, tokens, rows, signals, turns, memory, room};
+    together(threads, read_sentence, &task);
 }
