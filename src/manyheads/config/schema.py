@@ -373,7 +373,7 @@ class SearchConfig(Section):
     attention_layer: int = Field(
         -1, description="decoder layer that word alignments are read from, 0 the lowest, -1 the highest"
     )
-    batch_tokens: Positive = Field(4_096, description="source tokens x beam decoded together")
+    batch_tokens: Positive = Field(4_096, description="source tokens x beam decoded at the same time")
 
 
 class EvaluationConfig(Section):

@@ -15,11 +15,14 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
 WANTED = [
     "config.json",
     "model.safetensors",
+    "model.safetensors.index.json",
+    "model-*.safetensors",
     "tokenizer.source.*",
     "tokenizer.target.*",
     "environment.json",
     "README.md",
     "labels.json",
+    "languages.json",
     "generation_config.json",
     "tokenizer_config.json",
     "vocab.json",
@@ -31,7 +34,17 @@ WANTED = [
     "merges.txt",
 ]
 LEGACY = "pytorch_model.bin"
-SENT = [*WANTED[:7], "metrics.jsonl"]
+SENT = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.source.*",
+    "tokenizer.target.*",
+    "environment.json",
+    "labels.json",
+    "languages.json",
+    "README.md",
+    "metrics.jsonl",
+]
 
 
 def is_hub_name(text: str) -> bool:
@@ -57,7 +70,7 @@ def fetched(name: str) -> Path:
     folder = Path(hub.constants.HF_HUB_CACHE) / f"manyheads--{name.replace('/', '--')}"
     try:
         hub.snapshot_download(name, local_dir=folder, allow_patterns=WANTED)
-        if not (folder / "model.safetensors").exists():  # many opus-mt models; what to do is told at opening
+        if not any(folder.glob("model*.safetensors")):  # many opus-mt models; what to do is told at opening
             hub.snapshot_download(name, local_dir=folder, allow_patterns=[*WANTED, LEGACY])
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"{name} is no folder here, and the hub does not give it: {error}") from error
