@@ -6,9 +6,11 @@ from manyheads.runs.bench import TrainingSpeed, bench_train
 from manyheads.runs.bench_decode import DecodingSpeed, bench_decode
 from manyheads.runs.bring import Import, bring
 from manyheads.runs.classes import ClassEvaluation
+from manyheads.runs.curves import curves
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
 from manyheads.runs.export import Export, export
+from manyheads.runs.inspect import inspect
 from manyheads.runs.perplexity import TextEvaluation
 from manyheads.runs.push import push
 from manyheads.runs.report import data_report
@@ -32,10 +34,12 @@ __all__ = [
     "bench_train",
     "bring",
     "compare",
+    "curves",
     "data_report",
     "demo",
     "evaluate",
     "export",
+    "inspect",
     "push",
     "suggest",
     "train",
