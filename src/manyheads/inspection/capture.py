@@ -23,6 +23,7 @@ __all__ = [
     "AttentionMaps",
     "Reading",
     "attention_maps",
+    "mean_entropies",
     "observing",
     "recording",
     "watch_continuation",
@@ -119,6 +120,18 @@ def watch_continuation(model: DecoderOnly, ids: Tensor) -> Reading:
     with collecting({"decoder": [layer.self_attention for layer in model.decoder_layers]}) as kept:
         logits = model(ids)
     return Reading(logits[0].cpu(), kept.attention())
+
+
+def mean_entropies(readings: Sequence[Reading]) -> dict[str, list[list[float]]]:
+    """How widely each head looked, the mean over some texts: kind -> (L, H), in nats rounded to 4 decimals."""
+    kinds: dict[str, list[Attention]] = {}
+    for reading in readings:
+        for one in reading.attention:
+            kinds.setdefault(one.kind, []).append(one)
+    return {
+        kind: np.round(np.mean([one.entropy for one in found], axis=0, dtype=np.float64), 4).tolist()
+        for kind, found in kinds.items()
+    }
 
 
 class Kept:

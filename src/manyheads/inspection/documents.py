@@ -13,8 +13,16 @@ from typing import Any, ClassVar, Self
 
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamTree
+from manyheads.inspection.charts import Chart
 from manyheads.inspection.codec import listed, packed, plain, rebuilt
 from manyheads.inspection.model_parts import Block, LearningRate, ModelFacts, Positions, Symbol, TensorRow
+from manyheads.inspection.model_views import (
+    block_chart,
+    learning_rate_chart,
+    position_charts,
+    symbol_chart,
+    tensor_chart,
+)
 from manyheads.inspection.parts import (
     Alignment,
     Attention,
@@ -26,6 +34,22 @@ from manyheads.inspection.parts import (
     Rival,
     Text,
     Token,
+)
+from manyheads.inspection.shown import Shown
+from manyheads.inspection.views import (
+    Look,
+    alignment_chart,
+    attention_chart,
+    class_chart,
+    heads_chart,
+    hypotheses_chart,
+    mask_chart,
+    neighbours_chart,
+    occlusion_charts,
+    predictions_chart,
+    rivals_chart,
+    token_chart,
+    tree_chart,
 )
 
 __all__ = [
@@ -42,7 +66,7 @@ FORMAT = "manyheads-inspection"
 VERSION = 1
 
 
-class Inspection:
+class Inspection(Shown):
     """What all of them have in common.
 
     Attributes:
@@ -129,6 +153,59 @@ class TranslationInspection(Inspection):
     source_neighbours: tuple[Neighbours, ...]
     target_neighbours: tuple[Neighbours, ...]
 
+    @property
+    def title(self) -> str:
+        """Both texts."""
+        return f"{self.source.text} -> {self.target.text}"
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Those whose parts are there."""
+        parts = {
+            "probabilities": True,
+            "alignment": self.alignment is not None,
+            "attention": True,
+            "heads": True,
+            "beam": self.beam is not None,
+            "outputs": bool(self.hypotheses),
+            "occlusion": self.occlusion is not None,
+            "masks": True,
+            "neighbours": bool(self.source_neighbours),
+            "tokens": True,
+        }
+        return tuple(name for name, there in parts.items() if there)
+
+    def view(self, name: str, look: Look) -> list[Chart]:
+        """See `Shown.view`."""
+        source, target, inputs = self.source.pieces, self.target.pieces, [one.piece for one in self.inputs]
+        rows = {
+            "encoder": source, "encoder/": source, "decoder": target, "decoder/": inputs, "cross": target,
+            "cross/": source,
+        }  # fmt: skip
+        match name:
+            case "probabilities":
+                return [predictions_chart(self.predictions)]
+            case "alignment" if self.alignment is not None:
+                return [alignment_chart(self.alignment, self.source, self.target)]
+            case "attention":
+                return [attention_chart(self.attention, look, rows)]
+            case "heads":
+                return [heads_chart(self.attention, look)]
+            case "beam" if self.beam is not None:
+                return [tree_chart(self.beam)]
+            case "outputs":
+                return [hypotheses_chart(self.hypotheses)]
+            case "occlusion" if self.occlusion is not None:
+                return occlusion_charts(self.occlusion, self.source.words, "translation")
+            case "masks":
+                return [mask_chart(self.attention, look, rows)]
+            case "neighbours":
+                return [
+                    neighbours_chart("Nearest tokens of the source", self.source_neighbours),
+                    neighbours_chart("Nearest tokens of the target", self.target_neighbours),
+                ]
+        return [token_chart("Tokens of the source", self.source), token_chart("Tokens of the target", self.target)]
+
 
 @dataclass(frozen=True, eq=False)
 class ClassificationInspection(Inspection):
@@ -156,6 +233,36 @@ class ClassificationInspection(Inspection):
     pooling: str
     occlusion: Occlusion | None
     neighbours: tuple[Neighbours, ...]
+
+    @property
+    def title(self) -> str:
+        """Text and label."""
+        return f"{self.text.text} -> {self.label}"
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Those whose parts are there."""
+        names = ("classes", "attention", "heads", "occlusion", "masks", "neighbours", "tokens")
+        missing = {"occlusion": self.occlusion is None, "neighbours": not self.neighbours}
+        return tuple(name for name in names if not missing.get(name))
+
+    def view(self, name: str, look: Look) -> list[Chart]:
+        """See `Shown.view`."""
+        rows = {"encoder": self.text.pieces, "encoder/": self.text.pieces}
+        match name:
+            case "classes":
+                return [class_chart(self.classes)]
+            case "attention":
+                return [attention_chart(self.attention, look, rows)]
+            case "heads":
+                return [heads_chart(self.attention, look)]
+            case "occlusion" if self.occlusion is not None:
+                return occlusion_charts(self.occlusion, self.text.words, "label")
+            case "masks":
+                return [mask_chart(self.attention, look, rows)]
+            case "neighbours":
+                return [neighbours_chart("Nearest tokens", self.neighbours)]
+        return [token_chart("Tokens", self.text)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +294,37 @@ class LanguageModelInspection(Inspection):
     prefix: int
     neighbours: tuple[Neighbours, ...]
 
+    @property
+    def title(self) -> str:
+        """The text."""
+        return self.text.text
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Those whose parts are there."""
+        names = ("probabilities", "next", "attention", "heads", "masks", "neighbours", "tokens")
+        missing = {"next": not self.next, "neighbours": not self.neighbours}
+        return tuple(name for name in names if not missing.get(name))
+
+    def view(self, name: str, look: Look) -> list[Chart]:
+        """See `Shown.view`."""
+        read = [*(one.piece for one in self.inputs), *self.text.pieces[-1:]]
+        rows = {"decoder": read, "decoder/": read}
+        match name:
+            case "probabilities":
+                return [predictions_chart(self.predictions)]
+            case "next":
+                return [rivals_chart("What may come next", "After the last token of the text.", self.next)]
+            case "attention":
+                return [attention_chart(self.attention, look, rows)]
+            case "heads":
+                return [heads_chart(self.attention, look)]
+            case "masks":
+                return [mask_chart(self.attention, look, rows)]
+            case "neighbours":
+                return [neighbours_chart("Nearest tokens", self.neighbours)]
+        return [token_chart("Tokens", self.text)]
+
 
 @dataclass(frozen=True, eq=False)
 class ModelInspection(Inspection):
@@ -213,6 +351,29 @@ class ModelInspection(Inspection):
     positions: Positions
     learning_rate: LearningRate
     symbols: tuple[Symbol, ...]
+
+    @property
+    def title(self) -> str:
+        """The run and its task."""
+        return f"{self.run or 'model'}: {self.model.task}, {self.parameters:,} parameters"
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """All that there are."""
+        return ("blocks", "tensors", "positions", "learning-rate", "symbols")
+
+    def view(self, name: str, look: Look) -> list[Chart]:
+        """See `Shown.view`."""
+        match name:
+            case "blocks":
+                return [block_chart(self.blocks)]
+            case "tensors":
+                return [tensor_chart(self.tensors)]
+            case "positions":
+                return position_charts(self.positions)
+            case "learning-rate":
+                return [learning_rate_chart(self.learning_rate)]
+        return [symbol_chart(self.symbols)]
 
 
 KINDS: tuple[type[Inspection], ...] = (
