@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -24,6 +26,7 @@ FAMILIES = (
     "Malgun Gothic",
     "Apple SD Gothic Neo",
 )
+FILES = ("NotoSansCJK", "NotoSansKR", "NanumGothic", "malgun", "AppleSDGothicNeo")  # how theirs begin
 MAP = "cividis"
 DASHES = ("-", "--", ":", "-.", (0, (4, 4)), (0, (12, 3)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "x", "+", "o")
@@ -53,8 +56,22 @@ def png_of(charts: Sequence[Chart]) -> bytes:
         for part, chart in zip(rows, charts, strict=True):
             part.suptitle(f"{visible(chart.title)}\n{clipped(chart.note, 110)}", fontsize=10)
             DRAW[type(chart)](part, chart)
-        file = io.BytesIO()
+        return drawn(figure)
+
+
+def drawn(figure: Any) -> bytes:
+    """The picture; letters that no font has are told once."""
+    file = io.BytesIO()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         figure.savefig(file, format="png", facecolor="white")
+    missing = sum("missing from font" in str(one.message) for one in told)
+    if missing:
+        warnings.warn(
+            f"no font here has {missing} of the letters, which are boxes in the PNG. Install one that has them "
+            "(Debian, Ubuntu: apt install fonts-nanum), or save as .svg.",
+            stacklevel=2,
+        )
     return file.getvalue()
 
 
@@ -62,6 +79,11 @@ def families() -> list[str]:
     """The fonts that are here, tried one after the other for each letter."""
     fonts: ModuleType = require("matplotlib.font_manager", extra="plot", purpose="PNG")
     known = set(fonts.fontManager.get_font_names())
+    if not known & set(FAMILIES[1:]):  # matplotlib's own list may be older than what is installed
+        for path in fonts.findSystemFonts():
+            if Path(path).name.startswith(FILES):
+                fonts.fontManager.addfont(path)
+        known = set(fonts.fontManager.get_font_names())
     return [name for name in FAMILIES if name in known] or ["sans-serif"]
 
 
