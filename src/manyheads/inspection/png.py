@@ -31,7 +31,8 @@ MAP = "cividis"
 DASHES = ("-", "--", ":", "-.", (0, (4, 4)), (0, (12, 3)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "x", "+", "o")
 NUMBERED = 900  # cells of a heat map that have numbers
-MOST_ROWS = 60  # of a table
+NAMED = 60  # rows or columns at most that have names
+MOST_ROWS = 150  # of a table
 DOTS_PER_INCH = 110
 
 Axes = Any  # matplotlib's own
@@ -124,7 +125,7 @@ def draw_heat_map(part: Any, chart: HeatMap) -> None:
                 value = float(chart.values[row, column])
                 ink = "black" if value > middle else "white"
                 axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=ink)
-    if chart.columns:
+    if chart.columns and max(rows, columns) <= NAMED:
         axes.set_xticks(range(columns), [clipped(name, 20) for name in chart.columns], rotation=60, ha="right")
         axes.set_yticks(range(rows), [clipped(name, 20) for name in chart.rows])
     axes.set_xlabel(chart.column_title)
@@ -162,7 +163,9 @@ def draw_bars(part: Any, chart: Bars) -> None:
             fontsize=8,
         )
     axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_bounds(low, high)
+    axes.axvline(0, color="black", linewidth=1)
     axes.set_xlabel(chart.value_title, loc="left")
 
 
@@ -234,7 +237,7 @@ def draw_tree(part: Any, chart: Tree) -> None:
         if node.parent is not None:
             left, top = places[node.parent]
             axes.plot(
-                [left + 0.4, x - 0.4], [top, y], color=LINES[0] if node.best else "#6b6b6b",
+                [left, x], [top, y], color=LINES[0] if node.best else "#6b6b6b", zorder=1,
                 linewidth=2.5 if node.best else 0.7, linestyle="--" if gone else "-",
             )  # fmt: skip
         line = {"edgecolor": LINES[0] if node.best else "#1a1a1a", "linestyle": "--" if gone else "-"}
@@ -258,13 +261,12 @@ def reason_of_pruning(chart: Tree) -> str:
 def draw_table(part: Any, chart: Table) -> None:
     """As text; of a long table the beginning."""
     axes = blank(part)
-    rows = [[clipped(shown(cell), 48) for cell in row] for row in chart.rows[:MOST_ROWS]]
-    table = axes.table(
-        rows or [[""] * len(chart.columns)],
-        colLabels=[visible(name) for name in chart.columns],
-        loc="upper left",
-        cellLoc="left",
-    )
+    rows = [[clipped(shown(cell), 56) for cell in row] for row in chart.rows[:MOST_ROWS]]
+    if len(chart.rows) > MOST_ROWS:
+        more = f"... {len(chart.rows) - MOST_ROWS:,} more rows"
+        rows.append([more, *[""] * (len(chart.columns) - 1)])
+    heads = [visible(name) for name in chart.columns]
+    table = axes.table(rows or [[""] * len(heads)], colLabels=heads, loc="upper left", cellLoc="left")
     table.auto_set_font_size(False)
     table.set_fontsize(7)
     table.auto_set_column_width(list(range(len(chart.columns))))
