@@ -8,15 +8,15 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from tests.runs.labelled import labelled_config, write_labelled
+from tests.runs.labelled import examples, labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, metrics, write_corpus
+from tests.runs.test_masked import masked_config
 from tests.training.parts import Ear
 
 import manyheads
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run
-from manyheads.config.schema import Config
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.runs.train import train
 
@@ -28,7 +28,11 @@ SENTENCE = "der Hund läuft"
 def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A run of each task, trained for some updates."""
     folder = tmp_path_factory.mktemp("runs")
+    (folder / "plain").mkdir()
+    plain = "".join(f"{text}\n" for _, text in examples(40, seed=9))
+    (folder / "plain" / "plain.txt").write_text(plain, encoding="utf-8")
     configs = {
+        "masked-lm": masked_config(folder / "plain", training={"steps": 4}),
         "translation": make_config(write_corpus(folder / "pairs")),
         "classification": labelled_config(write_labelled(folder / "labelled"), training={"steps": 4}),
         "language-modeling": make_language_config(write_play(folder / "play"), training={"steps": 4}),
@@ -121,13 +125,10 @@ def test_mistakes_are_one_line_with_a_cure(
     assert len(printed.strip().split("\n")) == 1
 
 
-def test_a_masked_language_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = Config.model_validate({"task": "masked-lm", "data": {"language": "en"}})
-    from manyheads.config.load import config_to_json
-
-    (tmp_path / "config.json").write_text(config_to_json(config), encoding="utf-8")
-    assert run(["inspect", str(tmp_path), "text"]) == 3
+def test_a_masked_language_model_is_refused(trained: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", str(trained["masked-lm"]), "text"]) == 3
     assert 'task = "masked-lm", and cannot be looked into by itself' in capsys.readouterr().err
+    assert run(["curves", str(trained["masked-lm"]), "--view", "attention-entropy"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_other_kinds_of_runs(
 
 def test_validation_records_entropies_and_the_same_samples_each_time(trained: dict[str, Path]) -> None:
     kinds = {"translation": ["encoder", "decoder", "cross"], "classification": ["encoder"],
-             "language-modeling": ["decoder"]}  # fmt: skip
+             "language-modeling": ["decoder"], "masked-lm": ["encoder"]}  # fmt: skip
     for task, path in trained.items():
         records = [record for record in metrics(path) if record["kind"] == "validation"]
         assert records

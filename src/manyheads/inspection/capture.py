@@ -17,7 +17,7 @@ from manyheads.inspection.parts import Attention, entropies
 from manyheads.model.attention import MultiHeadAttention, Observer, attention_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.encoder_only import TextClassifier
+from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 
 __all__ = [
     "AttentionMaps",
@@ -52,7 +52,7 @@ class Reading:
     """What a model said of a text, and where it looked.
 
     Attributes:
-        logits: (T, V) of every next token, or (C,) of the classes, on the CPU.
+        logits: (T, V) of every next token or hidden one, or (C,) of the classes, on the CPU.
         attention: one entry for each kind that the model has.
     """
 
@@ -108,8 +108,8 @@ def watch_pair(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> Read
     return Reading(logits[0].cpu(), kept.attention())
 
 
-def watch_text(model: TextClassifier, ids: Tensor, types: Tensor | None) -> Reading:
-    """Classify a text (1, S) with both marks, of types (1, S) where the model has such; the model in eval mode."""
+def watch_text(model: TextClassifier | MaskedLanguageModel, ids: Tensor, types: Tensor | None) -> Reading:
+    """Read a text (1, S) with both marks, of types (1, S) where the model has such; the model in eval mode."""
     with collecting({"encoder": [layer.self_attention for layer in model.encoder_layers]}) as kept:
         logits = model(ids, types)
     return Reading(logits[0].cpu(), kept.attention())

@@ -21,6 +21,8 @@ __all__ = ["LOOKED_INTO", "Validation", "evenly"]
 LOOKED_INTO = 8  # validation texts whose attention is measured
 SAMPLES = 3  # translations that are recorded at each validation
 
+Sample = tuple[str, str, str]  # source, reference, output
+
 
 def evenly(count: int, most: int) -> list[int]:
     """At most so many places from 0 to count - 1, evenly spread."""
@@ -58,7 +60,8 @@ class Validation:
         nats, tokens = self.world.total(corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS))
         loss = nats / tokens
         found: dict[str, float | None] = {"bleu": None, "chrf": None}
-        sample, samples = None, ()
+        sample: Sample | None = None
+        samples: tuple[Sample, ...] = ()
         if self.decoded and math.isfinite(loss):
             references = [pair.target for pair in self.decoded]
             outputs = self.decode([pair.source for pair in self.decoded])
