@@ -248,6 +248,7 @@ def test_an_unknown_format_is_refused(found: TranslationInspection) -> None:
         found.to_format("gif")
 
 
+@pytest.mark.filterwarnings("ignore:no font here has")
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_bytes(found: TranslationInspection, name: str) -> None:
     if name == "png" and importlib.util.find_spec("matplotlib") is None:
