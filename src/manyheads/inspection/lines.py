@@ -26,8 +26,8 @@ __all__ = ["chart_lines"]
 
 WIDE_CELL, NARROW_CELL = 4, 2
 LONGEST_LABEL = 16
-LONGEST_CELL = 60
-MOST_ROWS = 40  # of a heat map without names
+SHORTEST_CUT = 24  # columns of text that are left of a cell that has to be cut
+MOST_ROWS = 64  # of a heat map without names
 HIDDEN = "·"
 BAR = 24
 PLOT_WIDTH, PLOT_HEIGHT = 60, 8
@@ -52,7 +52,9 @@ def chart_lines(chart: Chart, width: int) -> list[str]:
 def table_lines(table: Table, width: int) -> list[str]:
     """Columns side by side; numbers stand at the right."""
     cells = [list(map(visible, table.columns)), *([shown(cell) for cell in row] for row in table.rows)]
-    widths = [min(LONGEST_CELL, max(map(display_width, column))) for column in zip(*cells, strict=True)]
+    widths = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
+    while sum(widths) + 2 * len(widths) > width and max(widths) > SHORTEST_CUT:
+        widths[widths.index(max(widths))] -= 1
     numeric = [
         all(isinstance(row[place], int | float | None) for row in table.rows) for place in range(len(table.columns))
     ]
@@ -68,15 +70,16 @@ def table_lines(table: Table, width: int) -> list[str]:
 
 def heat_map_lines(chart: HeatMap, width: int) -> list[str]:
     """Shade blocks; the largest cell of a row shows its number, which stands at the end where cells are narrow."""
-    if not chart.columns or len(chart.rows) > MOST_ROWS:
-        chart = thinned(chart, width)
+    told: list[str] = []
+    if not chart.columns:
+        chart, told = thinned(chart, width)
     rows = [fit(visible(row), min(LONGEST_LABEL, display_width(visible(row)))) for row in chart.rows]
     side = max(map(display_width, rows), default=0)
     columns = [visible(column)[:LONGEST_LABEL] for column in chart.columns]
     room = max(20, width - side - 3)
     cell = WIDE_CELL if len(columns) * WIDE_CELL <= room else NARROW_CELL
     most = max(1, (room - (cell == NARROW_CELL) * 8) // cell)
-    lines: list[str] = []
+    lines = told
     for first in range(0, len(columns), most):
         part = slice(first, first + most)
         lines += [""] * bool(first)
@@ -107,18 +110,20 @@ def block_lines(chart: HeatMap, part: slice, cell: int) -> Iterator[str]:
         yield "".join(cells) + end
 
 
-def thinned(chart: HeatMap, width: int) -> HeatMap:
-    """A large heat map with only some of its rows and columns, evenly spread."""
+def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
+    """A large heat map with only some of its rows and columns, evenly spread, and a line that says so."""
     rows, columns = chart.values.shape
     row_step, column_step = -(-rows // MOST_ROWS), max(1, -(-columns // max(1, (width - 30) // NARROW_CELL)))
-    names = [str(place) for place in range(columns)] if not chart.columns else list(chart.columns)
-    return replace(
+    fewer = replace(
         chart,
         rows=chart.rows[::row_step],
-        columns=tuple(names[::column_step]),
+        columns=tuple(str(place) for place in range(0, columns, column_step)),
         values=chart.values[::row_step, ::column_step],
         hidden=None if chart.hidden is None else chart.hidden[::row_step, ::column_step],
     )
+    if row_step == column_step == 1:
+        return fewer, []
+    return fewer, [f"Shown: every {row_step}. row and every {column_step}. column."]
 
 
 def upright(columns: Sequence[str], indent: int, cell: int) -> list[str]:
