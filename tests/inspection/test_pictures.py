@@ -17,7 +17,7 @@ from tests.tasks.test_generating import make_generator
 from tests.tasks.test_inspecting import KOREAN, korean
 
 from manyheads.errors import MissingExtraError, UsageError
-from manyheads.inspection.charts import heat_map_chart, shown, visible
+from manyheads.inspection.charts import Table, heat_map_chart, shown, visible
 from manyheads.inspection.colours import ink_on, shade
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.inspection.lines import chart_lines
@@ -199,6 +199,22 @@ def test_the_largest_weight_of_a_row_is_a_number() -> None:
     hidden = np.array([[False, False, True], [False, False, False]])
     chart = heat_map_chart("t", "", ["나", "b"], ["x"] * 3, weights, row_title="", column_title="", hidden=hidden)
     assert chart_lines(chart, 80)[2] == "나 │    0.65·   "
+
+
+def test_a_large_map_says_what_it_leaves_out_and_a_named_one_leaves_out_nothing() -> None:
+    values = np.zeros((70, 90), np.float32)
+    places = [str(place) for place in range(90)]
+    plain = heat_map_chart("t", "", places[:70], [], values, row_title="", column_title="")
+    assert chart_lines(plain, 80)[2] == "Shown: one row in 2, one column in 4."
+    named = heat_map_chart("t", "", places[:70], places, values, row_title="", column_title="")
+    rows = [line for line in chart_lines(named, 80) if "│" in line]
+    assert len(rows) == 3 * 70
+
+
+def test_a_table_is_cut_to_the_width_and_no_further_than_needed() -> None:
+    table = Table("t", "", ("a", "b"), (("x" * 90, 1), ("y", 2)))
+    assert max(map(display_width, chart_lines(table, 60))) <= 60
+    assert any("x" * 90 in line for line in chart_lines(table, 100))
 
 
 def test_every_view_can_be_printed(everything: list[Inspection]) -> None:

@@ -221,6 +221,11 @@ def test_an_empty_target_is_one_end_mark(translator: Translator) -> None:
     assert found.alignment is None
 
 
+def test_a_layer_for_alignments_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UsageError, match="attention layer 5 does not exist"):
+        inspect_translation(make_translator(search={"attention_layer": 5}), "abc")
+
+
 def test_an_ensemble_and_another_engine_are_refused() -> None:
     translator = make_translator()
     ensemble = make_translator()

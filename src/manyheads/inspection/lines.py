@@ -123,7 +123,7 @@ def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     )
     if row_step == column_step == 1:
         return fewer, []
-    return fewer, [f"Shown: every {row_step}. row and every {column_step}. column."]
+    return fewer, [f"Shown: one row in {row_step}, one column in {column_step}."]
 
 
 def upright(columns: Sequence[str], indent: int, cell: int) -> list[str]:
