@@ -17,10 +17,10 @@ from tests.interop.parts import Parts, make_parts, sentences
 from manyheads.checkpoint import write_tensors
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.marian import check_marian, marian_numbers, read_marian, their_numbers, write_marian
-from manyheads.interop.marian.weights import read_weights
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Samples, random_samples, reference
 from manyheads.interop.sources import open_model
+from manyheads.interop.weights import read_weights
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
