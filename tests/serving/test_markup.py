@@ -59,7 +59,7 @@ def test_what_is_translated_is_the_running_text(source: str, texts: list[str]) -
         ("Sieh <a>hier</a>.", "Look here.", "0-0 1-1", "Look <a>here</a>."),
         ("(<b>ja</b>)", "(yes)", "0-0", "(<b>yes</b>)"),
         # nothing comes from it: it stays, empty, where it was
-        ("eins <b>zwei</b> drei", "one three", "0-0 2-1", "one<b></b> three"),
+        ("eins <b>zwei</b> drei", "one three", "0-0 2-1", "one <b></b>three"),
         # atoms keep their blanks, and stand before the full stop
         ("Drücke <code>F1</code> jetzt", "Press now", "0-0 1-1", "Press <code>F1</code> now"),
         ("<img src=a> Hund", "Dog", "0-0", "<img src=a> Dog"),
