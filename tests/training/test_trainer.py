@@ -641,7 +641,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
     """Train to the end, but with a stop after `cut` steps and new objects from the checkpoint on disk."""
     run = RunDirectory(folder)
     first = make()
-    first.trainer.save = lambda snapshot, best: run.save(
+    first.trainer.save = lambda snapshot, best: run.checkpoints.save(
         Checkpoint(snapshot.state["progress"]["step"], snapshot.model, snapshot.optimizer, snapshot.state), 1
     )
     first.ear.step = lambda report: stop() if report.step > cut else first.ear.steps.append(report)  # type: ignore[method-assign]
@@ -650,7 +650,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
     torch.manual_seed(99)
     torch.randn(31)
     second = make()
-    checkpoint = run.checkpoint(cut)
+    checkpoint = run.checkpoints.read(cut)
     load_weights(second.model, checkpoint.model, "the checkpoint")
     second.trainer.restore(checkpoint.optimizer, checkpoint.state)
     second.ear.steps += [report for report in first.ear.steps if report.step <= cut]
