@@ -91,7 +91,7 @@ def reading_findings(reading: Reading) -> Iterator[Finding]:
 def context_findings(reading: Reading) -> Iterator[Finding]:
     """N for language models: `shuffled` is what a context of one token costs."""
     if reading.shuffled - reading.own < IGNORED:
-        evidence = f"{reading.own:.3f} nats a token with all of the context, {reading.shuffled:.3f} with the one token before"
+        evidence = f"{reading.own:.3f} nats a token with all of the context, {reading.shuffled:.3f} with one"
         yield found("context-ignored", evidence)
 
 

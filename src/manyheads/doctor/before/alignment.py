@@ -19,6 +19,7 @@ LEAST_PAIRS = 100  # fewer say nothing
 # A stretch is apart where its lengths hardly go together, and lie further from the line through all than elsewhere:
 # in a corpus that is sorted by length the first is so everywhere, and the second nowhere.
 APART, WIDER = 0.2, 1.3
+SAME = 1e-9  # deviation of what is the same everywhere
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
     x, y = (np.log1p(np.asarray(lengths, np.float64)) for lengths in (source, target))
     if len(x) < LEAST_PAIRS:
         return None
-    slope = float(np.polyfit(x, y, 1)[0]) if x.std() > 0 else 0.0
-    rest = y - slope * x
+    whole = correlation(x, y)
+    rest = y - whole * y.std() / max(x.std(), SAME) * x  # what is left of the line through all
     edges = [*range(0, max(1, len(x) - BLOCK // 2), BLOCK), len(x)]
     places = list(itertools.pairwise(edges))
     found = np.array([correlation(x[a:b], y[a:b]) for a, b in places])
@@ -62,7 +63,7 @@ def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
     usual = np.quantile(width, 0.25)
     bad = (found < APART) & (width > WIDER * usual)
     return Alignment(
-        whole=correlation(x, y),
+        whole=whole,
         shifted=max(correlation(x[1:], y[:-1]), correlation(x[:-1], y[1:])),
         blocks=float(np.median(found)),
         apart=tuple(stretches(bad, found, places)),
@@ -71,7 +72,7 @@ def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
 
 def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """Pearson's; 0 where one side is the same everywhere."""
-    if x.std() == 0 or y.std() == 0:
+    if min(x.std(), y.std()) < SAME:
         return 0.0
     return float(np.corrcoef(x, y)[0, 1])
 
