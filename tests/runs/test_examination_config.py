@@ -13,17 +13,23 @@ from tests.runs.language import make_language_config, write_play
 from tests.runs.test_examination_text import make_splits, write
 from torch import Tensor, nn
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run
 from manyheads.config.load import to_toml
 from manyheads.config.schema import Config
 from manyheads.doctor.diagnosis import Diagnosis
-from manyheads.runs.examination import examine_config
+from manyheads.runs.corpus import read_corpus
+from manyheads.runs.examination import examine_config, start
+from manyheads.runs.kinds import prepare_kind
+from manyheads.training.distributed import ALONE
+from manyheads.training.log import SilentListener
 
 SECTIONS: dict[str, dict[str, Any]] = {
     "tokenizer": {"vocab_size": 400, "byte_fallback": False},
     "model": {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
     "training": {
-        "epochs": 10, "batch_tokens": 800, "warmup_steps": 30, "save_every": 50, "precision": "fp32",
+        "epochs": 10, "batch_tokens": 800, "learning_rate": 5e-3, "warmup_steps": 30, "save_every": 50,
+        "precision": "fp32",
         "device": "cpu",
     },
 }  # fmt: skip
@@ -54,18 +60,22 @@ def test_a_sound_configuration_is_well_and_what_it_comes_to_is_told(corpus: Conf
     assert len(found.report.asked) > 20
 
 
-def test_what_memory_is_said_to_hold_is_near_what_training_comes_to(corpus: Config) -> None:
-    """Of a wider model: what its updates add to the process is neither half of what was said nor much more."""
-    from manyheads.runs.bench import peak_memory
-    from manyheads.runs.examination.start import resident
-
-    wide = {"d_model": 128, "d_ff": 512, "num_heads": 4}
-    before = resident()
-    assert 0.5 * peak_memory(torch.device("cpu")) < before <= 1.05 * peak_memory(torch.device("cpu"))
-    found = examine_config(configured(corpus, model=wide, training={"batch_tokens": 8_000}), "wide")
-    said = float(found.facts["memory"].split()[1]) * 2**30
-    assert said > before
-    assert said < 2 * peak_memory(torch.device("cpu"))
+def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_rows(
+    corpus: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = configured(corpus, model={"d_model": 64, "d_ff": 128}, training={"batch_tokens": 4_000})
+    directory = RunDirectory(tmp_path / "run")
+    kind = prepare_kind(config, directory, read_corpus(config, directory), SilentListener())
+    model, updates = kind.model().train(), kind.updates(ALONE)
+    (part,) = updates.batches(0, updates.heaviest(), updates.epoch(0)[updates.heaviest()])
+    assert part.places > 4 * start.SMALL
+    foreseen = start.kept_for_backward(kind, model, part, torch.device("cpu"), "fp32")
+    monkeypatch.setattr(start, "SMALL", 10**9)
+    assert start.kept_for_backward(kind, model, part, torch.device("cpu"), "fp32") == pytest.approx(
+        foreseen, rel=0.2
+    )
+    # at the least: the input of every matrix product of every layer, in float32
+    assert foreseen > 4 * part.places * (64 * 4 + 128)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +91,7 @@ def test_a_setting_far_off_is_named(corpus: Config, changes: dict[str, Any], exp
     if changes.get("tokenizer", {}).get("kind") == "words":
         pytest.importorskip("spacy")
     found = names(examine_config(configured(corpus, **changes), "planted"))
-    assert {name: severity for name, severity in found.items() if severity != "note"} == expected
+    assert expected.items() <= found.items()
 
 
 def visible(ids: Tensor, pad: int) -> Tensor:
@@ -104,15 +114,18 @@ def test_a_look_ahead_mask_that_hides_nothing_is_named(corpus: Config, monkeypat
 
 def test_weights_that_are_drawn_too_wide_are_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = nn.init.normal_
-    monkeypatch.setattr(nn.init, "normal_", lambda weight, std: drawn(weight, std=20 * std))
+    monkeypatch.setattr(nn.init, "normal_", lambda weight, std=1.0: drawn(weight, std=20 * std))
     assert names(examine_config(corpus, "planted"))["wrong-at-the-start"] == "error"
 
 
 def test_classifiers_and_language_models_are_examined_too(tmp_path: Path) -> None:
-    found = names(examine_config(labelled_config(write_labelled(tmp_path / "labelled", train=400)), "labelled"))
-    assert not found.keys() - {"few-validation-texts", "near-copies-in-train", "less-than-an-epoch"}, found
-    found = names(examine_config(make_language_config(write_play(tmp_path / "play")), "play"))
-    assert not found.keys() - {"less-than-an-epoch", "held-out-in-train"}, found
+    longer = {"steps": 200, "learning_rate": 5e-3, "schedule": "constant"}
+    labelled = labelled_config(write_labelled(tmp_path / "labelled", train=400), training=longer)
+    found = names(examine_config(labelled, "labelled"))
+    assert not found.keys() - {"few-validation-texts", "near-copies-in-train"}, found
+    play = make_language_config(write_play(tmp_path / "play"), training=longer)
+    found = names(examine_config(play, "play"))
+    assert not found.keys() - {"held-out-in-train", "very-many-epochs"}, found
 
 
 def to_file(config: Config, path: Path) -> Path:

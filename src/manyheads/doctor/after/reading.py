@@ -22,7 +22,7 @@ __all__ = [
     "reading_findings",
 ]
 
-# Nats a prediction that shuffled sources must cost. The run multi30k-de-en costs 5.3, a run of 500 updates 2.
+# Nats a prediction that other sources must cost: 4.6 more in the run multi30k-de-en.
 IGNORED, HARDLY = 0.05, 0.3
 # The first token costs about what its frequencies alone give at the most; one that was never a label costs more
 # than a blind guess, as all other tokens have been preferred to it.

@@ -34,8 +34,8 @@ SCRIPTS_OF = {
 FREQUENT = {
     "cs": "a se na je v že to s z do o ve by jsem ale jako pro jsou",
     "da": "og i at det en den til er som på de med der af for ikke har et",
-    "de": "der die und in den das von zu mit sich des auf für ist im dem nicht ein eine er sie es ich einen einem an am "
-    "was war so wie aus bei nach",
+    "de": "der die und in den das von zu mit sich des auf für ist im dem nicht ein eine er sie es ich einen einem "
+    "an am was war so wie aus bei nach",
     "en": "the of and to in a is that for it as was with be by on not he his are this at from you she an of",
     "es": "de la que el en y a los se del las un por con no una su para es al lo como más",
     "fi": "ja on ei se että oli hän ovat mutta tai kun niin myös joka",

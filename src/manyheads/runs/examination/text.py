@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from manyheads.config.schema import Config
@@ -68,7 +68,7 @@ def examine_pairs(config: Config) -> tuple[Report, dict[str, str]]:
     held_out = held_out_pairs(config)
     nears = {name: NearCopies(pairs) for name, pairs in held_out.items()}
     tell = teller(config.data.source, config.data.target)
-    tallies = {name: PairTally(tell) for name in splits_of(config)}
+    tallies: dict[str, PairTally] = {name: PairTally(tell) for name in splits_of(config)}
     train = through(read_split(config.data, "train", config.task), nears.values())
     splits = {"train": tallies["train"].through(train)} | {
         name: tallies[name].through(pairs) for name, pairs in held_out.items()
@@ -92,7 +92,7 @@ def examine_labelled(config: Config) -> tuple[Report, dict[str, str]]:
     """Of a classifier."""
     held_out = held_out_pairs(config)
     nears = {name: NearCopies(pairs) for name, pairs in held_out.items()}
-    tallies = {name: LabelTally() for name in splits_of(config)}
+    tallies: dict[str, LabelTally] = {name: LabelTally() for name in splits_of(config)}
     train = through(read_split(config.data, "train", config.task), nears.values())
     splits = {"train": tallies["train"].through(train)} | {
         name: tallies[name].through(pairs) for name, pairs in held_out.items()
@@ -130,19 +130,19 @@ def facts(figures: DataReport, config: Config) -> dict[str, str]:
 
 def examine_plain(config: Config) -> tuple[Report, dict[str, str]]:
     """Of a language model: lines."""
-    tallies: Mapping[str, TextTally] = {name: TextTally() for name in splits_of(config)}
+    tallies: dict[str, TextTally] = {name: TextTally() for name in splits_of(config)}
     lines: dict[str, set[int]] = {name: set() for name in tallies}
     repeated: dict[str, Noted] = {name: Noted() for name in tallies}
-    long: dict[str, int] = dict.fromkeys(tallies, 0)
-    for name in splits_of(config):
-        for pair in read_split(config.data, name, config.task):
-            tallies[name].add(pair.target, pair.line)
+    long = dict.fromkeys(tallies, 0)
+    for split in splits_of(config):
+        for pair in read_split(config.data, split, config.task):
+            tallies[split].add(pair.target, pair.line)
             if len(pair.target) >= LONG_LINE:
-                long[name] += 1
+                long[split] += 1
                 key = hash(pair.target.strip())
-                lines[name].add(key)
-                if name != "train" and key in lines["train"]:
-                    repeated[name].add(pair.line, pair.target)
+                lines[split].add(key)
+                if split != "train" and key in lines["train"]:
+                    repeated[split].add(pair.line, pair.target)
     findings: list[Finding] = []
     for name, tally in tallies.items():
         findings += damage_findings(name, tally)

@@ -52,8 +52,8 @@ def sides(kind: Kind) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
                 (("source", tokenizers.source), ("target", tokenizers.target))
             ):
                 yield f"train, {side}", tokenizer, sample(kind.corpus.train, place)
-                texts = [(pair.source, pair.target)[place] for pair in valid]
-                yield f"valid, {side}", tokenizer, texts[:SAMPLE]
+                held_out = [(pair.source, pair.target)[place] for pair in valid[:SAMPLE]]
+                yield f"valid, {side}", tokenizer, held_out
         case "classification":
             for name, texts in (
                 ("train", sample(kind.corpus.train, 0)),
