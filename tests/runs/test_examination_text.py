@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,17 @@ Splits = dict[str, Pairs]
 COUNTS: dict[Split, int] = {"train": 1_200, "valid": 150, "test": 150}
 
 
-def make_splits(pair: str = "de-en") -> Splits:
-    """Pairs of the built-in grammar."""
+@cache
+def drawn(pair: str, name: Split) -> tuple[tuple[str, str], ...]:
+    """The first pairs of a split of the built-in grammar."""
     source, target = pair.split("-")
-    return {
-        name: [
-            (one.source, one.target)
-            for one in islice(builtin_pairs(pair, name, source=source, target=target), count)
-        ]
-        for name, count in COUNTS.items()
-    }
+    pairs = builtin_pairs(pair, name, source=source, target=target)
+    return tuple((one.source, one.target) for one in islice(pairs, COUNTS[name]))
+
+
+def make_splits(pair: str = "de-en") -> Splits:
+    """All splits, to be spoilt."""
+    return {name: list(drawn(pair, name)) for name in COUNTS}
 
 
 def write(folder: Path, splits: Splits, source: str = "de", target: str = "en") -> Config:
