@@ -21,7 +21,9 @@ from manyheads.doctor.diagnosis import Diagnosis
 from manyheads.model.packed import PackedModel
 from manyheads.runs import export, train
 from manyheads.runs.examination import examine_run
+from manyheads.runs.examination.decoding import examine_decoding
 from manyheads.tasks.engine import TorchEngine
+from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 
 TRAINING = {
@@ -130,6 +132,9 @@ def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatc
     right = PackedModel.embed
     monkeypatch.setattr(PackedModel, "embed", lambda self, tokens, place: right(self, tokens, place + 1))
     assert {"cache-differs", "score-differs"} <= serious(examine_run(trained))
+    decoding = examine_decoding(Translator.load(trained), [german for german, _ in SENTENCES[:5]])
+    assert decoding.cache > 0.1
+    assert decoding.score > 0.1
 
 
 def test_padding_that_is_read_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
