@@ -49,7 +49,7 @@ class Program(LazyGroup):
         "export": ("manyheads.cli.export", "Write a run for another program, and compare both."),
         "import": ("manyheads.cli.export", "Make a run of a model of transformers."),
         "push": ("manyheads.cli.export", "Put the model of a run on the Hugging Face hub."),
-        "doctor": ("manyheads.cli.doctor", "Look at this machine."),
+        "doctor": ("manyheads.cli.doctor", "Say what is wrong with this machine, a configuration or a run."),
         "museum": ("manyheads.cli.doctor", "Show the defects of tutorials at work."),
         "classify": ("manyheads.cli.classify", "Label text: lines in, labels out."),
         "generate": ("manyheads.cli.generate", "Let a language model go on with a text."),

@@ -27,7 +27,7 @@ from manyheads.runs.scored import pairs_at_hand, scored_pairs, test_scores, with
 from manyheads.search.options import SearchOptions
 from manyheads.training.log import Listener, SilentListener
 
-__all__ = ["Export", "Quality", "export", "samples_of"]
+__all__ = ["Export", "Quality", "export", "pairs_at_hand", "samples_of"]
 
 SILENT = SilentListener()
 SAMPLES = 16  # sentences that are compared
