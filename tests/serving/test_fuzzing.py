@@ -24,6 +24,7 @@ def test_no_request_is_a_fault_and_none_hangs(server: Server) -> None:
 def test_answers_are_those_that_the_document_says(server: Server) -> None:
     schemathesis = pytest.importorskip("schemathesis")
     from hypothesis import HealthCheck, given, settings
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
 
     with server.client() as client:
         schema = schemathesis.openapi.from_dict(client.get("/spec").json())
@@ -36,6 +37,7 @@ def test_answers_are_those_that_the_document_says(server: Server) -> None:
         @given(case=operation.as_strategy())
         def check(case: schemathesis.Case) -> None:
             answer = case.call(timeout=20)
-            case.validate_response(answer)
+            # that there is no model for a pair of languages cannot be said in a schema
+            case.validate_response(answer, excluded_checks=[positive_data_acceptance])
 
         check()

@@ -101,10 +101,7 @@ class Failing(Server):
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.end(kill=True)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+        self.close()
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
