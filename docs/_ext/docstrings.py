@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["Definition", "exported", "module_page", "module_tree", "object_page", "paragraphs"]
+__all__ = ["Definition", "escaped", "exported", "module_page", "module_tree", "object_page", "paragraphs"]
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 SECTIONS = {"Args": "Arguments", "Returns": "Returns", "Raises": "Raises", "Attributes": "Attributes"}

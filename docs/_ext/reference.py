@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-from docstrings import module_page, module_tree, object_page, paragraphs
+from docstrings import escaped, module_page, module_tree, object_page, paragraphs
 from sphinx.application import Sphinx
 
 import manyheads
 from manyheads.cli.main import program
-from manyheads.config.load import json_schema
+from manyheads.cli.recipes import MEASURED, headline
+from manyheads.config.load import json_schema, recipe_paths
 
 __all__ = ["setup"]
 
@@ -38,7 +38,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def write_all(docs: Path) -> None:
     """Write every generated page, and the schema for editors beside the book."""
     folder = docs / "reference" / "generated"
-    pages = {"public": public_page(), "settings": settings_page(), "verbs": verbs_page(), **room_pages()}
+    pages = {
+        "public": public_page(),
+        "settings": settings_page(),
+        "verbs": verbs_page(),
+        "recipes": recipes_page(),
+        **room_pages(),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     for stale in {path.stem for path in folder.glob("*.md")} - set(pages):
         (folder / f"{stale}.md").unlink()
@@ -102,7 +108,12 @@ def room_page(room: Path) -> Iterator[str]:
 def settings_page() -> Iterator[str]:
     """Every setting with its type, default and meaning."""
     schema = json_schema()
-    yield from ("# Every setting", "", "From the schema of the configuration. `manyheads show-config` prints the same", "")
+    yield from (
+        "# Every setting",
+        "",
+        "From the schema of the configuration. `manyheads show-config` prints the same",
+        "",
+    )
     yield from ("as TOML that can be edited, `manyheads show-config --schema` as JSON Schema for editors", "")
     yield from ("(in the built book: `manyheads.schema.json`).", "")
     for name, setting in schema["properties"].items():
@@ -120,7 +131,7 @@ def setting_lines(name: str, setting: Mapping[str, Any]) -> Iterator[str]:
     """A term and what it means."""
     default = "" if "default" not in setting else f", default `{json.dumps(setting['default'])}`"
     yield from (f"({name})=", f"`{name}`", f": {kind(setting)}{default}.")
-    meaning = re.sub(r"([<$\[])", r"\\\1", str(setting.get("description", "")))
+    meaning = escaped(str(setting.get("description", "")))
     yield from (f"  {meaning[:1].upper()}{meaning[1:]}.", "")
 
 
@@ -132,15 +143,38 @@ def kind(setting: Mapping[str, Any]) -> str:
         return f"`{json.dumps(setting['const'])}`"
     if "anyOf" in setting:
         return " or ".join(dict.fromkeys(kind(one) for one in setting["anyOf"]))
-    words = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text", "array": "list"}
+    words = {
+        "integer": "whole number",
+        "number": "number",
+        "boolean": "true or false",
+        "string": "text",
+        "array": "list",
+    }
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
     limits = " and ".join(f"{sign} {setting[key]:g}" for key, sign in signs.items() if key in setting)
     return words[setting["type"]] + (f" {limits}" if limits else "")
 
 
+def recipes_page() -> Iterator[str]:
+    """What each recipe trains, what was measured, and all of it."""
+    yield from ("# Recipes", "", "`manyheads init DIR --from RECIPE` copies one to edit.", "")
+    for name, path in recipe_paths().items():
+        text = path.read_text(encoding="utf-8")
+        found = headline(text)
+        yield from (f"## {name}", "", escaped(found["description"]), "")
+        yield from (f"**{MEASURED}** {escaped(found['measured'] or 'not yet.')}", "")
+        yield from ("```toml", text.rstrip("\n"), "```", "")
+
+
 def verbs_page() -> Iterator[str]:
     """What `--help` of every verb says."""
-    yield from ("# Every verb", "", "What `manyheads VERB --help` prints.", "", *verb_lines(program, "manyheads", None))
+    yield from (
+        "# Every verb",
+        "",
+        "What `manyheads VERB --help` prints.",
+        "",
+        *verb_lines(program, "manyheads", None),
+    )
 
 
 def verb_lines(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:

@@ -134,6 +134,7 @@ def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
         (["evaluate", "x", "--against", "y", "--output", "z"], "--output does not go with --against."),
         (["evaluate", "x", "--split", "dev"], "Invalid value for '--split': 'dev' is not one of"),
         (["show-config", "--set", "a.b=1"], "--set needs a CONFIG to change."),
+        (["show-config", "--schema", "demo-de-en"], "--schema is the same for every configuration; give it alone."),
         (["--wrong"], "No such option"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

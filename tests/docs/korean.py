@@ -1,9 +1,9 @@
 """How much of the book is there in Korean, and which of it is older than the English.
 
-A Korean page says in its first line which page it is of (`% of tutorial/part-by-part.md`), and below each heading the
-fingerprint of the English section that it says (`% 1a2b3c4d`). `python -m tests.docs.korean` prints how it stands;
-`--stamp PAGE` writes the fingerprints anew after somebody has compared, and `--code PAGE` copies the code and what it
-prints from the English page, block by block.
+A Korean page says in its first line which page it is of (`% of tutorial/part-by-part.md`), and below each heading
+the fingerprint of the English section that it says (`% 1a2b3c4d`). `python -m tests.docs.korean` prints how it
+stands; `--stamp PAGE` writes the fingerprints anew after somebody has compared, and `--code PAGE` copies the code
+and what it prints from the English page, block by block.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ def main() -> None:
     whole = sum(page.words for page in found)
     there = sum(page.words * page.translated / page.sections for page in found if page.sections)
     old = sum(page.words * len(page.stale) / page.sections for page in found if page.sections)
-    print(f"{100 * there / whole:.0f} % of the words of the book are there in Korean, {100 * old / whole:.0f} % stale")
+    print(
+        f"{100 * there / whole:.0f} % of the words of the book are there in Korean, {100 * old / whole:.0f} % stale"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run notebooks from top to bottom without Jupyter. `python -m tests.docs.notebooks NOTEBOOK...` runs whole ones."""
+"""Run notebooks from top to bottom without Jupyter: `python -m tests.docs.notebooks NOTEBOOK...`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Run the Python of a page of the book, block by block, and compare what it prints with the page.
 
 A ```python block runs in the names of the blocks before it; a ```text block right below holds what it prints, "..."
-standing for what may be anything, and `<!-- varies -->` above it says that it depends on the machine. `python -m tests.docs.pages PAGE...` runs whole pages, and with
-`--write` puts what was printed into them.
+standing for what may be anything, and `<!-- varies -->` above it says that it depends on the machine.
+`python -m tests.docs.pages PAGE...` runs whole pages, and with `--write` puts what was printed into them.
 """
 
 from __future__ import annotations

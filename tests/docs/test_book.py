@@ -15,7 +15,9 @@ pytest.importorskip("furo")
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 # What a browser fetches by itself: not links that a reader may follow.
-FETCHED = re.compile(r"<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=\"(?:https?:)?//|<link\b[^>]*href=\"(?:https?:)?//")
+FETCHED = re.compile(
+    r"<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=\"(?:https?:)?//|<link\b[^>]*href=\"(?:https?:)?//"
+)
 STYLED = re.compile(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//")
 
 

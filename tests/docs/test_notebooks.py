@@ -6,11 +6,10 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
-
 from tests.docs.notebooks import notebook, run
 
 NOTEBOOKS = Path(__file__).parent.parent.parent / "notebooks"
-# A minute of training, as a test: only its first steps. `python -m tests.docs.notebooks notebooks/*.ipynb` runs all.
+# A minute of training, as a test only its first steps; `python -m tests.docs.notebooks notebooks/*.ipynb` runs all.
 QUICK = {'["training.steps=360"]': '["training.steps=2", "data.limit=300", "model.d_model=32"]'}
 
 

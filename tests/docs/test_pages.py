@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.docs.korean import origin
+from tests.docs.pages import Block, blocks, run, written
 
 from manyheads.config.schema import Config
-from tests.docs.pages import Block, blocks, run, written
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -25,7 +26,10 @@ FILES = {"safetensors", "toml", "json", "txt"}  # model.safetensors is no settin
 
 # The tutorial trains for a minute; as a test it only begins to, and what it prints from there on is not compared.
 # `python -m tests.docs.pages docs/tutorial/part-by-part.md` runs it whole.
-QUICK = {"steps = 200": "steps = 2", '"training.steps=360"': '"training.steps=2", "data.limit=300", "model.d_model=32"'}
+QUICK = {
+    "steps = 200": "steps = 2",
+    '"training.steps=360"': '"training.steps=2", "data.limit=300", "model.d_model=32"',
+}
 
 
 def ids(paths: list[Path]) -> list[Any]:
@@ -42,9 +46,7 @@ def prose_and_settings(text: str) -> str:
 def test_every_setting_that_is_named_exists(page: Path) -> None:
     text = prose_and_settings(page.read_text(encoding="utf-8"))
     unknown = [
-        found[0]
-        for found in SETTING.finditer(text)
-        if found[2] not in SECTIONS[found[1]] and found[2] not in FILES
+        found[0] for found in SETTING.finditer(text) if found[2] not in SECTIONS[found[1]] and found[2] not in FILES
     ]
     assert not unknown
 
@@ -93,9 +95,10 @@ def test_a_block_that_prints_without_being_asked_is_found() -> None:
     assert not Block(1, "print(1)", None, printed="1\n").kept
 
 
-@pytest.mark.parametrize("name", ["part-by-part"])
-def test_both_languages_hold_the_same_code_and_the_same_output(name: str) -> None:
-    english, korean = (
-        blocks((DOCS / folder / f"{name}.md").read_text(encoding="utf-8")) for folder in ("tutorial", "ko")
-    )
-    assert [(block.code, block.output) for block in english] == [(block.code, block.output) for block in korean]
+@pytest.mark.parametrize("page", ids([path for path in (DOCS / "ko").glob("*.md") if path.stem != "index"]))
+def test_both_languages_hold_the_same_code_and_the_same_output(page: Path) -> None:
+    korean = page.read_text(encoding="utf-8")
+    english = (DOCS / origin(korean)).read_text(encoding="utf-8")
+    assert [(block.code, block.output) for block in blocks(english)] == [
+        (block.code, block.output) for block in blocks(korean)
+    ]
