@@ -29,10 +29,10 @@ test: $(READY_FOR_TESTS)
 	$(IN_VENV) -m ruff format --check
 	$(IN_VENV) -m mypy
 	$(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(IN_VENV) -m tests.docs.korean
 
 docs: $(READY_FOR_TESTS)
 	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs
-	$(IN_VENV) -m tests.docs.korean
 
 pages: $(READY_FOR_TESTS)
 	$(IN_VENV) -m tests.docs.pages $$(grep -rl --include='*.md' --exclude-dir=generated --exclude-dir=ko '^```text' docs)

@@ -111,11 +111,11 @@ def settings_page() -> Iterator[str]:
     yield from (
         "# Every setting",
         "",
-        "From the schema of the configuration. `manyheads show-config` prints the same",
+        "From the schema of the configuration. `manyheads show-config` prints the same as TOML that can be edited, and",
+        "`manyheads show-config --schema` prints JSON Schema for editors (`manyheads.schema.json` beside the book).",
+        'A setting that may be left out altogether is switched off with `"none"`.',
         "",
     )
-    yield from ("as TOML that can be edited, `manyheads show-config --schema` as JSON Schema for editors", "")
-    yield from ("(in the built book: `manyheads.schema.json`).", "")
     for name, setting in schema["properties"].items():
         if "$ref" not in setting and "allOf" not in setting:
             yield from setting_lines(name, setting)

@@ -63,20 +63,23 @@ def test_toml_has_no_null() -> None:
         assert None not in node.values()
 
 
-class TestAsAnEditorReadsIt:
-    @pytest.fixture(scope="class")
-    def validator(self) -> Any:
-        library = pytest.importorskip("jsonschema_rs")
-        return library.Draft202012Validator(json_schema())
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    """The schema as a library that is not ours reads it."""
+    library = pytest.importorskip("jsonschema_rs")
+    return library.Draft202012Validator(json_schema())
 
-    @pytest.mark.parametrize("path", [pytest.param(path, id=name) for name, path in recipe_paths().items()])
-    def test_every_recipe_is_right(self, validator: Any, path: Path) -> None:
-        assert not list(validator.iter_errors(tomllib.loads(path.read_text(encoding="utf-8"))))
 
-    def test_nothing_is_written_as_none(self, validator: Any) -> None:
-        assert validator.is_valid(mixed({"training": {"patience": "none", "clip_norm": "none"}}))
+@pytest.mark.parametrize("path", [pytest.param(path, id=name) for name, path in recipe_paths().items()])
+def test_every_recipe_is_right(validator: Any, path: Path) -> None:
+    assert not list(validator.iter_errors(tomllib.loads(path.read_text(encoding="utf-8"))))
 
-    @pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in WRONG.items()])
-    def test_a_mistake_is_underlined(self, validator: Any, change: dict[str, Any]) -> None:
-        assert validator.is_valid(mixed({}))
-        assert not validator.is_valid(mixed(change))
+
+def test_nothing_is_written_as_none(validator: Any) -> None:
+    assert validator.is_valid(mixed({"training": {"patience": "none", "clip_norm": "none"}}))
+
+
+@pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in WRONG.items()])
+def test_a_mistake_is_underlined(validator: Any, change: dict[str, Any]) -> None:
+    assert validator.is_valid(mixed({}))
+    assert not validator.is_valid(mixed(change))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import TypeAdapter
 from tests.docs.korean import origin
 from tests.docs.pages import Block, blocks, run, written
 
@@ -16,13 +17,15 @@ from manyheads.config.schema import Config
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "generated" not in path.parts)
-SECTIONS = {
-    name: set(field.annotation.model_fields)
+FIELDS = {
+    name: field.annotation.model_fields
     for name, field in Config.model_fields.items()
     if name != "task" and field.annotation is not None
 }
+SECTIONS = {section: set(fields) for section, fields in FIELDS.items()}
+GIVEN = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
 SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-])")
-FILES = {"safetensors", "toml", "json", "txt"}  # model.safetensors is no setting
+NO_SETTINGS = {"safetensors", "md", "encode", "decode"}  # model.safetensors, training.md, model.encode(source)
 
 # The tutorial trains for a minute; as a test it only begins to, and what it prints from there on is not compared.
 # `python -m tests.docs.pages docs/tutorial/part-by-part.md` runs it whole.
@@ -46,9 +49,18 @@ def prose_and_settings(text: str) -> str:
 def test_every_setting_that_is_named_exists(page: Path) -> None:
     text = prose_and_settings(page.read_text(encoding="utf-8"))
     unknown = [
-        found[0] for found in SETTING.finditer(text) if found[2] not in SECTIONS[found[1]] and found[2] not in FILES
+        found[0]
+        for found in SETTING.finditer(text)
+        if found[2] not in SECTIONS[found[1]] and found[2] not in NO_SETTINGS
     ]
     assert not unknown
+
+
+@pytest.mark.parametrize("page", ids(PAGES))
+def test_every_value_that_is_given_to_a_setting_is_one_it_can_have(page: Path) -> None:
+    for section, name, value in GIVEN.findall(prose_and_settings(page.read_text(encoding="utf-8"))):
+        field = FIELDS[section][name]
+        TypeAdapter(Annotated[field.annotation, field]).validate_python(tomllib.loads(f"x = {value}")["x"])
 
 
 @pytest.mark.parametrize("page", ids([path for path in PAGES if "```toml" in path.read_text(encoding="utf-8")]))

@@ -32,6 +32,8 @@ def with_none(schema: Any) -> Any:
     if schema == {"type": "null"}:
         return {"const": NONE}
     changed = {key: with_none(value) for key, value in schema.items() if not titled(key, value)}
+    if "$ref" in changed:  # a section, whose settings have their own defaults
+        changed.pop("default", None)
     if "default" in changed and changed["default"] is None:
         changed["default"] = NONE
     return changed
