@@ -111,8 +111,8 @@ def settings_page() -> Iterator[str]:
     yield from (
         "# Every setting",
         "",
-        "From the schema of the configuration. `manyheads show-config` prints the same as TOML that can be edited, and",
-        "`manyheads show-config --schema` prints JSON Schema for editors (`manyheads.schema.json` beside the book).",
+        "From the schema of the configuration. `manyheads show-config` prints the same as TOML that can be edited,",
+        "`manyheads show-config --schema` JSON Schema for editors (beside the built book: `manyheads.schema.json`).",
         'A setting that may be left out altogether is switched off with `"none"`.',
         "",
     )

@@ -12,7 +12,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["notebook", "run"]
+__all__ = ["BRIEF", "notebook", "run"]
+
+# A minute of training and the search that follows, cut down to a trial.
+LESS = (
+    "training.steps=2",
+    "training.valid_sentences=0",
+    "data.limit=300",
+    "model.d_model=32",
+    "search.max_length_ratio=0.2",
+    "search.max_length_offset=1",
+)
+BRIEF = {'["training.steps=360"]': repr(list(LESS))}
 
 
 def notebook(path: Path) -> Any:

@@ -6,11 +6,9 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
-from tests.docs.notebooks import notebook, run
+from tests.docs.notebooks import BRIEF, notebook, run
 
 NOTEBOOKS = Path(__file__).parent.parent.parent / "notebooks"
-# A minute of training, as a test only its first steps; `python -m tests.docs.notebooks notebooks/*.ipynb` runs all.
-QUICK = {'["training.steps=360"]': '["training.steps=2", "data.limit=300", "model.d_model=32"]'}
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
@@ -33,7 +31,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the notebook that trains has been run."""
     folder = tmp_path_factory.mktemp("notebooks")
     with chdir(folder):
-        assert run(NOTEBOOKS / "train-a-translator.ipynb", QUICK)["summary"].step == 2
+        assert run(NOTEBOOKS / "train-a-translator.ipynb", BRIEF)["summary"].step == 2
     return folder
 
 
@@ -43,5 +41,5 @@ def test_a_translator_is_trained(workplace: Path) -> None:
 
 def test_one_looks_inside_the_translator_that_was_trained(workplace: Path) -> None:
     with chdir(workplace):
-        names = run(NOTEBOOKS / "look-inside.ipynb", QUICK)
+        names = run(NOTEBOOKS / "look-inside.ipynb", BRIEF)
     assert len(names["maps"].cross[-1]) == 4

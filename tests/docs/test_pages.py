@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import TypeAdapter
 from tests.docs.korean import origin
+from tests.docs.notebooks import BRIEF
 from tests.docs.pages import Block, blocks, run, written
 
 from manyheads.config.schema import Config
@@ -29,10 +30,7 @@ NO_SETTINGS = {"safetensors", "md", "encode", "decode"}  # model.safetensors, tr
 
 # The tutorial trains for a minute; as a test it only begins to, and what it prints from there on is not compared.
 # `python -m tests.docs.pages docs/tutorial/part-by-part.md` runs it whole.
-QUICK = {
-    "steps = 200": "steps = 2",
-    '"training.steps=360"': '"training.steps=2", "data.limit=300", "model.d_model=32"',
-}
+QUICK = {"steps = 200": "steps = 2", **BRIEF}
 
 
 def ids(paths: list[Path]) -> list[Any]:
