@@ -112,7 +112,7 @@ def settings_page() -> Iterator[str]:
         "# Every setting",
         "",
         "From the schema of the configuration. `manyheads show-config` prints the same as TOML that can be edited,",
-        "`manyheads show-config --schema` JSON Schema for editors (beside the built book: `manyheads.schema.json`).",
+        "`manyheads show-config --schema` JSON Schema for editors (`manyheads.schema.json` in the built book).",
         'A setting that may be left out altogether is switched off with `"none"`.',
         "",
     )
