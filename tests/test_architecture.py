@@ -11,18 +11,19 @@ SOURCE = Path(__file__).parent.parent / "src" / "manyheads"
 
 # From the roof to the ground. A room imports only from floors below its own, never from a neighbour.
 FLOORS = [
-    {"cli", "serving"},
+    {"cli"},
+    {"serving"},
     {"runs"},
     {"doctor", "tasks"},
     {"interop"},
     {"training", "checkpoint", "evaluation", "inspection"},
     {"model", "text", "data", "search", "config.load"},
-    {"config.schema"},
+    {"config.schema", "native"},
     {"errors"},
 ]
 FLOOR = {room: len(FLOORS) - height for height, rooms in enumerate(FLOORS) for room in rooms}
-MAY_OPEN_FILES = {"runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
-LEGACY = "interop.marian.weights"
+MAY_OPEN_FILES = {"runs", "cli", "serving", "checkpoint", "interop", "data", "config.load", "native"}
+LEGACY = "interop.weights"
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from manyheads.config.load import load_config
     from manyheads.config.schema import Config
     from manyheads.model.encoder_decoder import EncoderDecoder
+    from manyheads.runs.curves import curves
     from manyheads.runs.evaluate import evaluate
+    from manyheads.runs.inspect import inspect
     from manyheads.runs.train import train
     from manyheads.tasks.classification import Classifier
     from manyheads.tasks.language_modeling import Generator
@@ -35,8 +37,10 @@ __all__ = [
     "Generator",
     "Tokenizer",
     "Translator",
+    "curves",
     "evaluate",
     "from_pretrained",
+    "inspect",
     "load_config",
     "train",
 ]
@@ -48,8 +52,10 @@ ROOMS = {
     "Generator": "manyheads.tasks.language_modeling",
     "Tokenizer": "manyheads.text.tokenizer",
     "Translator": "manyheads.tasks.translation",
+    "curves": "manyheads.runs",
     "evaluate": "manyheads.runs",
     "from_pretrained": "manyheads.tasks.pretrained",
+    "inspect": "manyheads.runs",
     "load_config": "manyheads.config.load",
     "train": "manyheads.runs",
 }

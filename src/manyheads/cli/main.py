@@ -44,13 +44,17 @@ class Program(LazyGroup):
         "average": ("manyheads.cli.train", "Average the last checkpoints of a run."),
         "evaluate": ("manyheads.cli.evaluate", "Score a run on its test set, or against another run."),
         "translate": ("manyheads.cli.translate", "Translate text: lines in, lines out."),
+        "inspect": ("manyheads.cli.inspect", "Show what a text does inside a model."),
+        "curves": ("manyheads.cli.inspect", "Show how training went."),
         "export": ("manyheads.cli.export", "Write a run for another program, and compare both."),
-        "import": ("manyheads.cli.export", "Make a run of a MarianMT model (opus-mt)."),
+        "import": ("manyheads.cli.export", "Make a run of a model of transformers."),
         "push": ("manyheads.cli.export", "Put the model of a run on the Hugging Face hub."),
-        "doctor": ("manyheads.cli.doctor", "Look at this machine."),
+        "doctor": ("manyheads.cli.doctor", "Say what is wrong with this machine, a configuration or a run."),
         "museum": ("manyheads.cli.doctor", "Show the defects of tutorials at work."),
         "classify": ("manyheads.cli.classify", "Label text: lines in, labels out."),
         "generate": ("manyheads.cli.generate", "Let a language model go on with a text."),
+        "serve": ("manyheads.cli.serve", "Serve runs: LibreTranslate's REST interface."),
+        "keys": ("manyheads.cli.serve", "Make and remove the keys of a server."),
     }
 
 

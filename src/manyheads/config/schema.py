@@ -124,10 +124,10 @@ class DataConfig(Section):
 class TokenizerConfig(Section):
     """How text becomes token ids (section 5.1: byte-pair encoding)."""
 
-    kind: Literal["bpe", "unigram", "words", "characters", "bytes", "marian"] = Field(
+    kind: Literal["bpe", "unigram", "words", "characters", "bytes", "marian", "huggingface"] = Field(
         "bpe",
         description="pieces by SentencePiece, whole words by spaCy (extra words), characters, or UTF-8 bytes; "
-        "marian comes with an imported MarianMT model",
+        "marian and huggingface come with a pre-trained model",
     )
     vocab_size: Annotated[int, Field(ge=8)] = Field(
         8_000, description="pieces, special symbols included (bpe, unigram)"
@@ -198,8 +198,13 @@ class ModelConfig(Section):
     pooler: Literal["tanh", "relu"] = Field("tanh", description="non-linearity of a classifier's head")
     init_from: str | None = Field(
         None,
-        description="a model to go on from: for translation a run or a MarianMT folder with its tokenizers and "
-        "shape; for encoders a run, and the head of the task stays new",
+        description="a model to go on from, with its tokenizers and shape: a run, or a folder or hub name of a "
+        "MarianMT model, of a BERT, DistilBERT or RoBERTa for encoders, of a GPT-2 for language models",
+    )
+    init_vocabulary: Literal["keep", "extend", "replace"] = Field(
+        "keep",
+        description="with init_from: its vocabulary; that and the new symbols of the training text (words, "
+        "characters); or a new one by [tokenizer], whose symbols keep their vectors where it had them",
     )
 
     @model_validator(mode="after")
@@ -368,7 +373,7 @@ class SearchConfig(Section):
     attention_layer: int = Field(
         -1, description="decoder layer that word alignments are read from, 0 the lowest, -1 the highest"
     )
-    batch_tokens: Positive = Field(4_096, description="source tokens x beam decoded together")
+    batch_tokens: Positive = Field(4_096, description="source tokens x beam decoded at the same time")
 
 
 class EvaluationConfig(Section):
@@ -478,8 +483,11 @@ class Config(Section):
             )
         if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
-        if self.model.init_from is not None and self.task == "language-modeling":
-            raise ValueError(f'model.init_from is not known for task = "{self.task}". Leave it out.')
+        if self.model.init_from is None and self.model.init_vocabulary != "keep":
+            raise ValueError(
+                f'model.init_vocabulary = "{self.model.init_vocabulary}" speaks of the model to go on from, and '
+                "model.init_from names none. Name it, or leave both out."
+            )
         if self.task != "translation" and self.training.r_drop:
             raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
         return self

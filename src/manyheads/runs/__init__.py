@@ -7,9 +7,11 @@ from manyheads.runs.bench_decode import DecodingSpeed, bench_decode
 from manyheads.runs.bring import Import, bring
 from manyheads.runs.classes import ClassEvaluation
 from manyheads.runs.compare import Comparison, compare
+from manyheads.runs.curves import curves
 from manyheads.runs.demo import demo
 from manyheads.runs.evaluate import Evaluation, evaluate
 from manyheads.runs.export import Export, export
+from manyheads.runs.inspect import inspect
 from manyheads.runs.masked import MaskedEvaluation
 from manyheads.runs.perplexity import TextEvaluation
 from manyheads.runs.push import push
@@ -35,10 +37,12 @@ __all__ = [
     "bench_train",
     "bring",
     "compare",
+    "curves",
     "data_report",
     "demo",
     "evaluate",
     "export",
+    "inspect",
     "push",
     "suggest",
     "train",

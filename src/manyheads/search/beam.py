@@ -18,6 +18,7 @@ from torch import Tensor
 
 from manyheads.search.candidates import best_tokens, check_limits, make_hypothesis
 from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.watching import BeamObserver, BeamStep
 
 __all__ = ["beam_search"]
 
@@ -36,6 +37,7 @@ def beam_search(
     bos: int,
     eos: int,
     forbidden: Sequence[int] = (),
+    observer: BeamObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """Keep the beam_size most likely prefixes of every sentence; return its finished outputs, best first.
 
@@ -66,6 +68,7 @@ def beam_search(
         bos: what the first step is given.
         eos: the end symbol.
         forbidden: ids that never come out, such as those of padding and bos.
+        observer: is told of every step; the search is the same without.
 
     Returns:
         For each sentence 1 to n_best different outputs, best first; fewer than n_best only where no more have a
@@ -86,7 +89,7 @@ def beam_search(
     while len(beam.sentences):
         found = best_tokens(stepper.step(tokens), beam_size + 1, forbidden)
         values, ids = (part.numpy().reshape(*beam.log_probability.shape, -1) for part in found)  # (A, W, C)
-        rows, beam = _advance(beam, values, ids, finished, beam_size=beam_size, eos=eos)
+        rows, beam = _advance(beam, values, ids, finished, beam_size=beam_size, eos=eos, observer=observer)
         if len(beam.sentences):
             if not np.array_equal(rows, np.arange(len(tokens))):
                 stepper.select(torch.from_numpy(rows).to(device))
@@ -203,8 +206,8 @@ class _Finished:
         for row, place in zip(*useful.nonzero(), strict=True):
             self._outputs[int(beam.sentences[row])].append(
                 make_hypothesis(
-                    beam.tokens[row, place],
-                    beam.token_scores[row, place],
+                    beam.tokens[row, place].tolist(),
+                    beam.token_scores[row, place].tolist(),
                     ended=ended,
                     length_penalty=self.length_penalty,
                 )
@@ -225,7 +228,14 @@ class _Finished:
 
 
 def _advance(
-    beam: _Beam, values: Real, ids: Whole, finished: _Finished, *, beam_size: int, eos: int
+    beam: _Beam,
+    values: Real,
+    ids: Whole,
+    finished: _Finished,
+    *,
+    beam_size: int,
+    eos: int,
+    observer: BeamObserver | None,
 ) -> tuple[Whole, _Beam]:
     """Go one token further.
 
@@ -236,6 +246,7 @@ def _advance(
         finished: gets the outputs that end here.
         beam_size: K.
         eos: the end symbol.
+        observer: is told of the step.
 
     Returns:
         The rows of the stepper to go on with (A' x K,), and the beam of the A' sentences that go on.
@@ -254,10 +265,29 @@ def _advance(
         finished.add(beam.of(where).grow(candidates.of(where)), ending[where], ended=True)
 
     # At most one candidate a prefix is an end: K of the 2 K remain at least.
-    kept = candidates.at(ends.argsort(axis=1, kind="stable")[:, :beam_size])
+    staying = ends.argsort(axis=1, kind="stable")[:, :beam_size]
+    kept = candidates.at(staying)
     grown = beam.grow(kept)
     going = ~finished.settled(grown)
     going[last] = False
+    if observer is not None:
+        observer.step(
+            BeamStep(
+                length=beam.length,
+                sentences=beam.sentences,
+                parent=candidates.parent,
+                token=candidates.token,
+                value=candidates.value,
+                total=candidates.total,
+                finished=ending,
+                kept=staying,
+                closed=np.isin(np.arange(len(going)), last),
+                last_token=ids[:, :, 0],
+                last_value=values[:, :, 0],
+                going=going.copy(),
+                scores=finished.scores[beam.sentences],
+            )
+        )
     places = going.nonzero()[0]
     rows = places[:, None] * values.shape[1] + kept.parent[places]
     return rows.ravel(), grown if len(places) == len(going) else grown.of(places)

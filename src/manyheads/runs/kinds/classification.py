@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
-from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples
+from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples, make_texts
 from manyheads.data.labelled import BETWEEN, split_texts
 from manyheads.data.store import TokenStore
 from manyheads.data.texts import TextStore
 from manyheads.errors import DataError
 from manyheads.evaluation import accuracy, confusion_matrix, macro_f1
+from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.card import classifier_card
@@ -25,6 +26,7 @@ from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.prepare import prepare_single, tokenise
 from manyheads.runs.updates import CorpusUpdates
+from manyheads.runs.validation import LOOKED_INTO, evenly
 from manyheads.tasks.classification import LABELS, Labels, class_probabilities, encode_texts, longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerPair
 from manyheads.training.distributed import World
@@ -55,7 +57,7 @@ def prepare_classification(
         return [[number] for number in label_numbers(texts, labels.names, "data.train").tolist()]
 
     def ids(texts: Sequence[str]) -> list[list[int]]:
-        return encode_texts(tokenizer.encode, texts)
+        return encode_texts(tokenizer.encode, texts, tokenizer.marks_between)
 
     store = tokenise(config, run, corpus, tokenizers, (ids, numbers), max_length=None)
     kind = ClassificationKind(config, corpus, tokenizers, labels, store)
@@ -120,6 +122,11 @@ class ClassificationKind(Kind):
     def vocabulary(self) -> str:
         """Tokens and classes."""
         return f"{self.tokenizers.source.size:,}, {len(self.labels.names):,} classes"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels."""
+        return self.labels.names
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -195,7 +202,8 @@ class LabelledBatches:
         if self.sampling:
             seed = int(dice.integers(2**31))
             texts = self.texts.text(0, self.store.rows[pairs])
-            ids = encode_texts(lambda parts: self.tokenizer.sample(parts, seed), texts)
+            tokenizer = self.tokenizer
+            ids = encode_texts(lambda parts: tokenizer.sample(parts, seed), texts, tokenizer.marks_between)
         return [
             Example(cut_text(row, self.limit, eos=EOS), int(self.store.target[pair][0]))
             for row, pair in zip(ids, pairs, strict=True)
@@ -225,7 +233,7 @@ class ClassValidation:
         self.model = model
         self.world = world
         limit = longest_text(config)
-        rows = encode_texts(tokenizer.encode, [pair.source for pair in pairs])
+        rows = encode_texts(tokenizer.encode, [pair.source for pair in pairs], tokenizer.marks_between)
         self.rows = [cut_text(row, limit, eos=EOS) for row in rows]
         self.right = label_numbers((pair.target for pair in pairs), labels.names, "data.valid")
 
@@ -241,4 +249,16 @@ class ClassValidation:
         total, *flat = self.world.total([float(nats.sum()), *counts.flatten().tolist()])
         confusion = np.array(flat).reshape(classes, classes).astype(np.int64)
         scores = {"accuracy": accuracy(confusion), "macro_f1": macro_f1(confusion)}
-        return ValidationReport(step, total / len(self.rows), scores, False, None)
+        loss = total / len(self.rows)
+        return ValidationReport(step, loss, scores, False, None, attention_entropy=self.entropy())
+
+    def entropy(self) -> dict[str, list[list[float]]]:
+        """How widely each head looks, in a few texts by themselves."""
+        device = next(self.model.parameters()).device
+        readings = []
+        for place in evenly(len(self.rows), LOOKED_INTO):
+            ids, types = make_texts(
+                [self.rows[place]], pad=PAD, bos=BOS, eos=EOS, with_types=self.model.config.token_types > 1
+            )
+            readings.append(watch_text(self.model, ids.to(device), None if types is None else types.to(device)))
+        return mean_entropies(readings)

@@ -1,0 +1,229 @@
+"""The tree of a beam search, with the reason why each of its branches ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from manyheads.search.watching import BeamStep
+
+__all__ = ["GONE", "STATES", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
+
+# What may become of a node.
+STATES = {
+    "kept": "went on",
+    "pruned": "fell out of the beam",
+    "outranked": "was kept, but none of its continuations was among the best",
+    "finished": "ended, and counts as an output",
+    "late-end": "would have ended, but was not among the best of its step",
+    "left": "was still open when the search stopped",
+    "cut": "reached the length limit",
+}
+GONE = frozenset(("pruned", "outranked", "late-end"))  # states of branches that lost
+# Why a search stopped.
+STOPS = {
+    "beam-full": "as many outputs as the beam is wide had finished, none worse than the best open prefix",
+    "settled": "no open prefix could still come to a better score",
+    "limit": "the length limit was reached",
+}
+
+
+@dataclass(frozen=True)
+class BeamNode:
+    """A continuation that the search weighed.
+
+    Attributes:
+        number: of the node; parents have smaller numbers.
+        parent: its node, None for the first tokens.
+        step: 0 for the first tokens.
+        id, piece: the token.
+        log_probability: of the token.
+        total: of all tokens up to here.
+        score: total / length ** length_penalty: what an output would be ranked by.
+        rank: among the candidates of its step, from 1.
+        state: one of `STATES`.
+        threshold: what decided: of a pruned, outranked or late node the total that would have been enough; else
+            None.
+        best: whether it is on the way to the best output.
+    """
+
+    number: int
+    parent: int | None
+    step: int
+    id: int
+    piece: str
+    log_probability: float
+    total: float
+    score: float
+    rank: int
+    state: str
+    threshold: float | None
+    best: bool
+
+
+@dataclass(frozen=True)
+class BeamTree:
+    """All that a beam search of one sentence weighed: the 2 x beam_size best candidates of every step.
+
+    Attributes:
+        beam_size: K.
+        length_penalty: of the scores.
+        steps: how many steps there were.
+        stop: why it stopped, one of `STOPS`.
+        nodes: in the order of steps, and of ranks within a step.
+    """
+
+    beam_size: int
+    length_penalty: float
+    steps: int
+    stop: str
+    nodes: tuple[BeamNode, ...]
+
+    def path(self, number: int) -> list[BeamNode]:
+        """The nodes from the first token to this one."""
+        found = [self.nodes[number]]
+        while (parent := found[-1].parent) is not None:
+            found.append(self.nodes[parent])
+        return found[::-1]
+
+
+def reason(node: BeamNode, tree: BeamTree) -> str:
+    """Why a branch ended here, in words with its numbers; "" where it went on."""
+    if node.state == "pruned" and node.threshold is not None:
+        return f"pruned: {node.total:.2f} < {node.threshold:.2f}, the last of the {tree.beam_size} kept"
+    if node.state == "outranked" and node.threshold is not None:
+        return f"outranked: no continuation reached {node.threshold:.2f}, the last of the {2 * tree.beam_size} best"
+    if node.state == "late-end" and node.threshold is not None:
+        return f"no output: {node.total:.2f} < {node.threshold:.2f}, the last of the {tree.beam_size} best"
+    if node.state == "finished":
+        return f"finished: score {node.score:.2f}"
+    if node.state == "left":
+        return "left open when the search stopped"
+    return "cut at the length limit" if node.state == "cut" else ""
+
+
+class BeamRecorder:
+    """A `BeamObserver` of a search of one sentence."""
+
+    def __init__(
+        self, *, beam_size: int, n_best: int, length_penalty: float, eos: int, piece: Callable[[int], str]
+    ) -> None:
+        """What the search was asked for, and how a token is shown."""
+        self.beam_size = beam_size
+        self.n_best = n_best
+        self.length_penalty = length_penalty
+        self.eos = eos
+        self.piece = piece
+        self.nodes: list[BeamNode] = []
+        self.open: list[int | None] = [None]  # the node of each open prefix
+        self.steps = 0
+        self.stop = "limit"
+        self.lowest: list[float] = []  # total of the last candidate of each step
+
+    def step(self, step: BeamStep) -> None:
+        """See `BeamObserver`."""
+        assert len(step.sentences) == 1
+        self.steps += 1
+        if step.closed[0]:
+            self.close(step)
+            return
+        kept = step.kept[0].tolist()
+        totals = step.total[0].tolist()
+        lowest_kept = min((totals[place] for place in kept if totals[place] > -float("inf")), default=None)
+        numbers: dict[int, int] = {}
+        for place, total in enumerate(totals):
+            if total == -float("inf"):
+                continue
+            token, finished = int(step.token[0, place]), bool(step.finished[0, place])
+            state, threshold = "kept", None
+            if finished:
+                state = "finished"
+            elif place not in kept:
+                state, threshold = "pruned", lowest_kept
+            if token == self.eos and not finished:
+                state, threshold = "late-end", totals[self.beam_size - 1]
+            numbers[place] = self.add(
+                parent=self.open[int(step.parent[0, place])],
+                token=token,
+                value=float(step.value[0, place]),
+                total=total,
+                rank=place + 1,
+                state=state,
+                threshold=threshold,
+            )
+        self.open = [numbers.get(place) for place in kept]
+        self.lowest.append(min(totals[place] for place in numbers) if numbers else -float("inf"))
+        if not step.going[0]:
+            self.leave(self.why(step))
+
+    def add(self, *, parent: int | None, token: int, value: float, total: float, **rest: Any) -> int:
+        """Add a node; returns its number."""
+        number, before = len(self.nodes), 0 if parent is None else self.nodes[parent].step + 1
+        self.nodes.append(
+            BeamNode(
+                number=number,
+                parent=parent,
+                step=before,
+                id=token,
+                piece=self.piece(token),
+                log_probability=value,
+                total=total,
+                score=total / (before + 1) ** self.length_penalty,
+                best=False,
+                **rest,
+            )
+        )
+        return number
+
+    def close(self, step: BeamStep) -> None:
+        """At the limit each open prefix ends, if that is the likeliest, or is cut."""
+        for row, number in enumerate(self.open):
+            if number is None and row:
+                continue
+            value, token = float(step.last_value[0, row]), int(step.last_token[0, row])
+            total = 0.0 if number is None else self.nodes[number].total
+            if token == self.eos and value > -float("inf"):
+                self.add(
+                    parent=number, token=token, value=value, total=total + value, rank=row + 1, state="finished",
+                    threshold=None,
+                )  # fmt: skip
+            elif number is not None:
+                self.nodes[number] = replace(self.nodes[number], state="cut")
+        self.stop = "limit"
+
+    def why(self, step: BeamStep) -> str:
+        """Which of its two reasons the search had to stop."""
+        totals = [self.nodes[number].total for number in self.open if number is not None]
+        best = max(totals, default=-float("inf"))
+        full = step.scores[0, -1] >= best / (step.length + 1) ** self.length_penalty
+        return "beam-full" if full else "settled"
+
+    def leave(self, stop: str) -> None:
+        """The search has stopped; what is open stays so."""
+        self.stop = stop
+        for number in self.open:
+            if number is not None and self.nodes[number].state == "kept":
+                self.nodes[number] = replace(self.nodes[number], state="left")
+
+    def tree(self, best: Sequence[int]) -> BeamTree:
+        """The tree, with the way to the best output marked: its ids, the end mark last when it ended."""
+        on_the_way: int | None = None
+        for place, token in enumerate(best):
+            found = next(
+                (one for one in self.nodes if one.step == place and one.parent == on_the_way and one.id == token),
+                None,
+            )
+            if found is None:
+                break
+            self.nodes[found.number] = replace(found, best=True)
+            on_the_way = found.number
+        self.outrank()
+        return BeamTree(self.beam_size, self.length_penalty, self.steps, self.stop, tuple(self.nodes))
+
+    def outrank(self) -> None:
+        """Mark what was kept without any continuation among the candidates of the next step."""
+        parents = {node.parent for node in self.nodes}
+        for node in self.nodes:
+            if node.state == "kept" and node.number not in parents and node.step + 1 < len(self.lowest):
+                self.nodes[node.number] = replace(node, state="outranked", threshold=self.lowest[node.step + 1])
