@@ -75,7 +75,8 @@ def definition(module: str, name: str) -> ast.FunctionDef | ast.ClassDef:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return node
-        if isinstance(node, ast.ImportFrom) and node.module and any(one.name == name for one in node.names):
+        ours = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("manyheads.")
+        if ours and any((one.asname or one.name) == name for one in node.names):
             return definition(node.module, name)
     raise LookupError(f"{module} has no {name}")
 

@@ -92,14 +92,14 @@ PIECES = st.sampled_from(
 TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", " ", "."]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_any_document_is_its_pieces(source: str) -> None:
     pieces = read_blocks(source)
     assert "".join(one.raw if isinstance(one, Block) else one for one in pieces) == source
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.sampled_from(TAGGED), max_size=20).map("".join),
     st.lists(st.sampled_from(["yes", "no.", "(so)", "x"]), max_size=8).map(" ".join),

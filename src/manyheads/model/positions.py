@@ -25,9 +25,13 @@ FIRST_ROWS = 256  # rows of the sinusoidal table at the start; it grows when a l
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos of it (section 3.5): -> (length, width) float32."""
-    place = torch.arange(length, dtype=torch.float64)[:, None]
-    rate = torch.exp(torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10_000.0) / width))
+    """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos of it (section 3.5): -> (length, width) float32.
+
+    They are made on the CPU, also for a model that is built without memory: to join two tensors without memory
+    torch imports its compiler.
+    """
+    place = torch.arange(length, dtype=torch.float64, device="cpu")[:, None]
+    rate = torch.exp(torch.arange(0, width, 2, dtype=torch.float64, device="cpu") * (-math.log(10_000.0) / width))
     return torch.stack([(place * rate).sin(), (place * rate).cos()], -1).flatten(1).float()
 
 

@@ -57,12 +57,13 @@ past = [one.name for one in decoder.get_inputs() if one.name.startswith("past_")
 
 
 def translate(text):
-    ids = np.array([[*source.encode(text), about["end"]]])
+    pieces = source.encode(text)
+    ids = np.array([[*pieces, about["end"]]])
     given = dict(zip(memory, encoder.run(None, {"source": ids})))
     nothing = np.zeros((1, about["heads"], 0, about["head_width"]), np.float32)
     given.update({name: nothing for name in past})
     token, written = about["begin"], []
-    for place in range(min(2 * ids.size + 20, about["longest"] - 1)):
+    for place in range(min(2 * len(pieces) + 20, about["longest"] - 1)):
         given.update(tokens=np.array([token]), place=np.array(place))
         scores, *grown = decoder.run(None, given)
         scores[:, about["never"]] = -np.inf

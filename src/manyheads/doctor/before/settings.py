@@ -91,8 +91,8 @@ def rate_findings(config: Config, plan: Plan, steps: int) -> Iterator[Finding]:
     usual = usual_rate(config, plan.batch)
     unit = "texts" if config.task == "classification" else "target tokens"
     told = (
-        f"the learning rate reaches {peak:.2g}; with width {config.model.d_model}, {plan.batch:,.0f} {unit} an update "
-        f"and {training.optimizer} about {usual:.1g} is usual"
+        f"the learning rate reaches {peak:.2g}; with width {config.model.d_model}, {plan.batch:,.0f} {unit} an "
+        f"update and {training.optimizer} about {usual:.1g} is usual"
     )
     if peak > TOO_HIGH * usual:
         yield found("rate-too-high", told, "error" if peak > FAR_TOO_HIGH * usual else "warning")

@@ -16,7 +16,7 @@ from torch import nn
 from manyheads.interop.onnx.graph import Graph, Port
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward, PreNorm
+from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, PreNorm
 
 __all__ = ["decoder_ports", "encoder_ports", "write_decoder", "write_encoder"]
 
@@ -47,14 +47,14 @@ class Network:
         weight, bias = self.constant(norm.weight), self.constant(norm.bias)
         return self.call("LayerNormalization", x, weight, bias, axis=-1, epsilon=norm.eps)
 
-    def before(self, x: str, around: nn.Module) -> str:
+    def before(self, x: str, around: PreNorm | PostNorm) -> str:
         """What a sublayer reads."""
-        return self.norm(x, around.norm) if isinstance(around, PreNorm) else x  # type: ignore[arg-type]
+        return self.norm(x, around.norm) if isinstance(around, PreNorm) else x
 
-    def after(self, x: str, sublayer: str, around: nn.Module) -> str:
+    def after(self, x: str, sublayer: str, around: PreNorm | PostNorm) -> str:
         """The residual connection."""
         both = self.call("Add", x, sublayer)
-        return both if isinstance(around, PreNorm) else self.norm(both, around.norm)  # type: ignore[arg-type]
+        return both if isinstance(around, PreNorm) else self.norm(both, around.norm)
 
     def embedded(self, ids: str, positions: str, embedding: TokenEmbedding) -> str:
         """Ids (B, S) at positions (B or 1, S) -> (B, S, D)."""
@@ -152,15 +152,16 @@ class Network:
         """(B, 1, D) -> (B, 1, D); the longer past is an output of the graph."""
         read = self.before(x, layer.around_self_attention)
         query, key, value = self.heads_of(self.linear(read, layer.self_attention.project_in), 3)
-        past = [
+        keys, values = (
             self.call("Concat", f"past_{kind}_{number}", new, axis=2, output=f"new_{kind}_{number}")
             for kind, new in (("keys", self.turned(key, turns)), ("values", value))
-        ]
-        mixed = self.attended(self.turned(query, turns), *past, None)
+        )
+        mixed = self.attended(self.turned(query, turns), keys, values, None)
         x = self.after(x, self.linear(mixed, layer.self_attention.project_out), layer.around_self_attention)
         cross, width = layer.cross_attention, self.heads * self.each
         asked = self.linear(self.before(x, layer.around_cross_attention), cross.project_in, 0, width)
-        mixed = self.attended(*self.heads_of(asked, 1), f"keys_{number}", f"values_{number}", "source_bias")
+        [query] = self.heads_of(asked, 1)
+        mixed = self.attended(query, f"keys_{number}", f"values_{number}", "source_bias")
         x = self.after(x, self.linear(mixed, cross.project_out), layer.around_cross_attention)
         return self.around_feed_forward(x, layer)
 
