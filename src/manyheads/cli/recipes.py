@@ -144,7 +144,7 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
 
 def described(config: Config) -> Iterator[str]:
     """A configuration as lines of TOML that `load_config` reads back, with each setting's meaning and default."""
-    from manyheads.config.schema import Section
+    from manyheads.config.schema.section import Section
 
     for name, value in config:
         if isinstance(value, Section):

@@ -60,7 +60,7 @@ def examine_classifier(
         asked += ["the vocabulary is used", "texts come back from their tokens"]
     known = [pair for pair in text.valid if pair.target in labels.names]
     if known:
-        rows = encode_texts(tokenizer.encode, [pair.source for pair in known])
+        rows = encode_texts(tokenizer.encode, [pair.source for pair in known], tokenizer.marks_between)
         right = np.array([labels.names.index(pair.target) for pair in known])
         found, told = said_findings(classifier, rows, right)
         findings, facts = [*findings, *found], facts | told

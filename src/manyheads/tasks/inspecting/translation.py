@@ -124,7 +124,7 @@ def searched(
     with torch.inference_mode():
         source = pad_rows([ids], PAD, last=EOS).to(engine.device)
         found = beam_search(
-            engine.stepper(source, [ids], search),
+            engine.ruled(source, [ids], search),
             beam_size=search.beam_size,
             n_best=search.n_best,
             length_penalty=search.length_penalty,
