@@ -41,5 +41,19 @@ def test_a_translator_is_trained(workplace: Path) -> None:
 
 def test_one_looks_inside_the_translator_that_was_trained(workplace: Path) -> None:
     with chdir(workplace):
-        names = run(NOTEBOOKS / "look-inside.ipynb", BRIEF)
-    assert len(names["maps"].cross[-1]) == 4
+        found = run(NOTEBOOKS / "look-inside.ipynb", BRIEF)["found"]
+    assert len(found.attention[2].weights[-1]) == 4
+    assert "<html" in (workplace / "look.html").read_text(encoding="utf-8")
+    assert (workplace / "attention.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_bert_learns_to_tell_good_from_bad(workplace: Path) -> None:
+    pytest.importorskip("transformers")
+    pytest.importorskip("tokenizers")
+    with chdir(workplace):
+        names = run(NOTEBOOKS / "fine-tune-a-bert.ipynb")
+    assert names["result"].scores.accuracy > 0.8
+    assert [found.label for found in names["classifier"].classify(["a brilliant ending", "a stale cast"])] == [
+        "good",
+        "bad",
+    ]
