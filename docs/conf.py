@@ -22,6 +22,7 @@ exclude_patterns = ["_ext", "_build"]
 highlight_language = "none"
 suppress_warnings = ["ref.python"]  # several rooms have a Listener
 toc_object_entries = False
+html_domain_indices = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

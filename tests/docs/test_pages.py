@@ -25,8 +25,8 @@ FIELDS = {
 }
 SECTIONS = {section: set(fields) for section, fields in FIELDS.items()}
 GIVEN = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
-SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-])")
-NO_SETTINGS = {"safetensors", "md", "encode", "decode"}  # model.safetensors, training.md, model.encode(source)
+SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-]|\.\w)")
+NO_SETTINGS = {"safetensors", "json", "md", "encode", "decode"}  # model.safetensors, training.md, model.encode
 
 # The tutorial trains for a minute; as a test it only begins to, and what it prints from there on is not compared.
 # `python -m tests.docs.pages docs/tutorial/part-by-part.md` runs it whole.
