@@ -129,7 +129,7 @@ def write_folder(folder: Path, family: str, head: str = "", *, seed: int = 3, **
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith(INNER):  # far from 0, where all non-linearities are alike
-                parameter.mul_(4)
+                parameter.mul_(20)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return model, tokenizer

@@ -123,7 +123,7 @@ def translate(settings: ServeSettings, codes: list[str]) -> Schema:
     properties: dict[str, Schema] = {
         "q": texts(settings),
         "source": TEXT | {"enum": ["auto", *codes]},
-        "target": TEXT | ({"enum": codes} if codes else {"description": "no translator is served"}),
+        "target": TEXT | {"enum": codes or [""]},
         "format": {"type": "string", "enum": ["text", "html"], "default": "text"},
         "alternatives": {"type": "integer", "minimum": 0, "maximum": settings.alternatives_limit, "default": 0},
         "api_key": KEY,
@@ -184,7 +184,8 @@ def complete(settings: ServeSettings) -> Schema:
     found = posted(
         "Go on with a text (OpenAI's shape)", body(properties, ["prompt"], forms=False), {"type": "object"}
     )
-    found["responses"]["200"]["content"]["text/event-stream"] = {"schema": TEXT}
+    event = {"type": "object", "properties": {"data": TEXT}, "required": ["data"]}
+    found["responses"]["200"]["content"]["text/event-stream"] = {"schema": event}
     error = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
     for status in WRONG:
         found["responses"][status]["content"] = {"application/json": {"schema": error}}
