@@ -266,10 +266,13 @@ class TorchEngine:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """While open, all models are in evaluation mode, and arranged for decoding as they are now."""
-        if not self.packed or not all(model.is_current() for model in self.packed):
-            self.packed = [pack(model, self.precision) for model in self.models]
+        """While open, all models are in evaluation mode, and arranged for decoding as they are now.
+
+        Those in training are arranged anew each time: not every optimiser tells torch that it has written.
+        """
         training = [model for model in self.models if model.training]
+        if training or not self.packed or not all(model.is_current() for model in self.packed):
+            self.packed = [pack(model, self.precision) for model in self.models]
         for model in training:
             model.eval()
         try:

@@ -19,8 +19,8 @@ from manyheads.runs.corpus import read_corpus
 from manyheads.runs.examination.start import examine_model, first_loss, free_memory, measure_update
 from manyheads.runs.examination.text import examine_text
 from manyheads.runs.examination.tokens import token_counts, token_findings, vocabularies
-from manyheads.runs.initial import with_initial_shape
 from manyheads.runs.kinds import Kind, prepare_kind
+from manyheads.runs.origins import with_initial_shape
 from manyheads.training.distributed import ALONE
 from manyheads.training.feed import Updates
 from manyheads.training.log import Listener, SilentListener
@@ -58,8 +58,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = SILENT) ->
     report, facts = examine_text(config)
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder) / "run")
-        if config.task == "translation":
-            config = with_initial_shape(config, run, listener)
+        config = with_initial_shape(config, run, listener)
         kind = prepare_kind(config, run, read_corpus(config, run), listener)
         listener.message("examining a new model")
         torch.manual_seed(config.training.seed)
