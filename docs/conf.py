@@ -35,3 +35,4 @@ html_theme_options = {"top_of_page_buttons": []}
 html_show_sphinx = False
 html_copy_source = False
 html_extra_path = ["_generated"]
+(HERE / "_generated").mkdir(exist_ok=True)  # `reference` fills it

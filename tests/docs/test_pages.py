@@ -26,7 +26,8 @@ FIELDS = {
 SECTIONS = {section: set(fields) for section, fields in FIELDS.items()}
 GIVEN = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
 SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-]|\.\w)")
-NO_SETTINGS = {"safetensors", "json", "md", "encode", "decode"}  # model.safetensors, training.md, model.encode
+# model.safetensors, training.md, model.encode, tokenizer.source.json
+NO_SETTINGS = {"safetensors", "json", "md", "encode", "decode", "source", "target"}
 
 # The tutorial trains for a minute; as a test it only begins to, and what it prints from there on is not compared.
 # `python -m tests.docs.pages docs/tutorial/part-by-part.md` runs it whole.

@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 def sections() -> dict[str, str]:
     """The text of each section of the page, by its anchor; white space made one blank."""
     text = (ROOT / PAGE).read_text("utf-8")
-    parts = re.split(r"^\(([\w-]+)\)=$", text, flags=re.MULTILINE)[1:]
+    anchor = r'^(?:\((?=[\w-]+\)=$)|<a id=")([\w-]+)(?:\)=|"></a>)$'  # a name that another page has is no label
+    parts = re.split(anchor, text, flags=re.MULTILINE)[1:]
     return {anchor: " ".join(body.split()) for anchor, body in zip(parts[::2], parts[1::2], strict=True)}
 
 

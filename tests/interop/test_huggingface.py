@@ -366,7 +366,7 @@ def test_a_pickle_is_read_only_when_somebody_vouches_for_it(folders: Any, tmp_pa
     folder = Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "x"))
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    with pytest.raises(RunError, match=r"has no model\.safetensors"):
+    with pytest.raises(RunError, match=r"has neither model\.safetensors"):
         read_pretrained(folder)
     torch.save(weights, folder / "pytorch_model.bin")
     with pytest.raises(RunError, match=r"pytorch_model\.bin alone. That is a pickle"):

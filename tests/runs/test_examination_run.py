@@ -129,8 +129,8 @@ def test_what_is_planted_in_the_weights_is_named(
 
 
 def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = PackedModel.embed
-    monkeypatch.setattr(PackedModel, "embed", lambda self, tokens, place: right(self, tokens, place + 1))
+    right = PackedModel.at
+    monkeypatch.setattr(PackedModel, "at", lambda self, place: right(self, place + 1))
     assert {"cache-differs", "score-differs"} <= serious(examine_run(trained))
     decoding = examine_decoding(Translator.load(trained), [german for german, _ in SENTENCES[:5]])
     assert decoding.cache > 0.1

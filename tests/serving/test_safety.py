@@ -248,8 +248,10 @@ def test_what_is_no_http_is_refused_in_the_same_shape(server: Server) -> None:
                 continue
             if not sent.endswith(b"\n"):
                 sock.shutdown(socket.SHUT_WR)
+            answer = b""
             try:
-                answer = sock.recv(10_000)
+                while part := sock.recv(10_000):
+                    answer += part
             except ConnectionError:
                 continue
             if answer:
