@@ -1,7 +1,7 @@
-# A small image with the program as its entry point:
+# An image with the program as its entry point:
 #   docker build -t manyheads .
-#   docker run --rm -v "$PWD:/work" manyheads demo --out /work/runs/demo
-# For a CPU alone, name the index of PyTorch's CPU builds: --build-arg PIP_EXTRA_INDEX_URL=... (an image of a tenth the size).
+#   docker run --rm --user "$(id -u)" -v "$PWD:/data" manyheads demo --out runs/demo
+# For a CPU alone, name the index of PyTorch's CPU builds: --build-arg PIP_EXTRA_INDEX_URL=....
 FROM python:3.13-slim
 ARG PIP_EXTRA_INDEX_URL=""
 ARG EXTRAS="ct2"
@@ -9,6 +9,6 @@ COPY . /source
 RUN pip install --no-cache-dir --constraint /source/constraints.txt "/source[${EXTRAS}]" && rm -rf /source
 RUN useradd --create-home reader
 USER reader
-WORKDIR /work
+WORKDIR /data
 ENTRYPOINT ["manyheads"]
 CMD ["--help"]
