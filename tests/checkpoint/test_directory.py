@@ -80,7 +80,7 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 
 
 def assert_holds(run: RunDirectory, step: int) -> None:
-    found, expected = run.checkpoint(step), make_checkpoint(step)
+    found, expected = run.checkpoints.read(step), make_checkpoint(step)
     assert (found.step, found.state) == (step, expected.state)
     assert same(found.model, expected.model)
     assert same(found.optimizer, expected.optimizer)
@@ -134,17 +134,17 @@ def test_published_weights_are_the_model_again(tmp_path: Path, tied: str) -> Non
 
 def test_a_checkpoint_comes_back_to_the_bit(tmp_path: Path) -> None:
     run = begun(tmp_path)
-    run.save(make_checkpoint(40), keep=1)
+    run.checkpoints.save(make_checkpoint(40), keep=1)
     assert_holds(RunDirectory.existing(tmp_path), 40)
-    assert same(run.weights_of(40), make_checkpoint(40).model)
+    assert same(run.checkpoints.weights(40), make_checkpoint(40).model)
     assert sorted(path.name for path in (tmp_path / "checkpoints" / "step-40").iterdir()) == sorted(FILES)
     assert drafts(tmp_path) == []
 
 
 def test_a_checkpoint_that_was_read_can_be_saved_again(tmp_path: Path) -> None:
     run = begun(tmp_path)
-    run.save(make_checkpoint(40), keep=1)
-    run.save(run.checkpoint(40), keep=1)
+    run.checkpoints.save(make_checkpoint(40), keep=1)
+    run.checkpoints.save(run.checkpoints.read(40), keep=1)
     assert_holds(run, 40)
 
 
@@ -174,10 +174,10 @@ def test_the_last_checkpoints_stay_in_the_order_of_their_steps(tmp_path: Path) -
     run = begun(tmp_path)
     kept = []
     for step in (2, 9, 10, 100):
-        run.save(make_checkpoint(step), keep=2)
-        kept.append(run.steps())
+        run.checkpoints.save(make_checkpoint(step), keep=2)
+        kept.append(run.checkpoints.steps())
     assert kept == [[2], [2, 9], [9, 10], [10, 100]]
-    for step in run.steps():
+    for step in run.checkpoints.steps():
         assert_holds(run, step)
 
 
@@ -185,8 +185,8 @@ def test_other_things_beside_the_checkpoints_are_left_alone(tmp_path: Path) -> N
     run = begun(tmp_path)
     for name in ("step-x", "notes", "step-7-copy"):
         (tmp_path / "checkpoints" / name).mkdir(parents=True)
-    run.save(make_checkpoint(3), keep=1)
-    assert run.steps() == [3]
+    run.checkpoints.save(make_checkpoint(3), keep=1)
+    assert run.checkpoints.steps() == [3]
     assert len(list((tmp_path / "checkpoints").iterdir())) == 4
 
 
@@ -194,10 +194,10 @@ def test_damaged_checkpoints_after_the_new_one_go_and_do_not_push_it_out(tmp_pat
     """Training that went back to step 20 saves step 30; the broken step 40 must not be what is kept."""
     run = begun(tmp_path)
     for step in (20, 40):
-        run.save(make_checkpoint(step), keep=2)
+        run.checkpoints.save(make_checkpoint(step), keep=2)
     (tmp_path / "checkpoints" / "step-40" / "model.safetensors").write_bytes(b"")
-    run.save(make_checkpoint(30), keep=1)
-    assert run.steps() == [30]
+    run.checkpoints.save(make_checkpoint(30), keep=1)
+    assert run.checkpoints.steps() == [30]
     assert_holds(run, 30)
 
 
@@ -229,7 +229,7 @@ def test_a_kill_at_any_moment_of_a_save_leaves_a_good_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = begun(tmp_path / "run")
-    run.save(make_checkpoint(1), keep=1)
+    run.checkpoints.save(make_checkpoint(1), keep=1)
     moments: list[Path] = []
 
     def photograph() -> None:
@@ -241,14 +241,14 @@ def test_a_kill_at_any_moment_of_a_save_leaves_a_good_checkpoint(
     mkdir = Path.mkdir
     with monkeypatch.context() as patch:
         before_each_move(patch, photograph)
-        run.save(make_checkpoint(2), keep=1)
+        run.checkpoints.save(make_checkpoint(2), keep=1)
     assert len(moments) > 10
     for moment in [*moments, run.path]:
         found = RunDirectory.existing(moment)
-        assert found.steps()
-        for step in found.steps():
+        assert found.checkpoints.steps()
+        for step in found.checkpoints.steps():
             assert_holds(found, step)
-        found.save(make_checkpoint(3), keep=1)
+        found.checkpoints.save(make_checkpoint(3), keep=1)
         assert_holds(found, 3)
         assert drafts(moment) == []
 
@@ -274,7 +274,7 @@ def test_a_kill_at_any_moment_of_publishing_leaves_whole_weights(
 def test_everything_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A power cut keeps what was synced: content first, then the name, then the folder of the name."""
     run = begun(tmp_path)
-    run.save(make_checkpoint(1), keep=1)
+    run.checkpoints.save(make_checkpoint(1), keep=1)
     synced: dict[int, int] = {}
     events: list[str] = []
     fsync, replace, rename, rmtree = os.fsync, os.replace, Path.rename, shutil.rmtree
@@ -309,7 +309,7 @@ def test_everything_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monke
     monkeypatch.setattr(os, "replace", note_replace)
     monkeypatch.setattr(Path, "rename", note_rename)
     monkeypatch.setattr(shutil, "rmtree", note_removal)
-    run.save(make_checkpoint(2), keep=1)
+    run.checkpoints.save(make_checkpoint(2), keep=1)
     folder = (tmp_path / "checkpoints").stat().st_ino
     assert events.index("renamed") < events.index(f"sync {folder}") < events.index("old removed")
 
@@ -339,15 +339,15 @@ def test_a_full_disk_keeps_the_last_checkpoint_and_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str, failure: Callable[..., None]
 ) -> None:
     run = begun(tmp_path)
-    run.save(make_checkpoint(1), keep=1)
+    run.checkpoints.save(make_checkpoint(1), keep=1)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, failure)
         with pytest.raises(
             SaveError, match=r"the checkpoint of step 2 could not be written .*No space left"
         ) as caught:
-            run.save(make_checkpoint(2), keep=1)
+            run.checkpoints.save(make_checkpoint(2), keep=1)
     assert str(run.path / "checkpoints") in str(caught.value)
-    assert run.steps() == [1]
+    assert run.checkpoints.steps() == [1]
     assert_holds(run, 1)
     assert drafts(tmp_path) == []
 
@@ -385,17 +385,17 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_disk_that_is_really_full_keeps_the_last_checkpoint(small_disk: Path) -> None:
     run = begun(small_disk / "run")
     large = {"weight": torch.zeros(30 * 256)}  # 30 KiB
-    run.save(Checkpoint(1, large, large, {"step": 1}), keep=9)
+    run.checkpoints.save(Checkpoint(1, large, large, {"step": 1}), keep=9)
 
     def save_seven() -> None:
         for step in range(2, 9):
-            run.save(Checkpoint(step, large, large, {"step": step}), keep=9)
+            run.checkpoints.save(Checkpoint(step, large, large, {"step": step}), keep=9)
 
     with pytest.raises(SaveError, match="No space left"):
         save_seven()
     assert drafts(small_disk) == []
-    for step in run.steps():
-        assert run.checkpoint(step).state == {"step": step}
+    for step in run.checkpoints.steps():
+        assert run.checkpoints.read(step).state == {"step": step}
 
 
 # --- damage ---
@@ -420,24 +420,24 @@ def test_a_damaged_or_missing_file_of_a_checkpoint_is_named(
     tmp_path: Path, name: str, damage: Callable[[bytes], bytes] | None
 ) -> None:
     run = begun(tmp_path)
-    run.save(make_checkpoint(7), keep=1)
+    run.checkpoints.save(make_checkpoint(7), keep=1)
     path = tmp_path / "checkpoints" / "step-7" / name
     content = path.read_bytes()
     path.unlink()
     if damage is not None:
         path.write_bytes(damage(content))
     with pytest.raises(RunError) as caught:
-        run.checkpoint(7)
+        run.checkpoints.read(7)
     assert str(path) in str(caught.value)
     if name != "optimizer.safetensors":
         with pytest.raises(RunError):
-            run.weights_of(7)
+            run.checkpoints.weights(7)
 
 
 @pytest.mark.parametrize("old", ["7", "0.333", "null", "fp32"])
 def test_a_state_of_other_values_is_seen_though_it_is_good_json(tmp_path: Path, old: str) -> None:
     run = begun(tmp_path)
-    run.save(make_checkpoint(7), keep=1)
+    run.checkpoints.save(make_checkpoint(7), keep=1)
     path = tmp_path / "checkpoints" / "step-7" / "state.json"
     head, _, tail = path.read_text(encoding="utf-8").rpartition(old)
     path.write_text(
@@ -445,16 +445,16 @@ def test_a_state_of_other_values_is_seen_though_it_is_good_json(tmp_path: Path, 
     )
     assert json.loads(path.read_text(encoding="utf-8"))
     with pytest.raises(RunError, match=r"state\.json is missing or damaged"):
-        run.checkpoint(7)
+        run.checkpoints.read(7)
 
 
 @pytest.mark.parametrize("content", [b"[1]", b"{}", b'{"sha256": {}}', b"\xff", b"[" * 100_000, b"3"])
 def test_a_state_that_is_none_is_named(tmp_path: Path, content: bytes) -> None:
     run = begun(tmp_path)
-    run.save(make_checkpoint(7), keep=1)
+    run.checkpoints.save(make_checkpoint(7), keep=1)
     (tmp_path / "checkpoints" / "step-7" / "state.json").write_bytes(content)
     with pytest.raises(RunError, match=r"step-7/state\.json"):
-        run.checkpoint(7)
+        run.checkpoints.read(7)
 
 
 HUGE_HEADER = (2**63).to_bytes(8, "little") + b"{}"
@@ -635,6 +635,6 @@ def test_a_checkpoint_in_between_does_not_take_the_place_of_a_planned_one(tmp_pa
     run = begun(tmp_path)
     kept = []
     for step in (4, 8, 9, 10, 12, 14):
-        run.save(make_checkpoint(step), keep=2, every=4)
-        kept.append(run.steps())
+        run.checkpoints.save(make_checkpoint(step), keep=2, every=4)
+        kept.append(run.checkpoints.steps())
     assert kept == [[4], [4, 8], [8, 9], [8, 10], [8, 12], [12, 14]]

@@ -204,12 +204,12 @@ def test_a_file_of_a_checkpoint_that_leads_out_is_refused(run: Path, tmp_path: P
     from tests.checkpoint.test_directory import make_checkpoint
 
     directory = RunDirectory(run)
-    directory.save(make_checkpoint(7), keep=1)
+    directory.checkpoints.save(make_checkpoint(7), keep=1)
     weights = run / "checkpoints" / "step-7" / "model.safetensors"
     weights.rename(tmp_path / "outside")
     weights.symlink_to(tmp_path / "outside")
     with pytest.raises(RunError, match="link out of its folder"):
-        directory.checkpoint(7)
+        directory.checkpoints.read(7)
 
 
 def test_refusing_takes_no_memory(run: Path, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import FilterCounts, Pair, PairFilter, read_pairs, require_pairs
+from manyheads.data.corpus import Pair, read_pairs
+from manyheads.data.filtering import FilterCounts, PairFilter, require_pairs
 from manyheads.errors import DataError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

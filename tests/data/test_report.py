@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, PairFilter, read_pairs
+from manyheads.data.corpus import Pair, read_pairs
+from manyheads.data.filtering import PairFilter
 from manyheads.data.report import DataReport, Spread, report
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from manyheads.errors import DataError
-from manyheads.evaluation.classes import ClassScores, calibration_error
+from manyheads.evaluation import paired_bootstrap_of_labels
+from manyheads.evaluation.classes import ClassScores, accuracy, calibration_error, confusion_matrix, macro_f1
 
 LABELS = ("a", "b", "c", "d")
 
@@ -70,3 +71,34 @@ def test_one_who_is_always_right_and_sure_has_no_calibration_error_and_one_alway
 def test_nothing_cannot_be_scored() -> None:
     with pytest.raises(DataError, match="0 examples"):
         ClassScores.of(np.zeros((0, 2)), np.zeros(0, np.int64), ("a", "b"))
+
+
+@pytest.mark.parametrize(("metric", "formula"), [("accuracy", accuracy), ("macro_f1", macro_f1)])
+def test_a_bootstrap_of_labels_is_that_of_scoring_every_sample_anew(metric, formula) -> None:
+    dice = np.random.default_rng(4)
+    right = dice.integers(4, size=31)
+    ours, theirs = (np.where(dice.random(31) < share, right, dice.integers(5, size=31)) for share in (0.6, 0.4))
+    found = paired_bootstrap_of_labels(ours, theirs, right, 5, metric=metric, samples=80, seed=7)
+
+    def scored(given: np.ndarray, rows: np.ndarray) -> float:
+        return 100 * formula(confusion_matrix(right[rows], given[rows], 5))
+
+    gains = sorted(
+        scored(ours, rows) - scored(theirs, rows) for rows in np.random.default_rng(7).choice(31, size=(80, 31))
+    )
+    everything = np.arange(31)
+    assert (found.score, found.baseline) == pytest.approx((scored(ours, everything), scored(theirs, everything)))
+    assert found.interval == pytest.approx((gains[2], gains[-3]))
+    assert found.wins == sum(gain > 1e-9 for gain in gains) / 80
+    assert found.signature == f"metric:{metric}|bs:80|seed:7"
+
+
+def test_classifiers_that_agree_do_not_differ() -> None:
+    labels = np.array([0, 1, 1, 0])
+    found = paired_bootstrap_of_labels(labels, labels, labels, 2)
+    assert (found.score, found.difference, found.p_value) == (100, 0, 1)
+
+
+def test_labels_that_do_not_pair_up_are_refused() -> None:
+    with pytest.raises(DataError, match="3 and 2 labels are given for 3 texts"):
+        paired_bootstrap_of_labels(np.zeros(3, int), np.zeros(2, int), np.zeros(3, int), 2)

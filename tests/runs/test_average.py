@@ -36,7 +36,7 @@ def run(trained: Path, tmp_path: Path) -> Path:
 def test_the_weights_are_the_mean_of_the_last_checkpoints(run: Path, last: int | None, steps: list[int]) -> None:
     out = average(run, last=last)
     found = load_file(out / "model.safetensors")
-    models = [RunDirectory(run).weights_of(step) for step in steps]
+    models = [RunDirectory(run).checkpoints.weights(step) for step in steps]
     assert found.keys() == models[0].keys()
     for name, tensor in found.items():
         expected = sum(model[name].double() for model in models) / len(models)
@@ -45,9 +45,9 @@ def test_the_weights_are_the_mean_of_the_last_checkpoints(run: Path, last: int |
 
 def test_the_mean_of_identical_checkpoints_is_the_same_weights(run: Path) -> None:
     directory = RunDirectory(run)
-    newest = directory.checkpoint(12)
+    newest = directory.checkpoints.read(12)
     for step in (16, 20):
-        directory.save(Checkpoint(step, newest.model, newest.optimizer, newest.state), keep=9)
+        directory.checkpoints.save(Checkpoint(step, newest.model, newest.optimizer, newest.state), keep=9)
     found = load_file(average(run, last=3) / "model.safetensors")
     assert all(torch.equal(tensor, newest.model[name]) for name, tensor in found.items())
 
@@ -56,7 +56,7 @@ def test_the_new_directory_is_a_run_that_translates(run: Path) -> None:
     out = average(run)
     assert out == run.with_name("run-averaged")
     assert RunDirectory.existing(out).config() == RunDirectory(run).config()
-    assert RunDirectory(out).steps() == []
+    assert RunDirectory(out).checkpoints.steps() == []
     assert RunDirectory(out).environment() == RunDirectory(run).environment()
     (found,) = Translator.load(out).translate(["der Hund läuft"])
     assert len(found.hypotheses) == 1

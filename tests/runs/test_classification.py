@@ -20,6 +20,7 @@ from manyheads.data.examples import NO_LABEL
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs import average, bench_train, data_report, evaluate
 from manyheads.runs.classes import ClassEvaluation, evaluate_labels
+from manyheads.runs.compare import compare
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.kinds import prepare_kind
 from manyheads.runs.kinds.classification import LabelledBatches, in_order
@@ -116,6 +117,20 @@ def test_evaluate_scores_the_labels_that_classify_gives(finished: Path, tmp_path
     assert isinstance(same, ClassEvaluation)
     assert (same.scores, same.outputs) == (result.scores, result.outputs)
     assert any("accuracy" in line for line in result.lines())
+
+
+def test_two_classifiers_are_compared_on_the_texts_of_the_first(
+    corpus: Path, finished: Path, tmp_path: Path
+) -> None:
+    train(labelled_config(corpus, training={"steps": 1, "save_every": 1}), tmp_path / "other", listener=Ear())
+    found = compare(finished, tmp_path / "other", listener=Ear())
+    for run, name in ((finished, "score"), (tmp_path / "other", "baseline")):
+        own = evaluate(run)
+        assert isinstance(own, ClassEvaluation)
+        scores = [100 * own.scores.accuracy, 100 * own.scores.macro_f1]
+        assert [getattr(one, name) for one in found.results] == pytest.approx(scores)
+    assert found.lines()[1].startswith("accuracy ")
+    assert {"run", "other", "accuracy", "macro_f1"} == set(found.to_json())
 
 
 def test_the_validation_in_training_is_that_of_evaluate(finished: Path) -> None:

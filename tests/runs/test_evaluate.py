@@ -16,7 +16,8 @@ from torch.nn import functional
 
 from manyheads.data.lines import read_lines
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
-from manyheads.runs.evaluate import compare, evaluate
+from manyheads.runs.compare import compare
+from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
@@ -192,7 +193,8 @@ def test_the_lines_for_people_hold_the_figures_with_their_signatures(trained: Pa
 
 def test_a_run_against_itself_does_not_differ(trained: Path) -> None:
     found = compare(trained, trained, listener=Ear())
-    for result in (found.bleu, found.chrf):
+    assert [one.metric for one in found.results] == ["bleu", "chrf"]
+    for result in found.results:
         assert result.difference == 0
         assert result.p_value == 1
         assert result.score == result.baseline
@@ -208,9 +210,10 @@ def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path:
     found = compare(trained, tmp_path / "other", listener=Ear())
     own = evaluate(trained, listener=Ear())
     other = evaluate(tmp_path / "other", overrides=["data.test=test"], listener=Ear())
-    assert found.chrf.score == pytest.approx(own.scores.chrf)
-    assert found.chrf.baseline == pytest.approx(other.scores.chrf)
-    assert found.chrf.difference == pytest.approx(own.scores.chrf - other.scores.chrf)
+    chrf = found.results[1]
+    assert chrf.score == pytest.approx(own.scores.chrf)
+    assert chrf.baseline == pytest.approx(other.scores.chrf)
+    assert chrf.difference == pytest.approx(own.scores.chrf - other.scores.chrf)
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ def test_going_on_from_a_good_model_starts_with_its_loss_and_resumes_without_it(
     shutil.rmtree(origin)
     longer = config.model_copy(update={"training": config.training.model_copy(update={"steps": 6})})
     runs.train(longer, tmp_path / "run", listener=Ear(), force=True)
-    assert RunDirectory(tmp_path / "run").steps()[-1] == 6
+    assert RunDirectory(tmp_path / "run").checkpoints.steps()[-1] == 6
 
 
 def test_a_model_to_go_on_from_that_is_missing_is_named(tmp_path: Path) -> None:

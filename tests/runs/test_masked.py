@@ -14,7 +14,9 @@ from tests.training.parts import Ear
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.errors import RunError
+from manyheads.errors import DataError, RunError, UsageError
+from manyheads.runs import compare, evaluate
+from manyheads.runs.masked import MaskedEvaluation
 from manyheads.runs.train import train
 from manyheads.tasks.classification import Classifier
 
@@ -59,6 +61,29 @@ def test_the_loss_falls_from_that_of_guessing(encoder: Path) -> None:
     assert "fill-mask" in (encoder / "README.md").read_text(encoding="utf-8")
 
 
+def test_evaluate_guesses_the_hidden_tokens_of_validation_again(encoder: Path, tmp_path: Path) -> None:
+    found = evaluate(encoder, split="valid")
+    assert isinstance(found, MaskedEvaluation)
+    best = min(record["loss"] for record in metrics(encoder) if record["kind"] == "validation")
+    assert found.loss == pytest.approx(best, rel=1e-6)
+    assert found.texts == 16
+    (tmp_path / "new.txt").write_text("a great film\n\nthe plot was dull\n", encoding="utf-8")
+    other = evaluate(encoder, source=tmp_path / "new.txt")
+    assert isinstance(other, MaskedEvaluation)
+    assert other.texts == 2
+    assert other.to_json()["perplexity"] == pytest.approx(math.exp(other.loss))
+
+
+def test_what_cannot_be_evaluated_or_compared_is_said(encoder: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DataError, match="holds no text"):
+        evaluate(encoder, source=tmp_path / "empty.txt")
+    with pytest.raises(UsageError, match="needs no reference"):
+        evaluate(encoder, source=tmp_path / "empty.txt", reference=tmp_path / "empty.txt")
+    with pytest.raises(UsageError, match="two translators or two classifiers"):
+        compare(encoder, encoder)
+
+
 def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
     text: Path, encoder: Path, tmp_path: Path
 ) -> None:
@@ -85,6 +110,24 @@ def test_a_classifier_begins_with_its_tokenizer_and_weights(text: Path, encoder:
         assert bool((found[name] == begun[name]).all()), name
     tokenizers = [RunDirectory(run).tokenizers(RunDirectory(run).config()) for run in (tmp_path / "run", encoder)]
     assert tokenizers[0].source.sha256 == tokenizers[1].source.sha256
+    assert Classifier.load(tmp_path / "run").classify(["a great film"])[0].label in ("0", "1")
+
+
+def test_a_classifier_can_be_adapted_by_thin_factors_and_a_head(text: Path, encoder: Path, tmp_path: Path) -> None:
+    """What is published is the sum: a model as any other, which goes on where it was broken off."""
+    training = {"lora_rank": 2, "optimizer": "adamw", "layer_decay": 0.8, "learning_rate": 0.01}
+    config = labelled_config(text, model=MODEL | {"init_from": str(encoder)}, training=training)
+    train(config, tmp_path / "whole", listener=Ear())
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "run", listener=Interrupting(step=6))
+    train(config, tmp_path / "run", listener=Ear())
+    runs = tmp_path / "run", tmp_path / "whole", encoder
+    found, whole, begun = (load_file(run / "model.safetensors") for run in runs)
+    assert all(bool((found[name] == whole[name]).all()) for name in whole)
+    shared = {name for name in found if not name.startswith(("pooler.", "output."))}
+    moved = {name for name in shared if not bool((found[name] == begun[name]).all())}
+    assert {name.partition(".")[0] for name in moved} == {"encoder_layers", "encoder_norm"}
+    assert all(found[name].ndim == 2 for name in moved if name.startswith("encoder_layers."))
     assert Classifier.load(tmp_path / "run").classify(["a great film"])[0].label in ("0", "1")
 
 

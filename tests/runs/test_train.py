@@ -28,6 +28,7 @@ from tests.runs.parts import (
 from tests.training.parts import Ear, scored
 
 from manyheads.checkpoint import RunDirectory, average_tensors
+from manyheads.checkpoint.checkpoints import Checkpoints
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
 from manyheads.runs.listeners import RecordingListener
@@ -79,9 +80,9 @@ def assert_same_run(found: Path, expected: Path) -> None:
     for name in ("model.safetensors", "README.md"):
         assert (found / name).read_bytes() == (expected / name).read_bytes()
     one, other = RunDirectory(found), RunDirectory(expected)
-    assert one.steps() == other.steps()
-    for step in one.steps():
-        left, right = one.checkpoint(step), other.checkpoint(step)
+    assert one.checkpoints.steps() == other.checkpoints.steps()
+    for step in one.checkpoints.steps():
+        left, right = one.checkpoints.read(step), other.checkpoints.read(step)
         for first, second in ((left.model, right.model), (left.optimizer, right.optimizer)):
             assert first.keys() == second.keys()
             assert all(torch.equal(tensor, second[name]) for name, tensor in first.items())
@@ -174,8 +175,8 @@ def test_the_weights_that_translate_are_the_best_and_not_the_last(
     found = train(make_config(corpus), tmp_path / "run", listener=Ear())
     run = RunDirectory(tmp_path / "run")
     published = load_file(run.path / "model.safetensors")
-    assert all(torch.equal(tensor, published[name]) for name, tensor in run.weights_of(8).items())
-    assert not all(torch.equal(tensor, published[name]) for name, tensor in run.weights_of(12).items())
+    assert all(torch.equal(tensor, published[name]) for name, tensor in run.checkpoints.weights(8).items())
+    assert not all(torch.equal(tensor, published[name]) for name, tensor in run.checkpoints.weights(12).items())
     expected = TrainingSummary(tmp_path / "run", 12, found.seconds, "loss", 1.0, 8, False)
     assert found == expected
     assert found.seconds > 0
@@ -192,8 +193,12 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
     config = make_config(corpus, training={"average_checkpoints": 3, "keep_checkpoints": 1})
     found = train(config, tmp_path / "run", listener=ear)
     run = RunDirectory(tmp_path / "run")
-    assert run.steps() == [4, 8, 12]
-    expected = average_tensors([run.weights_of(step) for step in run.steps()]) if kept else run.weights_of(8)
+    assert run.checkpoints.steps() == [4, 8, 12]
+    expected = (
+        average_tensors([run.checkpoints.weights(step) for step in run.checkpoints.steps()])
+        if kept
+        else run.checkpoints.weights(8)
+    )
     published = load_file(run.path / "model.safetensors")
     assert all(torch.equal(tensor, published[name]) for name, tensor in expected.items())
     assert found.best == (mean if kept else 1.0)
@@ -271,16 +276,23 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *
     monkeypatch.setattr(owner, name, counted)
 
 
-@pytest.mark.parametrize("name", ["publish", "save"])
+@pytest.mark.parametrize(("owner", "name"), [(RunDirectory, "publish"), (Checkpoints, "save")])
 @pytest.mark.parametrize("call", [1, 2, 3])
 @pytest.mark.parametrize("after", [False, True])
 def test_a_kill_around_a_save_changes_nothing_in_the_end(
-    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, call: int, after: bool
+    corpus: Path,
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    name: str,
+    call: int,
+    after: bool,
 ) -> None:
     """The best weights and the checkpoint that knows of them are two files: neither may be missed."""
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
-        kill_at(patch, RunDirectory, name, call, after=after)
+        kill_at(patch, owner, name, call, after=after)
         with pytest.raises(Kill):
             train(hard_config(corpus), out, listener=Ear())
     train(hard_config(corpus), out, listener=Ear())
@@ -332,7 +344,7 @@ def test_a_checkpoint_that_was_asked_for_in_between_changes_nothing_in_the_end(
 
         def validation(self, report: ValidationReport) -> None:
             super().validation(report)
-            seen.append(run.steps())
+            seen.append(run.checkpoints.steps())
 
     run, seen = RunDirectory(tmp_path / "run"), list[list[int]]()
     train(hard_config(corpus), run.path, listener=Asking())
@@ -355,16 +367,16 @@ def test_a_full_disk_ends_training_and_the_same_call_goes_on(
 ) -> None:
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
-        original = module.RunDirectory.save
+        original = Checkpoints.save
 
-        def fill_the_disk(run: RunDirectory, *arguments: Any, **options: Any) -> None:
-            original(run, *arguments, **options)
+        def fill_the_disk(checkpoints: Checkpoints, *arguments: Any, **options: Any) -> None:
+            original(checkpoints, *arguments, **options)
             patch.setattr(os, "fsync", no_space)
 
-        patch.setattr(module.RunDirectory, "save", fill_the_disk)
+        patch.setattr(Checkpoints, "save", fill_the_disk)
         with pytest.raises(SaveError, match="No space left on device"):
             train(hard_config(corpus), out, listener=Ear())
-    assert RunDirectory(out).steps() == [4]
+    assert RunDirectory(out).checkpoints.steps() == [4]
     train(hard_config(corpus), out, listener=Ear())
     assert_same_run(out, finished)
 
@@ -438,7 +450,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_ends_and_keeps_its_log(
     config = make_config(corpus, training={"divergence": "rollback"})
     with pytest.raises(TrainingError, match=r"step 3: the loss is .* no checkpoint to go back to"):
         train(config, tmp_path / "run", listener=Ear())
-    assert RunDirectory(tmp_path / "run").steps() == []
+    assert RunDirectory(tmp_path / "run").checkpoints.steps() == []
     assert [record["step"] for record in metrics(tmp_path / "run")] == [3]
 
 
@@ -514,8 +526,8 @@ def test_a_moving_average_asked_for_by_force_begins_with_the_weights_that_are_th
     still = 1e-30  # a learning rate that moves nothing
     train(hard_config(corpus, steps=13, ema=0.9, learning_rate=still), copied, listener=Ear(), force=True)
     run = RunDirectory(copied)
-    averages = run.checkpoint(13).optimizer
-    for name, tensor in run.weights_of(12).items():
+    averages = run.checkpoints.read(13).optimizer
+    for name, tensor in run.checkpoints.weights(12).items():
         torch.testing.assert_close(averages[f"average.{name}"], tensor)
 
 

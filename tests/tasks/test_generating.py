@@ -77,8 +77,8 @@ def test_a_text_ends_before_its_stop_text_and_says_so() -> None:
     (free,) = generator.generate(["ab"], GenerateOptions(max_tokens=60))
     text = free.samples[0].text
     assert free.samples[0].ended in ("length", "end")
-    for stop in (text[20], text[20:24], text[0]):
-        (cut,) = generator.generate(["ab"], GenerateOptions(max_tokens=60, stop=("never this", stop)))
+    for stop, others in ((text[20], ("never this",)), (text[20:24], ()), (text[0], ("never this",))):
+        (cut,) = generator.generate(["ab"], GenerateOptions(max_tokens=60, stop=(*others, stop)))
         sample = cut.samples[0]
         assert sample.text == text[: text.index(stop)]
         assert sample.ended == "stop"

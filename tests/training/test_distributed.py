@@ -128,6 +128,17 @@ def test_two_processes_make_the_updates_of_one(alone: Path, two: Path) -> None:
         torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-4)
 
 
+def test_two_processes_adapt_the_same_factors(folder: Path) -> None:
+    """Each draws them alike, freezes alike, and unfreezes at the same update."""
+    config = config_of(folder, lora_rank=2, optimizer="adamw", frozen_layers=0, unfreeze_every=3, steps=8)
+    train(config, folder / "adapted alone", listener=Ear())
+    run(config, folder / "adapted by two", 2)
+    expected = load_file(folder / "adapted alone" / "model.safetensors")
+    found = load_file(folder / "adapted by two" / "model.safetensors")
+    for name in expected:
+        torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 2)])
 def test_a_run_goes_on_with_another_number_of_processes(
     folder: Path, alone: Path, two: Path, before: int, after: int

@@ -641,7 +641,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
     """Train to the end, but with a stop after `cut` steps and new objects from the checkpoint on disk."""
     run = RunDirectory(folder)
     first = make()
-    first.trainer.save = lambda snapshot, best: run.save(
+    first.trainer.save = lambda snapshot, best: run.checkpoints.save(
         Checkpoint(snapshot.state["progress"]["step"], snapshot.model, snapshot.optimizer, snapshot.state), 1
     )
     first.ear.step = lambda report: stop() if report.step > cut else first.ear.steps.append(report)  # type: ignore[method-assign]
@@ -650,7 +650,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
     torch.manual_seed(99)
     torch.randn(31)
     second = make()
-    checkpoint = run.checkpoint(cut)
+    checkpoint = run.checkpoints.read(cut)
     load_weights(second.model, checkpoint.model, "the checkpoint")
     second.trainer.restore(checkpoint.optimizer, checkpoint.state)
     second.ear.steps += [report for report in first.ear.steps if report.step <= cut]
@@ -659,8 +659,17 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
 
 
 @pytest.mark.parametrize("cut", [1, 3, 6, 9])  # 3 is the end of an epoch
-@pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
-def test_training_in_two_goes_is_training_in_one(tmp_path: Path, cut: int, optimizer: str) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"optimizer": "adam", "frozen_layers": 1},
+        {"optimizer": "adamw"},
+        {"optimizer": "muon", "layer_decay": 0.7, "unfreeze_every": 2},
+        {"optimizer": "adamw", "lora_rank": 2, "unfreeze_every": 4},
+    ],
+    ids=["adam, a layer frozen", "adamw", "muon, layer by layer", "lora, layer by layer"],
+)
+def test_training_in_two_goes_is_training_in_one(tmp_path: Path, cut: int, settings: dict[str, Any]) -> None:
     """Invariant J, with dropout, parts, averages, patience and a plateau: weights, moments, losses, bit for bit."""
 
     def make() -> Bench:
@@ -672,12 +681,12 @@ def test_training_in_two_goes_is_training_in_one(tmp_path: Path, cut: int, optim
             steps=12,
             save_every=cut,
             log_every=2,
-            optimizer=optimizer,
             weight_decay=0.1,
             schedule="plateau",
             plateau_patience=1,
             patience=11,
             ema=0.8,
+            **settings,
         )
 
     whole = make()

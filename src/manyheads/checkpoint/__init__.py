@@ -8,7 +8,8 @@ Everything is written to a temporary name, synced and renamed: whatever happens,
 No pickle is read or written. `model.safetensors` in the root holds the weights that translate: the best so far.
 """
 
-from manyheads.checkpoint.directory import Checkpoint, RunDirectory
+from manyheads.checkpoint.checkpoints import Checkpoint
+from manyheads.checkpoint.directory import RunDirectory
 from manyheads.checkpoint.files import (
     as_json,
     plain_file,

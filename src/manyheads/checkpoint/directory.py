@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import portalocker
 from torch import Tensor
 
+from manyheads.checkpoint.checkpoints import WEIGHTS, Checkpoints
 from manyheads.checkpoint.files import (
     as_json,
     read_json,
@@ -21,7 +20,6 @@ from manyheads.checkpoint.files import (
     read_tensors,
     saving,
     sha256,
-    sync,
     write_atomically,
     write_tensors,
 )
@@ -34,11 +32,8 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import TokenizerPair
 
-__all__ = ["Checkpoint", "RunDirectory"]
+__all__ = ["RunDirectory"]
 
-WEIGHTS = "model.safetensors"
-OPTIMIZER = "optimizer.safetensors"
-STATE = "state.json"
 CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
@@ -53,21 +48,17 @@ VERBS: dict[Task, str] = {  # what uses a run of each task
 Model = TypeVar("Model", bound=Transformer)
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """What resuming needs: tensors by name, and the state."""
-
-    step: int
-    model: dict[str, Tensor]
-    optimizer: dict[str, Tensor]
-    state: dict[str, Any]
-
-
 class RunDirectory:
-    """The files of one run."""
+    """The files of one run.
+
+    Attributes:
+        path: its folder.
+        checkpoints: what resuming needs, by step.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.checkpoints = Checkpoints(path / "checkpoints")
 
     @classmethod
     def existing(cls, path: Path) -> RunDirectory:
@@ -251,68 +242,3 @@ class RunDirectory:
         """Write the model card."""
         with saving("the model card", self.path):
             write_atomically(self.path / CARD, card.encode())
-
-    def steps(self) -> list[int]:
-        """The steps of which there is a checkpoint, first to last."""
-        found = (self.path / "checkpoints").glob("step-*")
-        return sorted(int(path.name.removeprefix("step-")) for path in found if path.name[5:].isdigit())
-
-    def save(self, checkpoint: Checkpoint, keep: int, *, every: int = 1) -> None:
-        """Write a checkpoint, whole or not at all, then remove those after it, and all but the last `keep`.
-
-        Only this one and those of every `every`-th step are kept: one that was saved in between because somebody
-        asked must not take the place of a planned one in a mean.
-
-        Raises:
-            SaveError: it could not be written; those before it are intact.
-        """
-        folder = self.path / "checkpoints" / f"step-{checkpoint.step}"
-        draft = folder.with_name(f".{folder.name}.draft")
-        for abandoned in folder.parent.glob(".step-*.draft"):  # by a kill
-            shutil.rmtree(abandoned, ignore_errors=True)
-        try:
-            with saving(f"the checkpoint of step {checkpoint.step}", folder.parent):
-                draft.mkdir(parents=True)
-                write_tensors(draft / WEIGHTS, checkpoint.model)
-                write_tensors(draft / OPTIMIZER, checkpoint.optimizer)
-                sums = {name: sha256(draft / name) for name in (WEIGHTS, OPTIMIZER)}
-                sums[STATE] = hashlib.sha256(as_json(checkpoint.state)).hexdigest()
-                write_atomically(draft / STATE, as_json({"sha256": sums, "state": checkpoint.state}))
-                sync(draft)
-                shutil.rmtree(folder, ignore_errors=True)
-                draft.rename(folder)
-                sync(folder.parent)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-        steps = self.steps()  # those after this one were damaged when training went back before them
-        planned = [step for step in steps if step < checkpoint.step and step % every == 0]
-        for step in set(steps) - {*[*planned, checkpoint.step][-keep:]}:
-            shutil.rmtree(self.path / "checkpoints" / f"step-{step}", ignore_errors=True)
-
-    def checkpoint(self, step: int) -> Checkpoint:
-        """Read a checkpoint and check its sums.
-
-        Raises:
-            RunError: a file is missing or damaged; it is named.
-        """
-        folder, state = self.checked(step)
-        return Checkpoint(step, read_tensors(folder / WEIGHTS), read_tensors(folder / OPTIMIZER), state)
-
-    def weights_of(self, step: int) -> dict[str, Tensor]:
-        """The weights of a checkpoint; raises as `checkpoint`."""
-        folder, _ = self.checked(step)
-        return read_tensors(folder / WEIGHTS)
-
-    def checked(self, step: int) -> tuple[Path, dict[str, Any]]:
-        """The folder of a checkpoint whose sums are right, and its state."""
-        folder = self.path / "checkpoints" / f"step-{step}"
-        content = read_json(folder / STATE)
-        sums, state = content.get("sha256"), content.get("state")
-        if not isinstance(sums, dict) or not isinstance(state, dict):
-            raise RunError(f"{folder / STATE} is damaged: it holds no checksums or no state.")
-        found = {STATE: hashlib.sha256(as_json(state)).hexdigest()}
-        found |= {name: sha256(folder / name) for name in (WEIGHTS, OPTIMIZER) if (folder / name).is_file()}
-        for name in (STATE, WEIGHTS, OPTIMIZER):
-            if name not in found or found[name] != sums.get(name):
-                raise RunError(f"{folder / name} is missing or damaged: its checksum does not fit.")
-        return folder, state

@@ -37,7 +37,7 @@ Examples:
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--split", type=click.Choice(["train", "valid", "test"]), default="test", show_default=True)
 @click.option(
-    "--source", type=FILE, metavar="FILE", help="Text to translate, classify or foresee, instead of a split."
+    "--source", type=FILE, metavar="FILE", help="Text to translate, classify or guess, instead of a split."
 )
 @click.option("--reference", type=FILE, metavar="FILE", help="Its translation by people or labels, line by line.")
 @click.option(
@@ -67,7 +67,7 @@ def evaluate(
     from manyheads import runs
     from manyheads.cli.progress import open_progress
 
-    result: runs.Evaluation | runs.ClassEvaluation | runs.TextEvaluation | runs.Comparison
+    result: runs.Evaluation | runs.ClassEvaluation | runs.TextEvaluation | runs.MaskedEvaluation | runs.Comparison
     with open_progress(settings_of(context)) as progress:
         if against is None:
             result = runs.evaluate(
@@ -83,7 +83,7 @@ def evaluate(
                 overrides=overrides,
                 listener=progress,
             )
-    if output is not None and isinstance(result, runs.TextEvaluation):
+    if output is not None and isinstance(result, runs.TextEvaluation | runs.MaskedEvaluation):
         raise click.UsageError("--output is for translations and labels; a language model is only asked.", context)
     if output is not None and isinstance(result, runs.Evaluation | runs.ClassEvaluation):
         with opened_output(output) as file:

@@ -270,6 +270,26 @@ class TrainingConfig(Section):
         0.0, description="decay of an exponential moving average of the weights, which translates then; 0 is off"
     )
     clip_norm: float | None = Field(1.0, gt=0, description="largest gradient norm")
+    layer_decay: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="each layer learns at so much of the rate of the one above it, embeddings the slowest; 0.8 is "
+        "usual where a pre-trained model is fine-tuned",
+    )
+    frozen_layers: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="the embeddings, and that many layers from the first, stay as they are; faster, too"
+    )
+    unfreeze_every: Positive | None = Field(
+        None,
+        description="updates after which one more layer learns, from the last to the first (Howard and Ruder 2018)",
+    )
+    lora_rank: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="each matrix of the layers moves by a product of two of that rank, and all but the task's head "
+        "stays else as it is (LoRA: Hu et al. 2022); 0 trains all. Rates of 1e-4 to 1e-3 suit it",
+    )
+    lora_alpha: float = Field(16.0, gt=0, description="that product counts lora_alpha / lora_rank times")
     precision: Literal["auto", "fp32", "bf16"] = Field(
         "auto", description="auto: bf16 where the processor is faster with it"
     )
@@ -316,12 +336,18 @@ class TrainingConfig(Section):
     )
 
     @model_validator(mode="after")
-    def check_sharding(self) -> Self:
-        """Muon needs whole matrices."""
+    def check_whole_matrices(self) -> Self:
+        """Muon and LoRA need whole matrices, and each of them takes them for itself."""
         if self.shard and self.optimizer == "muon":
             raise ValueError(
                 'training.shard = true spreads matrices that training.optimizer = "muon" needs whole. '
                 'Use optimizer = "adamw".'
+            )
+        if self.lora_rank and (self.shard or self.optimizer == "muon"):
+            other = "shard = true" if self.shard else 'optimizer = "muon"'
+            raise ValueError(
+                f"training.lora_rank = {self.lora_rank} steps along two thin factors of each matrix, which "
+                f'training.{other} cannot. Use optimizer = "adamw" and shard = false.'
             )
         return self
 

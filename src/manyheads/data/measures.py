@@ -11,7 +11,8 @@ from itertools import islice
 
 import numpy as np
 
-from manyheads.data.corpus import FilterCounts, Pair, PairFilter, digest
+from manyheads.data.corpus import Pair
+from manyheads.data.filtering import FilterCounts, PairFilter, digest
 
 __all__ = [
     "Encode",

@@ -8,15 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from manyheads.config.schema import DataConfig, Task
-from manyheads.data.corpus import (
-    Pair,
-    fault_of_document,
-    fault_of_labelled,
-    fault_of_pair,
-    fault_of_text,
-    read_pairs,
-)
+from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.documents import read_documents, read_text, text_file
+from manyheads.data.filtering import fault_of_document, fault_of_labelled, fault_of_pair, fault_of_text
 from manyheads.data.labelled import labelled_file, read_labelled
 from manyheads.data.locate import Split, locate
 

@@ -11,7 +11,8 @@ from itertools import chain
 from typing import Any
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import FilterCounts, Pair, PairFilter, fault_of_pair
+from manyheads.data.corpus import Pair
+from manyheads.data.filtering import FilterCounts, PairFilter, fault_of_pair
 from manyheads.data.measures import Encode, Measure, Meetings, Overlap, SideReport, SplitReport, Spread, keys_of
 
 __all__ = ["DataReport", "Overlap", "SideReport", "SplitReport", "Spread", "report"]

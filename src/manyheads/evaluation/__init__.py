@@ -2,7 +2,7 @@
 
 from manyheads.evaluation.classes import ClassScore, ClassScores, accuracy, confusion_matrix, macro_f1
 from manyheads.evaluation.scores import Protocol, Scores, exact_match, perplexity, score
-from manyheads.evaluation.significance import BootstrapResult, paired_bootstrap
+from manyheads.evaluation.significance import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
 
 __all__ = [
     "BootstrapResult",
@@ -15,6 +15,7 @@ __all__ = [
     "exact_match",
     "macro_f1",
     "paired_bootstrap",
+    "paired_bootstrap_of_labels",
     "perplexity",
     "score",
 ]

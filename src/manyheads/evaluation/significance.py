@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.errors import UsageError
+from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.scores import check_lines, choose_tokenizer, doubts, metrics
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-__all__ = ["BootstrapResult", "paired_bootstrap"]
+__all__ = ["BootstrapResult", "paired_bootstrap", "paired_bootstrap_of_labels"]
 
 Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
 
 # How many (sample, line) pairs are in memory at a time, 8 bytes each.
 CELLS = 4_000_000
@@ -28,7 +29,7 @@ class BootstrapResult:
     """Whether a system is better than a baseline (Koehn 2004).
 
     Attributes:
-        metric: "bleu" or "chrf"; signature: sacreBLEU's.
+        metric: "bleu", "chrf", "accuracy" or "macro_f1"; signature: for the first two sacreBLEU's.
         score, baseline: of all lines, 0 to 100; difference: score - baseline.
         interval: of the difference, where 95 % of the samples lie.
         wins: share of the samples in which the system scores higher.
@@ -84,26 +85,70 @@ def paired_bootstrap(
     check_lines(baseline, references, name="baseline outputs")
     if metric not in ("bleu", "chrf"):
         raise UsageError(f'metric = "{metric}" is unknown: use bleu or chrf')
-    if samples < 1:
-        raise UsageError(f"samples = {samples} is too few: use at least 1, better 1000")
     tokenizer, warnings = choose_tokenizer(language)
     for name, lines in (("outputs", outputs), ("baseline outputs", baseline), ("references", references)):
         warnings += doubts(name, lines)
     bleu, chrf, _ = metrics(tokenizer)
     measured, formula = (bleu, _bleu_of) if metric == "bleu" else (chrf, _chrf_of)
     ours, theirs = (_sentence_counts(measured, lines, references) for lines in (outputs, baseline))
-    total, other = (float(formula(counts.sum(0)[None])[0]) for counts in (ours, theirs))
-    gains = np.concatenate(
-        [formula(times @ ours) - formula(times @ theirs) for times in _draws(len(references), samples, seed)]
-    )
-    ordered, edge = np.sort(gains), samples // 40
-    by_chance = np.abs(gains) - np.abs(gains).mean() > abs(total - other)
+    result = _compared(metric, ours, theirs, formula, samples, seed)
     signature = measured.get_signature()
     signature.update("bs", samples)
     signature.update("seed", seed)
+    return replace(result, signature=str(signature), warnings=tuple(warnings))
+
+
+def paired_bootstrap_of_labels(
+    predicted: Labels,
+    baseline: Labels,
+    right: Labels,
+    classes: int,
+    *,
+    metric: Literal["accuracy", "macro_f1"] = "accuracy",
+    samples: int = 1000,
+    seed: int = 12345,
+) -> BootstrapResult:
+    """The same of two classifiers on the same texts; scores are in percent.
+
+    Args:
+        predicted: the classes that one gives (N,).
+        baseline: those that the other gives (N,).
+        right: the right ones (N,).
+        classes: how many there are.
+        metric: what is compared.
+        samples: how many sets of texts are drawn.
+        seed: what they are drawn from.
+
+    Raises:
+        DataError: the numbers of texts differ, or there are none.
+        UsageError: fewer than one sample.
+    """
+    if not len(predicted) == len(baseline) == len(right) > 0:
+        raise DataError(
+            f"{len(predicted):,} and {len(baseline):,} labels are given for {len(right):,} texts. Give one a text."
+        )
+    if metric == "accuracy":
+        hits = [np.asarray(given == right, np.float64)[:, None] for given in (predicted, baseline)]
+        return _compared(metric, hits[0], hits[1], lambda sums: 100 * sums[:, 0] / len(right), samples, seed)
+    ours, theirs = (_class_counts(given, right, classes) for given in (predicted, baseline))
+    return _compared(metric, ours, theirs, _macro_f1_of, samples, seed)
+
+
+def _compared(
+    metric: str, ours: Floats, theirs: Floats, formula: Callable[[Floats], Floats], samples: int, seed: int
+) -> BootstrapResult:
+    """Two systems by what is counted in each line, (lines, counts) each; the formula makes scores of sums."""
+    if samples < 1:
+        raise UsageError(f"samples = {samples} is too few: use at least 1, better 1000")
+    total, other = (float(formula(counts.sum(0)[None])[0]) for counts in (ours, theirs))
+    gains = np.concatenate(
+        [formula(times @ ours) - formula(times @ theirs) for times in _draws(len(ours), samples, seed)]
+    )
+    ordered, edge = np.sort(gains), samples // 40
+    by_chance = np.abs(gains) - np.abs(gains).mean() > abs(total - other)
     return BootstrapResult(
         metric=metric,
-        signature=str(signature),
+        signature=f"metric:{metric}|bs:{samples}|seed:{seed}",
         score=total,
         baseline=other,
         difference=total - other,
@@ -112,8 +157,21 @@ def paired_bootstrap(
         p_value=float((by_chance.sum() + 1) / (samples + 1)) if gains.any() else 1.0,
         samples=samples,
         seed=seed,
-        warnings=tuple(warnings),
     )
+
+
+def _class_counts(given: Labels, right: Labels, classes: int) -> Floats:
+    """For each text which class was hit, which was given, which is right: (N, 3 x C)."""
+    eye = np.eye(classes)
+    return np.concatenate([eye[right] * (given == right)[:, None], eye[given], eye[right]], axis=1)
+
+
+def _macro_f1_of(sums: Floats) -> Floats:
+    """Mean F1 of the classes that are right or given at least once: (S, [C hits, C given, C right]) -> (S,)."""
+    hits, given, right = np.moveaxis(sums.reshape(len(sums), 3, -1), 1, 0)
+    seen = given + right > 0
+    f1 = 2 * hits / np.where(seen, given + right, 1)
+    return np.asarray(100 * f1.sum(1) / seen.sum(1))
 
 
 def _sentence_counts(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> Floats:

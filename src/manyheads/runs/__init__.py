@@ -6,11 +6,13 @@ from manyheads.runs.bench import TrainingSpeed, bench_train
 from manyheads.runs.bench_decode import DecodingSpeed, bench_decode
 from manyheads.runs.bring import Import, bring
 from manyheads.runs.classes import ClassEvaluation
+from manyheads.runs.compare import Comparison, compare
 from manyheads.runs.curves import curves
 from manyheads.runs.demo import demo
-from manyheads.runs.evaluate import Comparison, Evaluation, compare, evaluate
+from manyheads.runs.evaluate import Evaluation, evaluate
 from manyheads.runs.export import Export, export
 from manyheads.runs.inspect import inspect
+from manyheads.runs.masked import MaskedEvaluation
 from manyheads.runs.perplexity import TextEvaluation
 from manyheads.runs.push import push
 from manyheads.runs.report import data_report
@@ -25,6 +27,7 @@ __all__ = [
     "Evaluation",
     "Export",
     "Import",
+    "MaskedEvaluation",
     "Suggestion",
     "TextEvaluation",
     "TrainingSpeed",

@@ -27,7 +27,7 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
         RunError: there are not that many checkpoints, or `out` exists.
     """
     source = RunDirectory.existing(run)
-    steps = source.steps()
+    steps = source.checkpoints.steps()
     if not steps or (last is not None and last > len(steps)):
         raise RunError(
             f"{run} keeps {len(steps)} checkpoints, {last or 1} are wanted. "
@@ -36,7 +36,7 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
     out = out or run.with_name(f"{run.name}-averaged")
     if out.exists():
         raise RunError(f"{out} exists. Choose another --out.")
-    mean = average_tensors([source.weights_of(step) for step in steps[-last if last else 0 :]])
+    mean = average_tensors([source.checkpoints.weights(step) for step in steps[-last if last else 0 :]])
     config = source.config()
     out.mkdir(parents=True)
     for path in [*run.glob("tokenizer.*"), *run.glob("environment.json"), *run.glob(LABELS)]:

@@ -16,7 +16,7 @@ from manyheads.runs.kinds.classification import label_numbers
 from manyheads.tasks.classification import Classifier
 from manyheads.training.log import Listener
 
-__all__ = ["ClassEvaluation", "evaluate_labels"]
+__all__ = ["ClassEvaluation", "evaluate_labels", "with_text"]
 
 WIDEST = 12  # classes whose confusion is shown to people
 
@@ -90,11 +90,7 @@ def evaluate_labels(
     Raises:
         DataError: no text is left, or there are labels that training has not seen.
     """
-    places = [place for place, text in enumerate(texts) if text.strip()]
-    if not places:
-        raise DataError("0 texts: there is nothing to score. Give at least one.")
-    if len(places) < len(texts):
-        listener.message(f"{len(texts) - len(places):,} of {len(texts):,} lines without text: left out")
+    places = with_text(texts, listener)
     right = label_numbers((labels[place] for place in places), classifier.labels.names, "the text to score")
     listener.message(f"classifying {len(places):,} texts")
     start = time.perf_counter()
@@ -109,3 +105,17 @@ def evaluate_labels(
         truncated=sum(one.truncated for one in found),
         seconds=seconds,
     )
+
+
+def with_text(texts: Sequence[str], listener: Listener) -> list[int]:
+    """The places of the texts that have anything in them; how many have not is told.
+
+    Raises:
+        DataError: none has.
+    """
+    places = [place for place, text in enumerate(texts) if text.strip()]
+    if not places:
+        raise DataError("0 texts: there is nothing to score. Give at least one.")
+    if len(places) < len(texts):
+        listener.message(f"{len(texts) - len(places):,} of {len(texts):,} lines without text: left out")
+    return places

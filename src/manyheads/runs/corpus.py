@@ -14,7 +14,8 @@ from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config, DataConfig, Task
 from manyheads.data.builtin import builtin_pairs
-from manyheads.data.corpus import FilterCounts, Pair, PairFilter, require_pairs
+from manyheads.data.corpus import Pair
+from manyheads.data.filtering import FilterCounts, PairFilter, require_pairs
 from manyheads.data.hub import read_hub_pairs
 from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.locate import Split

@@ -1,4 +1,4 @@
-"""Score a run, or two side by side, on a split or on files."""
+"""Score a run on a split or on files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from manyheads.config.schema import Config
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
-from manyheads.evaluation import BootstrapResult, Scores, exact_match, paired_bootstrap, score
+from manyheads.evaluation import Scores, exact_match, score
 from manyheads.runs.classes import ClassEvaluation, evaluate_labels
 from manyheads.runs.corpus import cleaning, read_split
+from manyheads.runs.masked import MaskedEvaluation, evaluate_masked
 from manyheads.runs.perplexity import TextEvaluation, evaluate_text
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
@@ -26,7 +27,7 @@ from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener, SilentListener
 from manyheads.training.validation import corpus_nll
 
-__all__ = ["Comparison", "Evaluation", "compare", "evaluate"]
+__all__ = ["Evaluation", "evaluate", "texts"]
 
 SILENT = SilentListener()
 
@@ -87,45 +88,6 @@ class Evaluation:
         ]
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs on the same text, with the significance of the difference.
-
-    Attributes:
-        run, other: their directories.
-        bleu, chrf: the paired bootstrap of each metric, `run` against `other`.
-    """
-
-    run: Path
-    other: Path
-    bleu: BootstrapResult
-    chrf: BootstrapResult
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "run": str(self.run),
-            "other": str(self.other),
-            "bleu": vars(self.bleu),
-            "chrf": vars(self.chrf),
-        }
-
-    def lines(self) -> list[str]:
-        """For people."""
-        return [f"{self.run} against {self.other}", compared("BLEU", self.bleu), compared("chrF", self.chrf)]
-
-
-def compared(name: str, result: BootstrapResult) -> str:
-    """One metric of a comparison, for people."""
-    low, high = result.interval
-    verdict = "significant" if result.p_value < 0.05 else "not significant"
-    return (
-        f"{name} {result.score:.2f} against {result.baseline:.2f}: {result.difference:+.2f} "
-        f"[{low:+.2f}, {high:+.2f}], p = {result.p_value:.3f}, {verdict} "
-        f"(paired bootstrap, {result.samples} samples)"
-    )
-
-
 def evaluate(
     run: Path,
     *,
@@ -134,8 +96,8 @@ def evaluate(
     reference: Path | None = None,
     overrides: Sequence[str] = (),
     listener: Listener = SILENT,
-) -> Evaluation | ClassEvaluation | TextEvaluation:
-    """Translate or classify a split, or a file, and score it; or score how well a language model foresees it.
+) -> Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation:
+    """Translate or classify a split, or a file, and score it; or score how well a language model guesses it.
 
     Args:
         run: a run directory.
@@ -154,10 +116,11 @@ def evaluate(
         classifier.config = with_overrides(classifier.config, overrides)
         sources, references = texts(classifier.config, split, source, reference)
         return evaluate_labels(classifier, sources, references, listener)
-    if task == "language-modeling":
+    if task in ("language-modeling", "masked-lm"):
         if reference is not None:
             raise UsageError("a language model foresees one text, and needs no reference. Give --source alone.")
-        return evaluate_text(run, split=split, source=source, overrides=overrides, listener=listener)
+        evaluate_plain = evaluate_text if task == "language-modeling" else evaluate_masked
+        return evaluate_plain(run, split=split, source=source, overrides=overrides, listener=listener)
     translator = Translator.load(run)
     config = with_overrides(translator.config, overrides)
     translator = Translator(config, translator.tokenizers, translator.model)
@@ -190,36 +153,6 @@ def evaluate_texts(
         outputs=outputs,
         seconds=seconds,
     )
-
-
-def compare(
-    run: Path,
-    other: Path,
-    *,
-    split: Split = "test",
-    source: Path | None = None,
-    reference: Path | None = None,
-    overrides: Sequence[str] = (),
-    listener: Listener = SILENT,
-) -> Comparison:
-    """Evaluate two runs on the same text and test the difference by paired bootstrap (Koehn 2004).
-
-    The text is that of `run`; both are scored as sacreBLEU does, whatever their protocols.
-    """
-    translator = Translator.load(run)
-    config = with_overrides(translator.config, overrides)
-    sources, references = texts(config, split, source, reference)
-    outputs = []
-    for path in (run, other):
-        listener.message(f"translating {len(sources):,} sentences with {path}")
-        loaded = Translator.load(path)
-        changed = Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
-        outputs.append([one.translation for one in changed.translate(sources)])
-    ours, theirs = outputs
-    language = config.data.target
-    bleu = paired_bootstrap(ours, theirs, references, metric="bleu", language=language)
-    chrf = paired_bootstrap(ours, theirs, references, metric="chrf", language=language)
-    return Comparison(run, other, bleu, chrf)
 
 
 def texts(config: Config, split: Split, source: Path | None, reference: Path | None) -> tuple[list[str], list[str]]:

@@ -71,6 +71,6 @@ def initial_tokenizers(config: Config) -> TokenizerPair:
 
 def load_initial(config: Config, run: RunDirectory, model: Transformer) -> None:
     """Give a model the weights it goes on from, unless the run has checkpoints of its own."""
-    if config.model.init_from is not None and not run.steps():
+    if config.model.init_from is not None and not run.checkpoints.steps():
         theirs = dict(opened(config).model.named_parameters())
         load_weights(model, theirs, config.model.init_from)

@@ -22,10 +22,10 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
         RunError: there are checkpoints, but none that can be used.
     """
     trainer.world.wait()  # for the one that writes
-    steps = run.steps()
+    steps = run.checkpoints.steps()
     for step in reversed(steps):
         try:
-            checkpoint = run.checkpoint(step)
+            checkpoint = run.checkpoints.read(step)
         except RunError as error:
             listener.message(f"warning: {error}")
             continue
@@ -61,4 +61,4 @@ def save(run: RunDirectory, snapshot: Snapshot, best: bool, config: TrainingConf
     step = snapshot.state["progress"]["step"]
     keep = max(config.keep_checkpoints, config.average_checkpoints)
     checkpoint = Checkpoint(step, snapshot.model, snapshot.optimizer, snapshot.state)
-    run.save(checkpoint, keep, every=config.save_every)
+    run.checkpoints.save(checkpoint, keep, every=config.save_every)

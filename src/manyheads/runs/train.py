@@ -138,7 +138,7 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
     model = kind.model()
     if config.task == "translation":
         load_initial(config, run, model)
-    elif config.model.init_from is not None and not run.steps():
+    elif config.model.init_from is not None and not run.checkpoints.steps():
         take_weights(model, config, listener)
     model.to(device)
     seed_process(config.training.seed, world.rank)
@@ -178,11 +178,13 @@ def environment(corpus: Corpus) -> dict[str, Any]:
 def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listener) -> None:
     """Average the last checkpoints when asked to, and publish the mean if it is better than the best alone."""
     trainer.world.wait()
-    steps = run.steps()[-config.training.average_checkpoints :]
+    steps = run.checkpoints.steps()[-config.training.average_checkpoints :]
     if len(steps) < 2:
         return
     model, progress = trainer.model, trainer.progress
-    load_weights(model, average_tensors([run.weights_of(step) for step in steps]), "the mean of the checkpoints")
+    load_weights(
+        model, average_tensors([run.checkpoints.weights(step) for step in steps]), "the mean of the checkpoints"
+    )
     report = trainer.score()
     value = report.value(config.training.metric)
     better = value is not None and (progress.best is None or value > progress.best)

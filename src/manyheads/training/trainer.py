@@ -189,7 +189,7 @@ class Trainer:
         for sums in self.oom.gradients(batches, tokens, lambda: self.updates.describe(pairs)):
             self.window.add(*sums)
         rate = self.schedule.rate(progress.step + 1, progress.total_steps) * 0.5**progress.rollbacks
-        norm = self.updater.apply(rate)
+        norm = self.updater.apply(rate, progress.step + 1)
         if math.isfinite(norm):
             self.window.norm += norm
             self.window.updates += 1

@@ -17,6 +17,7 @@ from manyheads.errors import TrainingError
 from manyheads.model.layers import DecoderLayer
 from manyheads.model.sharded import full_tensor
 from manyheads.training.compilation import CompiledLayers, EagerLayers
+from manyheads.training.depth import Pace, freeze
 from manyheads.training.distributed import World
 from manyheads.training.memory import out_of_memory
 from manyheads.training.objective import Objective
@@ -46,9 +47,11 @@ class Updater:
         self.precision = precision
         self.world = world
         self.clip_norm = config.clip_norm or math.inf
+        freeze(model, config)
         self.layers = CompiledLayers(model) if config.compile else EagerLayers()
         self.objective = shared(objective, world, shard=config.shard)
-        self.optimizer = build_optimizer(model, config, device)
+        self.pace = Pace(model, config)
+        self.optimizer = build_optimizer(model, config, device, self.pace.depth_of)
 
     def gradients(self, parts: Sequence[Part], tokens: float) -> list[Sums]:
         """Add the gradients of the parts to those that are there.
@@ -94,8 +97,12 @@ class Updater:
         """Drop the gradients."""
         self.optimizer.zero_grad(set_to_none=True)
 
-    def apply(self, rate: float) -> float:
+    def apply(self, rate: float, step: int = 1) -> float:
         """Clip the gradients and step, unless they are not finite; returns their norm before clipping.
+
+        Args:
+            rate: the learning rate.
+            step: which update this is, the first being 1.
 
         Raises:
             TrainingError: memory ran out; the weights may have moved in part.
@@ -103,7 +110,7 @@ class Updater:
         norm = float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
         if math.isfinite(norm):
             for group in self.optimizer.param_groups:
-                group["lr"] = rate * group.get("factor", 1.0)
+                group["lr"] = rate * self.pace.factor(group, step)
             try:
                 with autocast(self.device, self.precision):
                     self.optimizer.step()

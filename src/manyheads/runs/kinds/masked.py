@@ -9,14 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
-from manyheads.data.masked import MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
-from manyheads.data.sampler import fixed_batches
+from manyheads.data.masked import MaskedText, MaskedTexts, blank_masked, make_masked
 from manyheads.data.store import TokenStore
 from manyheads.data.texts import TextStore
 from manyheads.model.encoder_only import MaskedLanguageModel
@@ -24,20 +21,18 @@ from manyheads.model.transformer import Transformer
 from manyheads.runs.card import masked_card
 from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.interface import Kind
+from manyheads.runs.masked import HiddenTokens, hide
 from manyheads.runs.prepare import prepare_single, tokenise
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.tasks.classification import longest_text
-from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
+from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerPair
 from manyheads.training.distributed import World
 from manyheads.training.feed import Updates
 from manyheads.training.log import Listener, ValidationReport
-from manyheads.training.objective import MaskedObjective, Objective, masked_loss
+from manyheads.training.objective import MaskedObjective, Objective
 from manyheads.training.progress import Progress
 
 __all__ = ["MaskedKind", "prepare_masked"]
-
-VALID_SEED = 0  # which tokens of the validation text are hidden: always the same
-VALID_TOKENS = 4_096  # positions computed together
 
 
 def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> MaskedKind:
@@ -71,7 +66,14 @@ class MaskedKind(Kind):
     def validation(self, model: Transformer, world: World) -> Callable[[int], ValidationReport]:
         """Loss of the hidden tokens of the held-out texts."""
         assert isinstance(model, MaskedLanguageModel)
-        return MaskedValidation(self.config, self.corpus.valid, self.tokenizers.source, model, world)
+        texts = [pair.target for pair in self.corpus.valid]
+        hidden = HiddenTokens(self.config, texts, self.tokenizers.source, world)
+
+        def validate(step: int) -> ValidationReport:
+            nats, tokens = hidden.score(model)
+            return ValidationReport(step, nats / tokens, {}, False, None)
+
+        return validate
 
     def card(self, progress: Progress) -> str:
         """The model card."""
@@ -111,34 +113,3 @@ class MaskedBatches:
     def blank(self) -> MaskedTexts:
         """Nothing to guess."""
         return blank_masked(pad=PAD, bos=BOS, eos=EOS)
-
-
-def hide(ids: Any, share: float, dice: np.random.Generator, tokenizer: Tokenizer) -> MaskedText:
-    """Hide tokens of a text; <unk> stands for what is hidden, as the vocabulary is that of all other tasks."""
-    return hide_tokens(ids, share, dice, mask=UNK, others=(len(SPECIALS), tokenizer.size))
-
-
-class MaskedValidation:
-    """Scores a model on the beginnings of held-out texts, in which always the same tokens are hidden."""
-
-    def __init__(
-        self, config: Config, pairs: Sequence[Pair], tokenizer: Tokenizer, model: MaskedLanguageModel, world: World
-    ) -> None:
-        self.model = model
-        self.world = world
-        dice, limit = np.random.default_rng(VALID_SEED), longest_text(config)
-        ids = tokenizer.encode([pair.target for pair in pairs])
-        self.rows = [hide(row[:limit], config.training.masked, dice, tokenizer) for row in ids]
-
-    def __call__(self, step: int) -> ValidationReport:
-        """Score the weights of a step."""
-        share, device = self.world.share(self.rows), next(self.model.parameters()).device
-        nats, tokens = 0.0, 0
-        lengths = np.array([len(row.ids) + 2 for row in share], np.int64)
-        with torch.inference_mode():
-            for places in fixed_batches(lengths, VALID_TOKENS):
-                batch = make_masked([share[place] for place in places], pad=PAD, bos=BOS, eos=EOS)
-                nats += float(masked_loss(self.model, batch.to(device), 0.0)[1])
-                tokens += batch.target_tokens
-        nats, total = self.world.total([nats, tokens])
-        return ValidationReport(step, nats / total, {}, False, None)

@@ -1,0 +1,119 @@
+"""What resuming needs: one folder a checkpoint, whole or not there at all, with the checksums of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from manyheads.checkpoint.files import (
+    as_json,
+    read_json,
+    read_tensors,
+    saving,
+    sha256,
+    sync,
+    write_atomically,
+    write_tensors,
+)
+from manyheads.errors import RunError
+
+__all__ = ["WEIGHTS", "Checkpoint", "Checkpoints"]
+
+WEIGHTS = "model.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+STATE = "state.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What resuming needs: tensors by name, and the state."""
+
+    step: int
+    model: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of a run, by step.
+
+    Attributes:
+        folder: where they are, or will be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def folder_of(self, step: int) -> Path:
+        """Where the checkpoint of a step is."""
+        return self.folder / f"step-{step}"
+
+    def steps(self) -> list[int]:
+        """The steps of which there is a checkpoint, first to last."""
+        found = self.folder.glob("step-*")
+        return sorted(int(path.name.removeprefix("step-")) for path in found if path.name[5:].isdigit())
+
+    def save(self, checkpoint: Checkpoint, keep: int, *, every: int = 1) -> None:
+        """Write a checkpoint, whole or not at all, then remove those after it, and all but the last `keep`.
+
+        Only this one and those of every `every`-th step are kept: one that was saved in between because somebody
+        asked must not take the place of a planned one in a mean.
+
+        Raises:
+            SaveError: it could not be written; those before it are intact.
+        """
+        folder = self.folder_of(checkpoint.step)
+        draft = folder.with_name(f".{folder.name}.draft")
+        for abandoned in self.folder.glob(".step-*.draft"):  # by a kill
+            shutil.rmtree(abandoned, ignore_errors=True)
+        try:
+            with saving(f"the checkpoint of step {checkpoint.step}", self.folder):
+                draft.mkdir(parents=True)
+                write_tensors(draft / WEIGHTS, checkpoint.model)
+                write_tensors(draft / OPTIMIZER, checkpoint.optimizer)
+                sums = {name: sha256(draft / name) for name in (WEIGHTS, OPTIMIZER)}
+                sums[STATE] = hashlib.sha256(as_json(checkpoint.state)).hexdigest()
+                write_atomically(draft / STATE, as_json({"sha256": sums, "state": checkpoint.state}))
+                sync(draft)
+                shutil.rmtree(folder, ignore_errors=True)
+                draft.rename(folder)
+                sync(self.folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        steps = self.steps()  # those after this one were damaged when training went back before them
+        planned = [step for step in steps if step < checkpoint.step and step % every == 0]
+        for step in set(steps) - {*[*planned, checkpoint.step][-keep:]}:
+            shutil.rmtree(self.folder_of(step), ignore_errors=True)
+
+    def read(self, step: int) -> Checkpoint:
+        """Read a checkpoint and check its sums.
+
+        Raises:
+            RunError: a file is missing or damaged; it is named.
+        """
+        folder, state = self.checked(step)
+        return Checkpoint(step, read_tensors(folder / WEIGHTS), read_tensors(folder / OPTIMIZER), state)
+
+    def weights(self, step: int) -> dict[str, Tensor]:
+        """The weights of a checkpoint; raises as `read`."""
+        folder, _ = self.checked(step)
+        return read_tensors(folder / WEIGHTS)
+
+    def checked(self, step: int) -> tuple[Path, dict[str, Any]]:
+        """The folder of a checkpoint whose sums are right, and its state."""
+        folder = self.folder_of(step)
+        content = read_json(folder / STATE)
+        sums, state = content.get("sha256"), content.get("state")
+        if not isinstance(sums, dict) or not isinstance(state, dict):
+            raise RunError(f"{folder / STATE} is damaged: it holds no checksums or no state.")
+        found = {STATE: hashlib.sha256(as_json(state)).hexdigest()}
+        found |= {name: sha256(folder / name) for name in (WEIGHTS, OPTIMIZER) if (folder / name).is_file()}
+        for name in (STATE, WEIGHTS, OPTIMIZER):
+            if name not in found or found[name] != sums.get(name):
+                raise RunError(f"{folder / name} is missing or damaged: its checksum does not fit.")
+        return folder, state

@@ -1,0 +1,133 @@
+"""LoRA: what each matrix moves by is of low rank, and the model always has the sum."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from manyheads.config.schema import ModelConfig, TrainingConfig
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.training.depth import freeze
+from manyheads.training.low_rank import LowRank
+from manyheads.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
+
+CPU = torch.device("cpu")
+SHAPE = ModelConfig(d_model=8, d_ff=16, num_heads=2, num_encoder_layers=2, norm="post", dropout=0)
+ADAM = {"lr": 0.02, "betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.1}
+
+
+class Adapted(nn.Module):
+    """A linear layer as Hu et al. write it: x W^T + s (x V^T) U^T, the gradients by autograd."""
+
+    def __init__(self, weight: Tensor, down: Tensor, up: Tensor, scale: float) -> None:
+        super().__init__()
+        self.weight = weight
+        self.down = nn.Parameter(down.clone())
+        self.up = nn.Parameter(up.clone())
+        self.scale = scale
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight.T + self.scale * (x @ self.down.T) @ self.up.T
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_training_is_that_of_the_two_factors_by_autograd(parts: int) -> None:
+    torch.manual_seed(3)
+    rows, columns = 4, 6
+    weight = nn.Parameter(torch.randn(parts * rows, columns))
+    mine = LowRank([{"params": [weight], "parts": parts}], rank=2, alpha=8, **ADAM)
+    state = mine.state[weight]
+    start = weight.detach().clone().chunk(parts)
+    theirs = [Adapted(*each, 4.0) for each in zip(start, state["down"], state["up"], strict=True)]
+    other = torch.optim.AdamW([one for layer in theirs for one in layer.parameters()], **ADAM)
+    for _ in range(6):
+        x, y = torch.randn(9, columns), torch.randn(9, parts * rows)
+        mine.zero_grad()
+        functional.mse_loss(functional.linear(x, weight), y).backward()
+        mine.step()
+        other.zero_grad()
+        functional.mse_loss(torch.cat([layer(x) for layer in theirs], 1), y).backward()
+        other.step()
+    x = torch.randn(5, columns)
+    expected = torch.cat([layer(x) for layer in theirs], 1)
+    assert (functional.linear(x, weight) - expected).abs().max() < 1e-5
+    assert (weight - torch.cat(start)).abs().max() > 0.1
+
+
+def make_classifier() -> TextClassifier:
+    torch.manual_seed(1)
+    return TextClassifier(SHAPE, size=11, classes=3)
+
+
+def make_optimizer(model: TextClassifier, rank: int = 2) -> torch.optim.Optimizer:
+    config = TrainingConfig(learning_rate=0.01, lora_rank=rank, lora_alpha=4, optimizer="adamw", seed=5)
+    freeze(model, config)
+    return build_optimizer(model, config, CPU)
+
+
+def update(model: TextClassifier, optimizer: torch.optim.Optimizer, seed: int) -> None:
+    ids = torch.randint(2, 11, (5, 7), generator=torch.Generator().manual_seed(seed))
+    functional.cross_entropy(model(ids), ids[:, 0] % 3).backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+
+
+def test_matrices_of_layers_move_by_low_rank_the_head_by_all_and_nothing_else() -> None:
+    model, start = make_classifier(), make_classifier()
+    optimizer = make_optimizer(model)
+    for seed in range(4):
+        update(model, optimizer, seed)
+    for (name, ours), before in zip(model.named_parameters(), start.parameters(), strict=True):
+        moved = (ours - before).detach()
+        if name.startswith(("pooler.", "output.")):
+            assert moved.any(), name
+        elif moved.ndim == 2 and name.startswith("encoder_layers."):
+            for part in moved.chunk(3 if "project_in" in name else 1):
+                singular = torch.linalg.svdvals(part)
+                assert singular[1] > 1e-4, name
+                assert singular[2] < 1e-5, f"{name} moved by more than two directions"
+        else:
+            assert not moved.any(), name
+
+
+def test_nothing_changes_before_the_first_update() -> None:
+    model, start = make_classifier(), make_classifier()
+    make_optimizer(model)
+    for ours, before in zip(model.parameters(), start.parameters(), strict=True):
+        assert ours.equal(before)
+
+
+def test_it_goes_on_from_its_state_bit_for_bit() -> None:
+    whole = make_classifier()
+    optimizer = make_optimizer(whole)
+    for seed in range(6):
+        update(whole, optimizer, seed)
+    first = make_classifier()
+    before = make_optimizer(first)
+    for seed in range(3):
+        update(first, before, seed)
+    second = make_classifier()
+    second.load_state_dict(first.state_dict())
+    after = make_optimizer(second)
+    restore_optimizer(second, after, optimizer_tensors(first, before))
+    for seed in range(3, 6):
+        update(second, after, seed)
+    for (name, ours), expected in zip(second.named_parameters(), whole.parameters(), strict=True):
+        assert ours.equal(expected), name
+
+
+def test_a_matrix_that_is_smaller_than_the_rank_gets_what_it_has() -> None:
+    weight = nn.Parameter(torch.randn(3, 5))
+    optimizer = LowRank([{"params": [weight]}], rank=64, alpha=8, **ADAM)
+    assert optimizer.state[weight]["up"].shape == (1, 3, 3)
+
+
+def test_the_moments_are_small() -> None:
+    model = make_classifier()
+    optimizer = make_optimizer(model, rank=1)
+    update(model, optimizer, 1)
+    state = sum(tensor.numel() for name, tensor in optimizer_tensors(model, optimizer).items() if "encoder" in name)
+    matrices = sum(one.numel() for name, one in model.named_parameters() if "encoder" in name and one.ndim == 2)
+    assert state < matrices
