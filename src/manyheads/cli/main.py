@@ -51,6 +51,8 @@ class Program(LazyGroup):
         "museum": ("manyheads.cli.doctor", "Show the defects of tutorials at work."),
         "classify": ("manyheads.cli.classify", "Label text: lines in, labels out."),
         "generate": ("manyheads.cli.generate", "Let a language model go on with a text."),
+        "serve": ("manyheads.cli.serve", "Serve runs: LibreTranslate's REST interface."),
+        "keys": ("manyheads.cli.serve", "Make and remove the keys of a server."),
     }
 
 

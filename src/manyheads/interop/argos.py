@@ -20,6 +20,7 @@ from manyheads.errors import ParityError, RunError
 from manyheads.interop.ctranslate2 import check_ctranslate2, write_ctranslate2
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference
+from manyheads.text.languages import language_name
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer
@@ -28,16 +29,6 @@ __all__ = ["check_argos", "package_name", "write_argos"]
 
 PIECES = "sentencepiece.model"
 MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: the same model gives the same bytes
-NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
-    "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian",
-    "fi": "Finnish", "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
-    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian",
-    "nb": "Norwegian",
-    "nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
-    "sl": "Slovenian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
-    "zh": "Chinese",
-}  # fmt: skip
 
 
 def package_name(source: str, target: str) -> str:
@@ -80,9 +71,9 @@ def write_argos(path: Path, opened: OpenedModel, quantization: str, readme: str)
         "argos_version": "1.9.0",
         "type": "translate",
         "from_code": source,
-        "from_name": NAMES.get(source, source),
+        "from_name": language_name(source),
         "to_code": target,
-        "to_name": NAMES.get(target, target),
+        "to_name": language_name(target),
     }
     with TemporaryDirectory(dir=path.parent) as name:
         folder = Path(name)

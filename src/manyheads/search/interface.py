@@ -5,7 +5,7 @@ Shapes: R rows (one a hypothesis in progress; the rows of a sentence stand toget
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +14,15 @@ from manyheads.search.options import SearchOptions
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Engine", "Hypothesis", "Stepper"]
+__all__ = ["Abandoned", "Engine", "Hypothesis", "Stepper", "nobody"]
+
+# The numbers of the rows of a search that nobody waits for any more; asked between two steps, in any thread.
+Abandoned = Callable[[], Collection[int]]
+
+
+def nobody() -> Collection[int]:
+    """`Abandoned` where every row is waited for."""
+    return ()
 
 
 class Stepper(Protocol):
@@ -66,12 +74,15 @@ class Engine(Protocol):
     not on the other rows, their number or their order.
     """
 
-    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+    def search(
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, abandoned: Abandoned = nobody
+    ) -> list[list[Hypothesis]]:
         """Search for each row; the engine makes its own batches.
 
         Args:
             rows: sources as ids without marks, none of them empty, none longer than the model allows; any number.
             options: `prefixes`, `forbidden` and `required` have no entry, or one for each row.
+            abandoned: rows that need not be finished; what is returned for them means nothing.
 
         Returns:
             For each row 1 to n_best outputs, best first; samples in the order in which they were drawn.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,11 +18,12 @@ from manyheads.errors import UsageError
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PackedModel, Precision, pack
+from manyheads.search.abandoning import AbandoningStepper, among
 from manyheads.search.beam import beam_search
 from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.ensemble import Combine, EnsembleStepper, mean_probability
 from manyheads.search.greedy import Steps, follow, greedy_choice, greedy_search
-from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.interface import Abandoned, Hypothesis, Stepper, nobody
 from manyheads.search.options import SearchOptions
 from manyheads.search.required import grid_beam_search
 from manyheads.search.rules import MinLength, NoRepeat, Rule, RuledStepper, Without
@@ -35,6 +36,15 @@ __all__ = ["TorchEngine"]
 
 MOST_WORKERS = 8  # more would wait for each other's turn at the interpreter
 SILENT = (PAD, BOS)  # ids that never come out
+
+
+@dataclass(frozen=True)
+class Job:
+    """Rows that are searched for together."""
+
+    rows: Sequence[Sequence[int]]
+    options: SearchOptions
+    abandoned: Abandoned = nobody
 
 
 class TorchEngine:
@@ -65,16 +75,21 @@ class TorchEngine:
         """The longest source and output that all models can take, in tokens without the end mark."""
         return min(model.config.max_positions for model in self.models) - 1
 
-    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+    def search(
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, abandoned: Abandoned = nobody
+    ) -> list[list[Hypothesis]]:
         """See `Engine.search`."""
         self.check(options)
         batches = list(self.batches(rows, options))
-        jobs = [([rows[place] for place in places], options.part(places)) for places in batches]
+        jobs = [
+            Job([rows[place] for place in places], options.part(places), among(abandoned, places))
+            for places in batches
+        ]
         found: list[list[Hypothesis]] = [[] for _ in rows]
         with self.evaluating(), torch.inference_mode():
             outputs = side_by_side(self.candidates, jobs, self.workers)
             for places, job, candidates in zip(batches, jobs, outputs, strict=True):
-                reviewed = review(self.models, self.combine, job[0], candidates, job[1])
+                reviewed = review(self.models, self.combine, job.rows, candidates, job.options)
                 for place, hypotheses in zip(places, reviewed, strict=True):
                     found[place] = hypotheses[: options.n_best]
         return found
@@ -111,20 +126,22 @@ class TorchEngine:
                 yield places[batch].tolist()
 
     @torch.inference_mode()
-    def candidates(self, job: tuple[Sequence[Sequence[int]], SearchOptions]) -> list[list[Hypothesis]]:
+    def candidates(self, job: Job) -> list[list[Hypothesis]]:
         """Search for some rows together, in the way that their options ask for."""
-        rows, options = job
+        if job.options.sampling:
+            return self.sampled(job)
         # What the second pass may rank otherwise must all be found first.
-        wanted = replace(options, n_best=options.beam_size) if options.coverage_penalty else options
-        return self.sampled(rows, options) if options.sampling else self.searched(rows, wanted)
+        every = job.options.beam_size if job.options.coverage_penalty else job.options.n_best
+        return self.searched(replace(job, options=replace(job.options, n_best=every)))
 
-    def searched(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+    def searched(self, job: Job) -> list[list[Hypothesis]]:
         """Search greedily, with a beam, with a beam for required words, or with several beams."""
+        rows, options = job.rows, job.options
         limits = torch.tensor(options.longest(rows, self.longest), device=self.device)
         source = pad_rows(rows, PAD, last=EOS).to(self.device)
 
         def start() -> Stepper:
-            return self.stepper(source, rows, options)
+            return self.stepper(source, job)
 
         if any(options.required):
             return grid_beam_search(
@@ -172,12 +189,13 @@ class TorchEngine:
             forbidden=SILENT,
         )
 
-    def sampled(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+    def sampled(self, job: Job) -> list[list[Hypothesis]]:
         """Draw outputs by chance."""
+        rows, options = job.rows, job.options
         assert options.sampling is not None
         source = pad_rows(rows, PAD, last=EOS).to(self.device)
         return sample(
-            self.stepper(source, rows, options),
+            self.stepper(source, job),
             rows,
             options.sampling,
             draws=options.n_best,
@@ -188,7 +206,14 @@ class TorchEngine:
             length_penalty=options.length_penalty,
         )
 
-    def stepper(self, source: torch.Tensor, rows: Sequence[Sequence[int]], options: SearchOptions) -> Stepper:
+    def stepper(self, source: torch.Tensor, job: Job) -> Stepper:
+        """The models at the beginning of the source (B, S), with the rules that are asked for around them."""
+        ruled = self.ruled(source, job.rows, job.options)
+        if job.abandoned is nobody:
+            return ruled
+        return AbandoningStepper(ruled, len(job.rows), job.abandoned, EOS)
+
+    def ruled(self, source: torch.Tensor, rows: Sequence[Sequence[int]], options: SearchOptions) -> Stepper:
         """The models at the beginning of the source (B, S), with the rules that the options ask for around them."""
         steppers = [EncoderDecoderStepper(model, source) for model in self.packed]
         stepper = steppers[0] if len(steppers) == 1 else EnsembleStepper(steppers, self.combine)
@@ -226,7 +251,7 @@ class TorchEngine:
         source = pad_rows([row], PAD, last=EOS).to(self.device)
         return (
             yield from follow(
-                self.stepper(source, [row], options),
+                self.stepper(source, Job([row], options)),
                 greedy_choice(SILENT),
                 max_lengths=torch.tensor(options.longest([row], self.longest), device=self.device),
                 bos=BOS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator as Steady
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from manyheads.data.sampler import fixed_batches
 from manyheads.errors import UsageError
 from manyheads.model.continuation import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
+from manyheads.search.abandoning import AbandoningStepper
 from manyheads.search.greedy import Steps, follow, greedy_choice, results
-from manyheads.search.interface import Hypothesis
+from manyheads.search.interface import Abandoned, Hypothesis, Stepper, nobody
 from manyheads.search.options import Sampling
 from manyheads.search.sampling import sampling_choice
 from manyheads.tasks.stopping import before_stop, stopping, until_stop
@@ -143,8 +145,18 @@ class Generator:
         model = directory.fill(DecoderOnly(config.model, tokenizer.size))
         return cls(config, tokenizer, model.to(place))
 
-    def generate(self, prompts: Sequence[str] = ("",), options: GenerateOptions = DEFAULTS) -> list[Continuation]:
+    def generate(
+        self,
+        prompts: Sequence[str] = ("",),
+        options: GenerateOptions = DEFAULTS,
+        abandoned: Abandoned = nobody,
+    ) -> list[Continuation]:
         """Go on after each beginning; an empty one lets the model begin by itself.
+
+        Args:
+            prompts: the beginnings.
+            options: how to go on.
+            abandoned: beginnings that need not be finished; what is returned for them means nothing.
 
         Raises:
             UsageError: one string was given in the place of a list of them.
@@ -154,7 +166,7 @@ class Generator:
         with self.evaluating():
             for places in self.batches(contexts, options.samples):
                 rows = [(sample, contexts[place]) for place in places for sample in range(options.samples)]
-                hypotheses = results(self.write(rows, options))
+                hypotheses = results(self.write(rows, options, rows_of(abandoned, places, options.samples)))
                 for number, place in enumerate(places):
                     first = number * options.samples
                     found[place] = hypotheses[first : first + options.samples]
@@ -168,16 +180,30 @@ class Generator:
             for prompt, context, of_prompt in zip(prompts, contexts, found, strict=True)
         ]
 
-    def stream(self, prompt: str = "", options: GenerateOptions = DEFAULTS, *, sample: int = 0) -> Iterator[str]:
-        """What `generate` writes after a beginning as its sample of this number, in pieces as they come."""
+    def stream(
+        self, prompt: str = "", options: GenerateOptions = DEFAULTS, *, sample: int = 0
+    ) -> Steady[str, None, Ended]:
+        """What `generate` writes after a beginning as its sample of this number, in pieces as they come.
+
+        Returns:
+            When all pieces have been taken, what the text was ended by.
+        """
         (context,) = self.contexts([prompt])
+        whole: list[Hypothesis] = []
 
         def tokens() -> Iterator[int]:
-            for _, latest in self.write([(sample, context)], options):
+            steps = self.write([(sample, context)], options)
+            while True:
+                try:
+                    _, latest = next(steps)
+                except StopIteration as end:
+                    whole.extend(end.value)
+                    return
                 yield from latest
 
         with self.evaluating():
             yield from until_stop(growing_text(self.tokenizer, tokens()), options.stop)
+        return self.generation(whole[0], options.stop).ended if whole else "stop"
 
     def unseen(self, prompts: Sequence[str]) -> tuple[list[int], list[int]]:
         """The numbers, from 1, of beginnings longer than the window, and of those with unknown tokens."""
@@ -201,14 +227,18 @@ class Generator:
                 yield batch[first : first + rows].tolist()
 
     @torch.no_grad()
-    def write(self, rows: Sequence[tuple[int, list[int]]], options: GenerateOptions) -> Steps:
+    def write(
+        self, rows: Sequence[tuple[int, list[int]]], options: GenerateOptions, abandoned: Abandoned = nobody
+    ) -> Steps:
         """Write after each context, as the sample of this number, a step at a time."""
         contexts = [tuple(context) for _, context in rows]
         different = list(dict.fromkeys(contexts))
-        stepper = DecoderOnlyStepper(self.model, different, self.window)
+        stepper: Stepper = DecoderOnlyStepper(self.model, different, self.window)
         device = self.model.output.weight.device
         if len(different) < len(contexts):  # each is read once
             stepper.select(torch.tensor([different.index(context) for context in contexts], device=device))
+        if abandoned is not nobody:
+            stepper = AbandoningStepper(stepper, len(rows), abandoned, EOS)
         if options.sampling is None:
             choose = greedy_choice(SILENT)
         else:
@@ -246,6 +276,14 @@ class Generator:
             yield
         finally:
             self.model.train(was)
+
+
+def rows_of(abandoned: Abandoned, places: Sequence[int], samples: int) -> Abandoned:
+    """The rows of the abandoned ones of some beginnings, each of which has as many rows as samples."""
+    if abandoned is nobody:
+        return nobody
+    numbers = {place: number * samples for number, place in enumerate(places)}
+    return lambda: [numbers[place] + row for place in abandoned() if place in numbers for row in range(samples)]
 
 
 def window_of(config: Config) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from manyheads.errors import RunError, UsageError, require
-from manyheads.search.interface import Hypothesis
+from manyheads.search.interface import Abandoned, Hypothesis, nobody
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import EOS, SPECIALS
 
@@ -91,10 +91,13 @@ class CTranslate2Engine:
         self.single = (1, cores) if chosen and not quantization.startswith("int8") else self.many
         self.translators: dict[tuple[int, int], Any] = {}
 
-    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+    def search(
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, abandoned: Abandoned = nobody
+    ) -> list[list[Hypothesis]]:
         """Search for each row, as `manyheads.search.interface.Engine` says.
 
         Its beam stops by CTranslate2's rule, so with a beam another output than that of our own search can win.
+        A call of the library cannot be broken off: rows that are abandoned go to the end of the call they are in.
 
         Raises:
             UsageError: an option that CTranslate2 does not have.
@@ -104,7 +107,8 @@ class CTranslate2Engine:
         texts = [self.source_text(row) for row in rows]
         found: list[list[Hypothesis]] = [[] for _ in rows]
         for part in self.parts(rows, options):
-            self.search_part(part, texts, options, found)
+            if not set(part.places) <= set(abandoned()):
+                self.search_part(part, texts, options, found)
         limits = options.longest(rows, self.most)
         long = [i for i, outputs in enumerate(found) if any(len(one.tokens) > limits[i] for one in outputs)]
         for part in self.parts(rows, options, among=long, apart=True):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.store import TokenStore
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -11,6 +13,7 @@ from manyheads.model.transformer import Transformer
 from manyheads.runs.card import model_card
 from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.interface import Kind
+from manyheads.runs.languages import LANGUAGES, languages_document
 from manyheads.runs.updates import CorpusUpdates, PairBatches
 from manyheads.runs.validation import Validation
 from manyheads.text.tokenizer import TokenizerPair
@@ -34,6 +37,11 @@ class TranslationKind(Kind):
     def too_long(self) -> int:
         """Pairs left out because a side has more than `data.max_length` tokens."""
         return self.store.too_long
+
+    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
+        """Also write what the languages look like."""
+        more = {LANGUAGES: languages_document(self.config, self.corpus.train)}
+        run.begin(self.config, self.tokenizers, environment, more)
 
     @property
     def vocabulary(self) -> str:

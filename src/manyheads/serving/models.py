@@ -1,0 +1,130 @@
+"""The runs that are served, and what each of them can do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.errors import RunError, UsageError
+from manyheads.interop.ctranslate2 import is_export
+from manyheads.serving.batching import Batcher, Ticket
+from manyheads.serving.detecting import Detector, detector_of
+from manyheads.serving.engine import queued
+from manyheads.serving.settings import ServeSettings
+from manyheads.tasks.classification import Classifier
+from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.options import TranslateOptions
+from manyheads.tasks.translation import Translator
+from manyheads.training.precision import pick_device
+
+__all__ = ["Models", "check_runs", "load_models", "make_batcher"]
+
+Pair = tuple[str, str]
+MOST_WORKERS = 8
+
+
+@dataclass
+class Models:
+    """What is served.
+
+    Attributes:
+        translators: by (source, target).
+        classifiers, generators: by the name of their run.
+        detector: tells the languages of the translators apart.
+    """
+
+    translators: dict[Pair, Translator] = field(default_factory=dict)
+    classifiers: dict[str, Classifier] = field(default_factory=dict)
+    generators: dict[str, Generator] = field(default_factory=dict)
+    detector: Detector = field(default_factory=Detector)
+
+    @property
+    def languages(self) -> list[str]:
+        """All of the translators, those that can be translated from first."""
+        sources, targets = (dict.fromkeys(pair[side] for pair in self.translators) for side in (0, 1))
+        return list(sources | targets)
+
+    def targets(self, source: str) -> list[str]:
+        """What a language can be translated into; itself too, as LibreTranslate lists it."""
+        return sorted({target for one, target in self.translators if one == source} | {source})
+
+
+def check_runs(runs: Sequence[Path], engine: str) -> None:
+    """Raise `RunError` where a run is missing; asked before anything is loaded."""
+    if not runs:
+        raise UsageError("there is nothing to serve. Give at least one run.")
+    for run in runs:
+        if not (engine == "ctranslate2" and is_export(run)):
+            RunDirectory.existing(run)
+
+
+def load_models(
+    runs: Sequence[Path], settings: ServeSettings, batcher: Batcher, tell: Callable[[str], None]
+) -> Models:
+    """Open all runs and use each of them once, so that the first request finds everything ready.
+
+    Raises:
+        RunError: a run cannot be opened, or is of a kind that is not served.
+        UsageError: two runs do the same.
+    """
+    models = Models()
+    for run in runs:
+        task = "translation" if is_export(run) else RunDirectory.existing(run).config().task
+        if task == "translation":
+            add_translator(models, run, settings)
+        elif task == "classification":
+            models.classifiers[new_name(run, models.classifiers)] = Classifier.load(run, device=settings.device)
+        elif task == "language-modeling":
+            models.generators[new_name(run, models.generators)] = Generator.load(run, device=settings.device)
+        else:
+            raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
+    models.detector = detector_of(runs, models.languages, tell)
+    warm_up(models, batcher)
+    return models
+
+
+def add_translator(models: Models, run: Path, settings: ServeSettings) -> None:
+    """Open a translator and put it where its languages say."""
+    translator = Translator.load(run, device=settings.device, engine=settings.engine, precision=settings.precision)
+    pair = (translator.config.data.source, translator.config.data.target)
+    if pair in models.translators:
+        raise UsageError(f"{run} translates {pair[0]}-{pair[1]}, and so does a run before it. Serve one of them.")
+    models.translators[pair] = translator
+
+
+def new_name(run: Path, others: dict[str, object] | dict[str, Classifier] | dict[str, Generator]) -> str:
+    """The name of a run's folder, by which clients choose it."""
+    name = run.resolve().name
+    if name in others:
+        raise UsageError(f"two runs are named {name}. Clients choose by that name: give one folder another.")
+    return name
+
+
+def warm_up(models: Models, batcher: Batcher) -> None:
+    """Use every model once in every way that costs more the first time."""
+    for translator in models.translators.values():
+        ready = queued(translator, batcher, Ticket())
+        for alignment in (False, True):
+            ready.translate(["a b c."] * 2 * len(batcher.threads), options=TranslateOptions(alignment=alignment))
+    for classifier in models.classifiers.values():
+        classifier.classify(["a b c"])
+    for generator in models.generators.values():
+        generator.generate(["a"], GenerateOptions(max_tokens=2))
+
+
+def make_batcher(settings: ServeSettings) -> Batcher:
+    """The queue, and as many workers as there are cores, each with one thread; of a GPU or CTranslate2, one."""
+    cores = torch.get_num_threads()
+    alone = settings.engine == "ctranslate2" or pick_device(settings.device).type != "cpu"
+    workers = 1 if alone else min(cores, os.cpu_count() or 1, MOST_WORKERS)
+    return Batcher(
+        workers=workers,
+        max_tokens=settings.max_batch_tokens,
+        max_wait=settings.max_wait_ms / 1000,
+        begin=lambda: torch.set_num_threads(max(1, cores // workers)),
+    )

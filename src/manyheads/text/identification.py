@@ -1,0 +1,114 @@
+"""Which of some languages a text is in: a character n-gram model of each (Cavnar and Trenkle 1994).
+
+A model has the most frequent sequences of one to three characters of some text. The probability of a character
+after the two before it is interpolated with that after one and after none (Witten and Bell 1991).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from manyheads.text.normalize import normalize
+
+__all__ = ["LanguageProfile", "confidences", "has_letters", "make_profile"]
+
+LONGEST = 3  # characters of a sequence
+KEPT = 4_000  # sequences of a language
+CHARACTERS = 2**17  # that there might be, each as likely as the others where nothing is known
+MOST_READ = 2_000  # characters of a text that are looked at
+NO_LETTER = re.compile(r"[\W\d_]+")
+
+
+def has_letters(text: str) -> bool:
+    """Whether there is anything in a text that could be translated."""
+    return any(character.isalpha() for character in text)
+
+
+def plain(text: str) -> str:
+    """Small letters, and one blank for all between them and around."""
+    return f" {NO_LETTER.sub(' ', normalize(text).lower()).strip()} "
+
+
+class LanguageProfile:
+    """The character n-gram model of a language."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        """From how often each sequence of 1 to 3 characters was seen."""
+        self.counts = dict(counts)
+        self.after: Counter[str] = Counter()  # how often something was seen after each history
+        self.kinds: Counter[str] = Counter()  # and how many different characters
+        for sequence, count in self.counts.items():
+            self.after[sequence[:-1]] += count
+            self.kinds[sequence[:-1]] += 1
+
+    def probability(self, history: str, character: str) -> float:
+        """Of a character after up to two others."""
+        value = 1 / CHARACTERS
+        for length in range(len(history) + 1):
+            context = history[len(history) - length :]
+            kinds = self.kinds[context]
+            if kinds:
+                value = (self.counts.get(context + character, 0) + kinds * value) / (self.after[context] + kinds)
+        return value
+
+    def score(self, text: str) -> float:
+        """The log-probability of a plain text in nats."""
+        return sum(
+            math.log(self.probability(text[max(0, place - LONGEST + 1) : place], text[place]))
+            for place in range(1, len(text))
+        )
+
+    def coverage(self, text: str) -> float:
+        """The share of the pairs of characters in a plain text that this language has, 0 to 1."""
+        pairs = [text[place : place + 2] for place in range(len(text) - 1)]
+        return sum(pair in self.counts for pair in pairs) / max(1, len(pairs))
+
+    def to_json(self) -> dict[str, int]:
+        """As it stands in a run directory."""
+        return self.counts
+
+    @classmethod
+    def from_json(cls, content: Any) -> LanguageProfile:
+        """What `to_json` gave.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        if not isinstance(content, dict) or len(content) > 10 * KEPT:
+            raise ValueError("no profile of a language")
+        for sequence, count in content.items():
+            if not (1 <= len(sequence) <= LONGEST and isinstance(count, int) and count > 0):
+                raise ValueError("no profile of a language")
+        return cls(content)
+
+
+def make_profile(texts: Iterable[str]) -> LanguageProfile:
+    """The model of the language of some texts."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        line = plain(text)
+        for length in range(1, LONGEST + 1):
+            counts.update(line[place : place + length] for place in range(len(line) - length + 1))
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return LanguageProfile(dict(ranked[:KEPT]))
+
+
+def confidences(text: str, profiles: Mapping[str, LanguageProfile]) -> Sequence[tuple[str, float]]:
+    """How sure it is that a text is in each language, 0 to 1, the surest first.
+
+    The share of a language is its probability, given that the text is in one of them, times how much of what is in
+    the text the language has at all: text of another script, or of none of them, is not sure.
+    """
+    line = plain(text)[:MOST_READ]
+    if not profiles or not line.strip():
+        return []
+    scores = {language: profile.score(line) for language, profile in profiles.items()}
+    best = max(scores.values())
+    weights = {language: math.exp(score - best) for language, score in scores.items()}
+    total = sum(weights.values())
+    sure = [(language, weight / total * profiles[language].coverage(line)) for language, weight in weights.items()]
+    return sorted(sure, key=lambda pair: (-pair[1], -scores[pair[0]]))
