@@ -1,103 +1,85 @@
 "use strict";
 /* Alignment: which word of the output looked at which word of the source, and what is lost when a word is left out. */
-(() => {
-  mh.views.alignment = { tasks: ["translation"], needs: "inspection", build };
-  const ROW = 34;
+const WORD_ROW = 34;
+views.alignment = { tasks: ["translation"], inside: true, build: buildAlignment };
 
-  function build(panel, found) {
-    const cross = found.attention.find((one) => one.kind === "cross");
-    const { shape: [layers, heads] } = mh.array(cross.weights);
-    if (!found.alignment) return panel.append(mh.h("p", { class: "note" }, mh.t("alignment.none")));
-    const state = { layer: found.alignment.layer, head: "mean" };
-    const holder = mh.h("div", {});
-    panel.append(mh.h("div", { class: "controls" },
-      mh.select(mh.t("attention.layer"), [...Array(layers).keys()].map((one) => [one, one]), state.layer, (value) => { state.layer = Number(value); draw(); }),
-      mh.select(mh.t("attention.head"), [["mean", mh.t("attention.mean")], ...[...Array(heads).keys()].map((one) => [one, one])], "mean", (value) => { state.head = value; draw(); }),
-      mh.slider(mh.t("alignment.threshold"), { min: 0, max: 0.9, step: 0.05, value: mh.state.threshold, show: (value) => (value ? mh.n(value, 2) : mh.t("alignment.best")) },
-        (threshold) => { mh.set({ threshold }); draw(); })), holder);
-    draw();
-    if (found.occlusion) panel.append(...occlusion(found));
-    return undefined;
+function buildAlignment(panel, found) {
+  const { alignment, source, target } = found;
+  if (!alignment) return void panel.append(note(t("alignment.none")));
+  const cross = found.attention.find((one) => one.kind === "cross");
+  const [layers, count] = unpack(cross.weights).shape;
+  const chosen = { layer: alignment.layer, head: "mean" };
+  const holder = h("div", {});
+  panel.append(h("div", { class: "controls" },
+    choice(t("attention.layer"), range(layers), chosen.layer, (value) => { chosen.layer = Number(value); draw(); }),
+    choice(t("attention.head"), [["mean", t("attention.mean")], ...range(count)], "mean", (value) => { chosen.head = value; draw(); }),
+    slider(t("alignment.threshold"), { min: 0, max: 0.9, step: 0.05, value: state.threshold, show: (value) => (value ? `≥ ${n(value, 2)}` : t("alignment.best")) }, (threshold) => { change({ threshold }); draw(); })),
+  holder, found.occlusion ? missingWords(found.occlusion, source.words, { output: target.text }) : "");
+  draw();
 
-    function draw() {
-      const words = { source: found.source.words, target: found.target.words };
-      const standard = state.layer === found.alignment.layer && state.head === "mean";
-      const weights = standard ? mh.array(found.alignment.weights).data : merged(state);
-      const weight = (t, s) => weights[t * words.source.length + s];
-      const limit = mh.state.threshold;
-      const best = words.target.map((_, t) => words.source.reduce((top, __, s) => (weight(t, s) > weight(t, top) ? s : top), 0));
-      const pairs = limit > 0
-        ? words.target.flatMap((_, t) => words.source.flatMap((__, s) => (weight(t, s) >= limit ? [[s, t]] : [])))
-        : standard ? found.alignment.links : best.map((s, t) => [s, t]);
-      const pharaoh = pairs.map(([s, t]) => `${s}-${t}`).sort((one, other) => one.localeCompare(other, "en", { numeric: true })).join(" ");
-      holder.replaceChildren(mh.figure({
-        title: mh.t("alignment.title"), note: mh.t("alignment.note"), name: "alignment",
-        chart: mh.h("div", {}, picture(words, pairs, weight, found), mh.h("p", { class: "pharaoh" }, mh.h("span", {}, "Pharaoh "), mh.h("code", {}, pharaoh || "–"))),
-        table: () => ({ columns: [mh.t("column.target"), mh.t("column.source"), mh.t("column.weight")], rows: pairs.map(([s, t]) => [words.target[t], words.source[s], weight(t, s)]) }),
-      }));
-    }
-
-    /** How much the words of the output looked at those of the source: the mean over the tokens of a word. */
-    function merged({ layer, head }) {
-      const value = mh.head(cross, layer, head);
-      const [rows, columns] = [found.target.words.length, found.source.words.length];
-      const sums = new Float32Array(rows * columns);
-      const tokens = new Float32Array(rows);
-      found.target.tokens.forEach(({ word }, t) => {
-        if (word === null) return;
-        tokens[word] += 1;
-        found.source.tokens.forEach((one, s) => { if (one.word !== null) sums[word * columns + one.word] += value(t, s); });
-      });
-      return sums.map((sum, i) => sum / Math.max(1, tokens[Math.floor(i / columns)]));
-    }
+  function draw() {
+    const standard = chosen.layer === alignment.layer && chosen.head === "mean";
+    const weights = standard ? unpack(alignment.weights).data : merged();
+    const weight = (to, from) => weights[to * source.words.length + from];
+    const limit = state.threshold;
+    const best = (to) => range(source.words.length).reduce((top, from) => (weight(to, from) > weight(to, top) ? from : top), 0);
+    let pairs = standard ? alignment.links : range(target.words.length).map((to) => [best(to), to]);
+    if (limit) pairs = range(target.words.length).flatMap((to) => range(source.words.length).filter((from) => weight(to, from) >= limit).map((from) => [from, to]));
+    const pharaoh = [...pairs].sort((one, other) => one[0] - other[0] || one[1] - other[1]).map((one) => one.join("-")).join(" ");
+    holder.replaceChildren(figure({
+      key: "alignment.links", chart: h("div", {}, wordLinks(found, pairs, weight), h("p", { class: "pharaoh" }, "Pharaoh ", h("code", {}, pharaoh || "–"))),
+      table: () => [heads("target source weight"), pairs.map(([from, to]) => [target.words[to], source.words[from], weight(to, from)])],
+    }));
   }
 
-  /** Two columns of words with lines between: long sentences grow downwards. */
-  function picture(words, pairs, weight, found) {
-    const height = Math.max(words.source.length, words.target.length) * ROW;
-    const lines = mh.s("svg", { class: "links", height, "aria-hidden": "true" });
-    const side = (name) => words[name].map((word, place) => mh.h("button", {
-      type: "button", class: "word", dir: "auto", "aria-label": `${word}: ${partners(name, place).join(", ") || "–"}`,
-      onfocus: () => light(name, place), onblur: () => light(), onpointerenter: () => light(name, place), onpointerleave: () => light(),
-    }, word));
-    const partners = (name, place) => pairs.filter(([s, t]) => (name === "source" ? s : t) === place).map(([s, t]) => (name === "source" ? words.target[t] : words.source[s]));
-    const columns = { source: side("source"), target: side("target") };
-    const paths = pairs.map(([s, t]) => mh.s("path", { class: "link", "stroke-width": (1 + 4 * Math.min(1, weight(t, s))).toFixed(1) }));
-    const whole = (name) => {
-      const holder = mh.h("div", { class: `words ${name}`, role: "group", lang: found[name].language, "aria-label": mh.t(`column.${name}`) }, columns[name]);
-      mh.roving(holder, columns[name]);
-      return holder;
-    };
-    function light(name, place) {
-      pairs.forEach(([s, t], number) => {
-        const on = name && (name === "source" ? s : t) === place;
-        paths[number].classList.toggle("lit", Boolean(on));
-        paths[number].classList.toggle("dim", Boolean(name) && !on);
-      });
-      for (const [one, buttons] of Object.entries(columns)) {
-        buttons.forEach((button, number) => button.classList.toggle("lit", Boolean(name) && pairs.some(([s, t]) => (name === "source" ? s : t) === place && (one === "source" ? s : t) === number)));
-      }
-    }
-    const middle = mh.sized(mh.h("div", { class: "between" }, lines), (width) => {
-      lines.setAttribute("width", width);
-      pairs.forEach(([s, t], number) => {
-        const [from, to] = [(s + 0.5) * ROW, (t + 0.5) * ROW];
-        paths[number].setAttribute("d", `M0 ${from}C${width / 2} ${from} ${width / 2} ${to} ${width} ${to}`);
-      });
+  /** How much the words of the output looked at those of the source: the mean over the tokens of a word. */
+  function merged() {
+    const value = weightsOf(cross, chosen.layer, chosen.head);
+    const sums = new Float32Array(target.words.length * source.words.length);
+    const tokens = target.words.map(() => 0);
+    target.tokens.forEach(({ word }, row) => {
+      if (word === null) return;
+      tokens[word] += 1;
+      source.tokens.forEach((one, column) => { if (one.word !== null) sums[word * source.words.length + one.word] += value(row, column); });
     });
-    lines.append(...paths);
-    return mh.h("div", { class: "alignment" }, whole("source"), middle, whole("target"));
+    return sums.map((sum, i) => sum / Math.max(1, tokens[Math.floor(i / source.words.length)]));
   }
+}
 
-  /** Every word left out, one at a time. */
-  function occlusion(found) {
-    const { words } = found.occlusion;
-    const text = (one) => found.source.words[one.word];
-    return [mh.figure({
-      title: mh.t("occlusion.title"), note: mh.t("occlusion.note"), name: "occlusion",
-      chart: mh.h("div", {}, mh.bars(words.map((one) => ({ label: text(one), value: one.drop, text: mh.n(one.drop, 2) }))),
-        mh.table({ columns: [mh.t("occlusion.without"), mh.t("occlusion.output")], rows: words.map((one) => [text(one), mh.different(one.output, found.target.text)]) }, mh.t("occlusion.title"))),
-      table: () => ({ columns: [mh.t("occlusion.without"), mh.t("occlusion.drop"), ...found.occlusion.columns.map(mh.piece)], rows: words.map((one) => [text(one), one.drop, ...one.drops]) }),
-    })];
+/** Two columns of words with lines between: long sentences grow downwards. */
+function wordLinks(found, pairs, weight) {
+  const names = ["source", "target"];
+  const paths = pairs.map(([from, to]) => svg("path", { class: "link", "stroke-width": 1 + 4 * Math.min(1, weight(to, from)) }));
+  const lines = svg("svg", { class: "links", height: Math.max(...names.map((name) => found[name].words.length)) * WORD_ROW, "aria-hidden": "true" }, paths);
+  const of = (side, i) => pairs.filter((pair) => pair[side] === i);
+  const sides = names.map((name, side) => found[name].words.map((word, i) => {
+    const [on, off] = [() => light(side, i), () => light()];
+    const others = of(side, i).map((pair) => found[names[1 - side]].words[pair[1 - side]]);
+    return h("button", { type: "button", class: "word", dir: "auto", "aria-label": `${word}: ${others.join(", ") || "–"}`, onfocus: on, onblur: off, onpointerenter: on, onpointerleave: off }, word);
+  }));
+  function light(side, i) {
+    const lit = side === undefined ? [] : of(side, i);
+    pairs.forEach((pair, k) => { paths[k].setAttribute("class", `link ${lit.includes(pair) ? "lit" : side === undefined ? "" : "dim"}`); });
+    sides.forEach((words, one) => words.forEach((word, k) => word.classList.toggle("lit", lit.some((pair) => pair[one] === k))));
   }
-})();
+  const whole = (side) => roving(h("div", { class: `words ${names[side]}`, role: "group", lang: found[names[side]].language, "aria-label": t(`column.${names[side]}`) }, sides[side]), sides[side]);
+  const middle = sized(h("div", {}, lines), (width) => {
+    lines.setAttribute("width", width);
+    pairs.forEach((pair, k) => {
+      const [from, to] = pair.map((one) => (one + 0.5) * WORD_ROW);
+      paths[k].setAttribute("d", `M0 ${from}C${width / 2} ${from} ${width / 2} ${to} ${width} ${to}`);
+    });
+  });
+  return h("div", { class: "alignment" }, whole(0), middle, whole(1));
+}
+
+/** Every word left out, one at a time; `output` is a translation, `label` a class. */
+function missingWords({ words, columns }, texts, { output, label }) {
+  const rows = words.map((one) => [texts[one.word], one.drop, `${n(one.drop, 2)}${label && one.output !== label ? ` → ${one.output}` : ""}`]);
+  const without = words.map((one) => [texts[one.word], output && different(one.output, output)]);
+  return figure({
+    key: "occlusion.words", about: label && t("classify.occlusion_note", { label }),
+    chart: stack(bars(rows), output && tableOf([[t("occlusion.without"), t("occlusion.output")], without], t("occlusion.output"))),
+    table: () => [[t("occlusion.without"), t("occlusion.drop"), ...columns.map(spell)], words.map((one) => [texts[one.word], one.drop, ...one.drops])],
+  });
+}

@@ -1,102 +1,90 @@
 "use strict";
 /* The beam as a tree that grows with a slider: a column for each step, candidates by rank. */
-(() => {
-  const { h, t, n } = mh;
-  const [WIDE, ROW, BOX, GAP] = [104, 44, 36, 36];
-  mh.views.beam = { tasks: ["translation"], needs: "inspection", build };
+const [NODE, NODE_ROW, NODE_HEIGHT, NODE_GAP] = [104, 54, 46, 36];
+views.beam = { tasks: ["translation"], inside: true, build: buildBeam };
 
-  /** Why a branch ended here, with its numbers; "" where it went on. */
-  function reason(node, tree) {
-    const values = { total: n(node.total, 2), threshold: n(node.threshold, 2), score: n(node.score, 2), beam: tree.beam_size, stop: t(`stop.${tree.stop}`) };
-    return t(`state.${node.state}`, values);
+function buildBeam(panel, { beam }) {
+  if (!beam) return void panel.append(note(t("beam.none")));
+  const { nodes } = beam;
+  const stop = t(`stop.${beam.stop}`);
+  const reason = (one) => t(`state.${one.state}`, { total: n(one.total, 2), threshold: n(one.threshold, 2), score: n(one.score, 2), beam: beam.beam_size, stop });
+  const look = (one) => `${one.state === "pruned" || one.state === "late-end" ? " gone" : ""}${one.best ? " best" : ""}`;
+  const columns = [];
+  for (const one of nodes) (columns[one.step] ||= []).push(one);
+  const last = columns.length - 1;
+  const place = (one) => [one.step * (NODE + NODE_GAP), columns[one.step].indexOf(one) * NODE_ROW];
+  const edges = nodes.map((one) => {
+    if (one.parent === null) return svg("path");
+    const [[x, y], [left, top]] = [place(nodes[one.parent]), place(one)];
+    const [from, start, to] = [y + NODE_HEIGHT / 2, x + NODE, top + NODE_HEIGHT / 2];
+    return svg("path", { d: `M${start} ${from}C${start + NODE_GAP / 2} ${from} ${left - NODE_GAP / 2} ${to} ${left} ${to}` });
+  });
+  const boxes = nodes.map((one, i) => {
+    const [left, top] = place(one);
+    const told = () => tell(i);
+    return h("button", {
+      type: "button", tabindex: -1, class: `node ${one.state}${look(one)}`, style: { left: `${left}px`, top: `${top}px` }, "aria-label": `${spell(one.piece)} ${n(one.total, 2)}, ${reason(one)}`,
+      onfocus: told, onpointerenter: told, onclick: told,
+    }, h("span", { dir: "auto" }, spell(one.piece)), h("small", {}, n(one.total, 2)));
+  });
+  const size = { width: columns.length * (NODE + NODE_GAP) - NODE_GAP, height: Math.max(...columns.map((one) => one.length)) * NODE_ROW };
+  const scroll = h("div", { class: "tree-scroll", onkeydown: walk }, h("div", { class: "tree", role: "group", "aria-label": t("beam.tree"), style: { width: `${size.width}px`, height: `${size.height}px` } },
+    svg("svg", { ...size, "aria-hidden": "true" }, edges), boxes));
+  const detail = h("p", { class: "reading" }, " ");
+  let step = state.step < 0 ? last : Math.min(last, state.step);
+  let current = 0;
+
+  const keys = h("ul", { class: "keys" }, [["kept", ""], ["pruned", "gone"], ["finished", "finished"], ["best", "best"]].map(([name, kind]) => h("li", {}, h("span", { class: `node sample ${kind}` }), t(`beam.${name}`))));
+  panel.append(figure({
+    key: "beam.tree", values: { beam: beam.beam_size, penalty: brief(beam.length_penalty), stop },
+    chart: h("div", {}, slider(t("column.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, grow), scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),
+    table: () => [heads("step piece log_probability total score rank before reason"),
+      nodes.map((one) => [one.step + 1, one.piece, one.log_probability, one.total, one.score, one.rank, one.parent === null ? "–" : nodes[one.parent].piece, reason(one)])],
+  }));
+  grow(step);
+  tell(nodes.findLast((one) => one.best && one.step <= step)?.number ?? 0);
+
+  function grow(value) {
+    step = value;
+    change({ step: step === last ? -1 : step });
+    nodes.forEach((one, i) => { boxes[i].hidden = one.step > step; });
+    scroll.scrollLeft = (step + 1) * (NODE + NODE_GAP) - scroll.clientWidth;
+    tell(nodes[current].step > step ? columns[step][0].number : current);
   }
 
-  function build(panel, found) {
-    const tree = found.beam;
-    if (!tree) return void panel.append(h("p", { class: "note" }, t("beam.none")));
-    const { nodes } = tree;
-    const last = Math.max(...nodes.map((one) => one.step));
-    const seen = new Map();
-    const place = nodes.map((one) => {
-      const row = seen.get(one.step) || 0;
-      seen.set(one.step, row + 1);
-      return [one.step * (WIDE + GAP), row * ROW];
+  function tell(i) {
+    boxes[current].tabIndex = -1;
+    current = i;
+    boxes[i].tabIndex = 0;
+    const line = [];
+    for (let one = nodes[i]; one; one = nodes[one.parent]) line.unshift(one);
+    nodes.forEach((one, k) => {
+      boxes[k].classList.toggle("line", line.includes(one));
+      edges[k].setAttribute("class", `edge${look(one)}${line.includes(one) ? " line" : ""}${one.step > step ? " hidden-edge" : ""}`);
     });
-    const size = { width: (last + 1) * (WIDE + GAP) - GAP, height: Math.max(...seen.values()) * ROW };
-    const gone = (one) => one.state === "pruned" || one.state === "late-end";
-    const edges = nodes.map((one) => {
-      if (one.parent === null) return null;
-      const [x, y, left, top] = [place[one.parent][0] + WIDE, place[one.parent][1] + BOX / 2, place[one.number][0], place[one.number][1] + BOX / 2];
-      return mh.s("path", { d: `M${x} ${y}C${x + GAP / 2} ${y} ${left - GAP / 2} ${top} ${left} ${top}`, class: `edge${one.best ? " best" : ""}${gone(one) ? " gone" : ""}` });
-    });
-    const boxes = nodes.map((one) => h("button", {
-      type: "button", tabindex: -1, class: `node ${one.state}${one.best ? " best" : ""}${gone(one) ? " gone" : ""}`, style: { left: `${place[one.number][0]}px`, top: `${place[one.number][1]}px` },
-      "aria-label": `${mh.piece(one.piece)} ${n(one.total, 2)}, ${reason(one, tree)}`, onfocus: () => tell(one.number), onpointerenter: () => tell(one.number), onclick: () => tell(one.number),
-    }, h("span", { dir: "auto" }, mh.piece(one.piece)), h("small", {}, n(one.total, 2))));
-    const canvas = h("div", { class: "tree", role: "group", "aria-label": t("beam.title"), style: { width: `${size.width}px`, height: `${size.height}px` } },
-      mh.s("svg", { ...size, "aria-hidden": "true" }, edges), boxes);
-    const scroll = h("div", { class: "tree-scroll", onkeydown: walk }, canvas);
-    const detail = h("p", { class: "reading" }, " ");
-    let step = mh.state.step < 0 ? last : Math.min(last, mh.state.step);
-    let current = 0;
-
-    panel.append(mh.figure({
-      title: t("beam.title"), note: t("beam.note", { beam: tree.beam_size, penalty: mh.short(tree.length_penalty), stop: t(`stop.${tree.stop}`) }), name: "beam",
-      chart: h("div", {}, mh.slider(t("beam.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, upto), scroll, detail, keys(), h("details", {}, h("summary", {}, t("beam.list")), list())),
-      table: () => ({
-        columns: ["step", "piece", "log_probability", "total", "score", "rank", "before", "reason"].map((one) => t(`column.${one}`)),
-        rows: nodes.map((one) => [one.step + 1, one.piece, one.log_probability, one.total, one.score, one.rank, one.parent === null ? "–" : nodes[one.parent].piece, reason(one, tree)]),
-      }),
-    }));
-    upto(step);
-    tell(nodes.findLast((one) => one.best && one.step <= step)?.number ?? 0);
-
-    function upto(value) {
-      step = value;
-      mh.set({ step: step === last ? -1 : step });
-      nodes.forEach((one, i) => {
-        boxes[i].hidden = one.step > step;
-        edges[i]?.classList.toggle("hidden-edge", one.step > step);
-        boxes[i].classList.toggle("frontier", one.step === step);
-      });
-      scroll.scrollLeft = (step + 1) * (WIDE + GAP) - scroll.clientWidth + GAP;
-      if (nodes[current].step > step) tell(nodes.find((one) => one.step === step).number);
-    }
-
-    function tell(number) {
-      boxes[current].tabIndex = -1;
-      current = number;
-      boxes[current].tabIndex = 0;
-      const line = new Set();
-      for (let one = nodes[number]; one; one = nodes[one.parent]) line.add(one.number);
-      nodes.forEach((one, i) => { boxes[i].classList.toggle("line", line.has(i)); edges[i]?.classList.toggle("line", line.has(i)); });
-      const words = [...line].reverse().map((one) => mh.piece(nodes[one].piece)).join(" ");
-      const one = nodes[number];
-      detail.textContent = `${words} · ${t("column.log_probability")} ${n(one.log_probability, 2)} · ${t("column.total")} ${n(one.total, 2)} · ${t("column.score")} ${n(one.score, 2)} · ${t("column.rank")} ${one.rank} · ${reason(one, tree)}`;
-    }
-
-    function walk(event) {
-      const one = nodes[current];
-      const column = nodes.filter((other) => other.step === one.step);
-      const at = column.indexOf(one);
-      const child = nodes.find((other) => other.parent === current && other.best) || nodes.find((other) => other.parent === current);
-      const to = { ArrowRight: child, ArrowLeft: nodes[one.parent], ArrowDown: column[at + 1], ArrowUp: column[at - 1], Home: column[0], End: column.at(-1) }[event.key];
-      if (!(event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End") || event.target.tagName !== "BUTTON") return;
-      event.preventDefault();
-      if (to && to.step <= step) boxes[to.number].focus();
-    }
-
-    /** The same as a list within lists. */
-    function list() {
-      const children = new Map();
-      nodes.forEach((one) => children.set(one.parent, [...(children.get(one.parent) || []), one]));
-      const under = (parent) => children.has(parent) && h("ul", {}, children.get(parent).map((one) => h("li", {},
-        h("span", { class: one.best ? "strong" : "" }, `${mh.piece(one.piece)} ${n(one.total, 2)} `), h("span", { class: "quiet-text" }, reason(one, tree)), under(one.number))));
-      return h("div", { class: "scroll list", tabindex: 0, role: "region", "aria-label": t("beam.list") }, under(null));
-    }
-
-    function keys() {
-      return h("ul", { class: "keys" }, [["kept", ""], ["pruned", "gone"], ["finished", "finished"], ["best", "best"]].map(([name, look]) => h("li", {}, h("span", { class: `node sample ${look}`, "aria-hidden": "true" }), t(`beam.${name}`))));
-    }
+    const one = nodes[i];
+    const values = ["log_probability", "total", "score"].map((name) => `${t(`column.${name}`)} ${n(one[name], 2)}`);
+    detail.textContent = [line.map((other) => spell(other.piece)).join(" "), ...values, `${t("column.rank")} ${one.rank}`, reason(one)].join(" · ");
   }
-})();
+
+  function walk(event) {
+    const one = nodes[current];
+    const column = columns[one.step];
+    const at = column.indexOf(one);
+    const children = nodes.filter((other) => other.parent === current);
+    const ways = { ArrowRight: children.find((other) => other.best) || children[0], ArrowLeft: nodes[one.parent], ArrowDown: column[at + 1], ArrowUp: column[at - 1], Home: column[0], End: column.at(-1) };
+    if (!(event.key in ways)) return;
+    event.preventDefault();
+    const to = ways[event.key];
+    if (to && to.step <= step) boxes[to.number].focus();
+  }
+
+  /** The same as lists within lists. */
+  function list() {
+    const under = (parent) => {
+      const children = nodes.filter((one) => one.parent === parent);
+      return children.length > 0 && h("ul", {}, children.map((one) => h("li", {}, h("span", { class: one.best && "strong" }, `${spell(one.piece)} ${n(one.total, 2)} `), h("small", {}, reason(one)), under(one.number))));
+    };
+    return h("div", { class: "scroll list", tabindex: 0, role: "region", "aria-label": t("beam.list") }, under(null) || "");
+  }
+}

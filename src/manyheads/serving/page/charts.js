@@ -1,199 +1,150 @@
 "use strict";
-/* A figure around every chart, with its values as a table and as CSV; bars and lines; colours that all eyes tell apart. */
-(() => {
-  /* Cividis: Nunez, Anderton and Renslow (2018), dark for little and light for much. */
-  const CIVIDIS = [
-    [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115],
-    [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56],
-  ];
-  const DASHES = ["", "7 4", "2 3", "10 3 2 3", "5 5", "14 3", "1 4"];
-  const MARKS = ["circle", "square", "triangle", "diamond", "cross", "plus", "ring"];
-  const MOST_ROWS = 2000;
+/* A figure around every chart, with its values as a table and as CSV; bars and curves; colours that all eyes tell apart. */
 
-  /** The colour of a share from 0 to 1. */
-  mh.shade = (share) => {
-    const place = Math.min(1, Math.max(0, share)) * (CIVIDIS.length - 1);
-    const lower = Math.min(CIVIDIS.length - 2, Math.floor(place));
-    return CIVIDIS[lower].map((one, i) => Math.round(one + (CIVIDIS[lower + 1][i] - one) * (place - lower)));
-  };
-  /** Black or white, whichever is read more easily on a colour. */
-  mh.ink = (colour) => {
-    const [red, green, blue] = colour.map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
-    return (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
-  };
+/* Cividis: Nunez, Anderton and Renslow (2018), dark for little and light for much. */
+const CIVIDIS = [
+  [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115],
+  [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56],
+];
+const DASHES = ["", "7 4", "2 3", "10 3 2 3", "5 5", "14 3", "1 4"];
+const MARKS = "●■▲◆✕✚○";
+const MOST_ROWS = 2000;
 
-  /** What the colours mean. */
-  mh.legend = (low, high) => {
-    const canvas = mh.h("canvas", { width: 64, height: 1, class: "ramp", "aria-hidden": "true" });
-    const pen = canvas.getContext("2d");
-    for (let x = 0; x < 64; x += 1) {
-      pen.fillStyle = `rgb(${mh.shade(x / 63)})`;
-      pen.fillRect(x, 0, 1, 1);
-    }
-    return mh.h("span", { class: "legend" }, low, canvas, high);
-  };
+/** The colour of a share from 0 to 1. */
+function shade(share) {
+  const place = Math.min(1, Math.max(0, share)) * (CIVIDIS.length - 1);
+  const lower = Math.min(CIVIDIS.length - 2, Math.floor(place));
+  return CIVIDIS[lower].map((one, i) => Math.round(one + (CIVIDIS[lower + 1][i] - one) * (place - lower)));
+}
+/** Black or white, whichever is read more easily on a colour. */
+function inkOn(colour) {
+  const [red, green, blue] = colour.map((part) => (part < 11 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+  return (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
+}
+/** What the colours mean; the style sheet has them too. */
+const legend = (low, high) => h("span", { class: "legend" }, brief(low), h("span", { class: "ramp" }), brief(high));
 
-  /** A chart with a title, and its values as a table: `table` gives {columns, rows}. */
-  mh.figure = ({ title, note, name, level = 3, chart, table, extra }) => {
-    const holder = mh.h("div", { class: "table-holder", hidden: true });
-    const toggle = mh.button(mh.t("table.show"), () => {
-      const shown = holder.hidden;
-      if (shown && !holder.firstChild) holder.append(mh.table(table(), title));
-      holder.hidden = !shown;
-      toggle.setAttribute("aria-expanded", String(shown));
-      toggle.textContent = mh.t(shown ? "table.hide" : "table.show");
-    }, { class: "quiet", "aria-expanded": "false" });
-    const save = mh.button("CSV", () => download(`${name}.csv`, csv(table())), { class: "quiet", "aria-label": mh.t("table.csv", { title }) });
-    return mh.h("section", { class: "figure", "data-figure": name },
-      mh.h("div", { class: "figure-head" }, mh.h(`h${level}`, {}, title), mh.h("div", { class: "actions" }, extra, toggle, save)),
-      note && mh.h("p", { class: "note" }, note), chart, holder);
-  };
+/** A chart with a title and a note from the strings, and its values as a table: `table` gives [heads, rows]. */
+function figure({ key, values, title = t(key, values), about = known(`${key}_note`) && t(`${key}_note`, values), chart, table }) {
+  const holder = h("div", { hidden: true });
+  const toggle = button(t("table.show"), () => {
+    if (!holder.firstChild) holder.append(tableOf(table(), title));
+    holder.hidden = !holder.hidden;
+    toggle.setAttribute("aria-expanded", !holder.hidden);
+    toggle.textContent = t(holder.hidden ? "table.show" : "table.hide");
+  }, { class: "quiet", "aria-expanded": "false" });
+  const save = quiet("CSV", () => download(`${key}.csv`, csvOf(table())), t("table.csv", { title }));
+  return h("section", { class: "figure", "data-figure": key },
+    h("div", { class: "figure-head" }, h("h2", {}, title), table && h("div", { class: "actions" }, toggle, save)), about && note(about), chart, holder);
+}
 
-  /** Values as a table that scrolls in its own box. */
-  mh.table = ({ columns, rows }, caption) => {
-    const cell = (value) => (typeof value === "number"
-      ? mh.h("td", { class: "number" }, Number.isInteger(value) ? mh.whole(value) : mh.short(value))
-      : mh.h("td", { dir: "auto" }, value instanceof Node ? value : String(value ?? "–")));
-    const more = rows.length > MOST_ROWS && mh.h("p", { class: "note" }, mh.t("table.more", { count: mh.whole(rows.length - MOST_ROWS) }));
-    return mh.h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-      mh.h("table", { class: "values" },
-        mh.h("caption", { class: "hidden" }, caption),
-        mh.h("thead", {}, mh.h("tr", {}, columns.map((one) => mh.h("th", { scope: "col" }, one)))),
-        mh.h("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => mh.h("tr", {}, row.map(cell))))), more);
-  };
+/** Values as a table that scrolls in its own box. */
+function tableOf([columns, rows], caption) {
+  const cell = (value) => (typeof value === "number" ? h("td", { class: "number" }, Number.isInteger(value) ? whole(value) : brief(value)) : h("td", { dir: "auto" }, value ?? "–"));
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    h("table", { class: "values" }, h("thead", {}, h("tr", {}, columns.map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, row.map(cell))))),
+    rows.length > MOST_ROWS && note(t("table.more", { count: whole(rows.length - MOST_ROWS) })));
+}
 
-  /** RFC 4180; what a spreadsheet would compute stands behind an apostrophe. */
-  function csv({ columns, rows }) {
-    const cell = (value) => {
-      const text = value instanceof Node ? value.textContent : String(value ?? "");
-      const safe = typeof value !== "number" && /^[=+\-@\t\r]./.test(text) ? `'${text}` : text;
-      return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-    };
-    return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+/** RFC 4180; what a spreadsheet would compute stands behind an apostrophe. */
+function csvOf([columns, rows]) {
+  const cell = (value) => {
+    const text = value instanceof Node ? value.textContent : String(value ?? "");
+    return `"${(typeof value !== "number" && /^[=+\-@\t\r]./.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  };
+  return [columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+}
+
+function download(name, text) {
+  const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
+  h("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+/** Bars with their numbers: [label, value, text, action, strong]. */
+const bars = (items, high = Math.max(...items.map(([, value]) => Math.abs(value)), 1e-9)) =>
+  h("ul", { class: "bars" }, items.map(([label, value, text, action, strong]) => h("li", { class: strong && "strong" },
+    h("span", { class: "bar-label", dir: "auto" }, label),
+    h("span", { class: value < 0 ? "bar below" : "bar" }, h("span", { style: { width: `${Math.max(0.5, (100 * Math.abs(value)) / high)}%` } })),
+    h("span", { class: "bar-value" }, text), action)));
+
+/** Draw again whenever the width changes. */
+function sized(holder, draw) {
+  let width = 0;
+  new ResizeObserver(() => {
+    const now = Math.floor(holder.clientWidth);
+    if (now && now !== width) draw((width = now));
+  }).observe(holder);
+  return holder;
+}
+
+/** Round numbers between two values, each with its text. */
+function ticks(low, high, count) {
+  const power = 10 ** Math.floor(Math.log10((high - low) / count));
+  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= (high - low) / count);
+  const first = Math.ceil(low / step - 1e-9);
+  const text = (value) => (step < 1e-3 || step >= 1e3 ? brief(value) : n(value, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))));
+  return range(Math.max(1, Math.floor(high / step + 1e-9) - first + 1)).map((k) => [(first + k) * step, text((first + k) * step)]);
+}
+
+const nearest = (sorted, value) => sorted.reduce((best, one, i) => (Math.abs(one - value) <= Math.abs(sorted[best] - value) ? i : best), 0);
+const allOf = (series) => [...new Set(series.flatMap((one) => one.x))].sort((one, other) => one - other);
+
+/** Curves of {name, x, y}; each has its colour, dash and mark. The arrow keys read the values. */
+function curves({ label, series, xTitle, yTitle }) {
+  const xs = allOf(series);
+  const all = series.flatMap((one) => one.y);
+  let [low, high] = [Math.min(...all), Math.max(...all)];
+  if (low > 0 && low < high * 0.4) low = 0;
+  if (low === high) [low, high] = [low - 1, high + 1];
+  const [first, last] = [xs[0], xs.length > 1 ? xs.at(-1) : xs[0] + 1];
+  const reading = h("p", { class: "reading" }, h("small", {}, t("chart.keys")));
+  const cursor = svg("path", { class: "cursor" });
+  const holder = h("div", { class: "chart", tabindex: 0, role: "slider", "aria-label": label, "aria-valuenow": 0, "aria-valuemin": 0, "aria-valuemax": xs.length - 1, "aria-valuetext": t("chart.keys") });
+  const box = { left: 56, top: 10 };
+  const toX = (value) => box.left + ((value - first) / (last - first)) * (box.right - box.left);
+  const toY = (value) => box.bottom - ((value - low) / (high - low)) * (box.bottom - box.top);
+  let at = -1;
+
+  function read(to) {
+    at = Math.min(xs.length - 1, Math.max(0, to));
+    const said = series.map((one) => `${series.length > 1 ? `${one.name} ` : ""}${brief(one.y[nearest(one.x, xs[at])])}`);
+    reading.textContent = `${xTitle} ${brief(xs[at])}: ${said.join(" · ")}`;
+    holder.setAttribute("aria-valuenow", at);
+    holder.setAttribute("aria-valuetext", reading.textContent);
+    cursor.setAttribute("d", `M${toX(xs[at])} ${box.top}V${box.bottom}`);
   }
+  holder.addEventListener("keydown", (event) => {
+    const leap = Math.ceil(xs.length / 10);
+    const to = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0, End: xs.length - 1, PageUp: at + leap, PageDown: at - leap }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    read(to);
+  });
+  holder.addEventListener("pointermove", (event) => {
+    const share = (event.clientX - holder.getBoundingClientRect().left - box.left) / (box.right - box.left);
+    read(nearest(xs, first + share * (last - first)));
+  });
 
-  function download(name, text) {
-    const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
-    mh.h("a", { href: address, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
-  }
+  const text = (x, y, words, anchor = "middle") => svg("text", { class: "tick", x, y, "text-anchor": anchor }, words);
+  const mark = (k, x, y) => svg("text", { class: "mark", x, y: y + 4, "text-anchor": "middle" }, MARKS[k % 7]);
+  const line = (k, d) => svg("path", { class: "curve", d, "stroke-dasharray": DASHES[k % 7] });
+  sized(holder, (width) => {
+    const height = Math.round(Math.min(300, Math.max(200, width * 0.4)));
+    Object.assign(box, { right: width - 16, bottom: height - 40 });
+    holder.replaceChildren(svg("svg", { width, height, "aria-hidden": "true" },
+      ticks(low, high, 5).map(([y, said]) => [svg("path", { class: "grid", d: `M${box.left} ${toY(y)}H${box.right}` }), text(box.left - 8, toY(y) + 4, said, "end")]),
+      ticks(first, last, Math.max(2, Math.floor(width / 110))).map(([x, said]) => text(toX(x), box.bottom + 18, said)), text((box.left + box.right) / 2, height - 4, xTitle),
+      series.map(({ x, y }, k) => svg("g", { class: `c${k % 7}` }, line(k, x.map((one, i) => `${i ? "L" : "M"}${toX(one).toFixed(1)} ${toY(y[i]).toFixed(1)}`).join("")),
+        x.flatMap((one, i) => (i % Math.ceil(x.length / 12) ? [] : [mark(k, toX(one), toY(y[i]))])))), cursor));
+    if (at >= 0) read(at);
+  });
+  return h("div", {}, h("p", { class: "axis" }, yTitle), holder, reading, series.length > 1 && h("ul", { class: "keys" }, series.map((one, k) =>
+    h("li", {}, svg("svg", { width: 36, height: 14, class: `c${k % 7}`, "aria-hidden": "true" }, line(k, "M1 7H35"), mark(k, 18, 7)), one.name))));
+}
 
-  /** Bars with their numbers: {label, value, text, strong, action}. */
-  mh.bars = (items, { high = Math.max(...items.map((one) => Math.abs(one.value)), 1e-9) } = {}) =>
-    mh.h("ul", { class: "bars" }, items.map((one) => mh.h("li", { class: one.strong ? "strong" : "" },
-      mh.h("span", { class: "bar-label", dir: "auto" }, one.label),
-      mh.h("span", { class: `bar${one.value < 0 ? " below" : ""}`, "aria-hidden": "true" },
-        mh.h("span", { style: { width: `${Math.max(0.5, (100 * Math.abs(one.value)) / high)}%` } })),
-      mh.h("span", { class: "bar-value" }, one.text), one.action)));
-
-  /** Draw again whenever the width changes. */
-  mh.sized = (holder, draw) => {
-    let width = 0;
-    new ResizeObserver(() => {
-      const now = Math.floor(holder.clientWidth);
-      if (now && now !== width) draw((width = now));
-    }).observe(holder);
-    return holder;
-  };
-
-  /** Round numbers between two values. */
-  mh.ticks = (low, high, count) => {
-    const raw = (high - low) / count || 1;
-    const power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw);
-    const found = [];
-    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) found.push(k * step);
-    return found;
-  };
-
-  function mark(kind, x, y, size) {
-    const d = {
-      square: `M${x - size} ${y - size}h${2 * size}v${2 * size}h${-2 * size}z`,
-      triangle: `M${x} ${y - size}l${size} ${2 * size}h${-2 * size}z`,
-      diamond: `M${x} ${y - size * 1.3}l${size * 1.3} ${size * 1.3}l${-size * 1.3} ${size * 1.3}l${-size * 1.3} ${-size * 1.3}z`,
-      cross: `M${x - size} ${y - size}l${2 * size} ${2 * size}m0 ${-2 * size}l${-2 * size} ${2 * size}`,
-      plus: `M${x - size} ${y}h${2 * size}m${-size} ${-size}v${2 * size}`,
-    }[kind];
-    return d ? mh.s("path", { d, class: "mark" }) : mh.s("circle", { cx: x, cy: y, r: size, class: `mark ${kind}` });
-  }
-
-  /** Curves: series of {name, x, y}; each has its colour, dash and mark. Arrow keys read the values. */
-  mh.lines = ({ label, series, xTitle, yTitle }) => {
-    const reading = mh.h("p", { class: "reading" }, " ");
-    const holder = mh.h("div", { class: "chart", tabindex: 0, role: "slider", "aria-label": label, "aria-valuenow": 0, "aria-valuetext": mh.t("chart.keys") });
-    const xs = [...new Set(series.flatMap((one) => [...one.x]))].sort((one, other) => one - other);
-    const all = series.flatMap((one) => [...one.y]);
-    let [low, high] = [Math.min(...all), Math.max(...all)];
-    if (low > 0 && low < high * 0.4) low = 0;
-    if (low === high) [low, high] = [low - (Math.abs(low) || 1) * 0.1, high + (Math.abs(high) || 1) * 0.1];
-    const [first, last] = [xs[0], xs.length > 1 ? xs.at(-1) : xs[0] + 1];
-    holder.setAttribute("aria-valuemin", "0");
-    holder.setAttribute("aria-valuemax", String(xs.length - 1));
-    let at = -1;
-    let place = { x: () => 0 };
-    let cursor = null;
-
-    const read = (index) => {
-      at = Math.min(xs.length - 1, Math.max(0, index));
-      const said = series.map((one) => {
-        const found = nearest(one.x, xs[at]);
-        return `${series.length > 1 ? `${one.name} ` : ""}${mh.short(one.y[found])}`;
-      });
-      reading.textContent = `${xTitle} ${mh.short(xs[at])}: ${said.join(" · ")}`;
-      holder.setAttribute("aria-valuenow", String(at));
-      holder.setAttribute("aria-valuetext", reading.textContent);
-      cursor?.setAttribute("d", `M${place.x(xs[at])} ${place.top}V${place.bottom}`);
-    };
-    holder.addEventListener("keydown", (event) => {
-      const leap = Math.max(1, Math.round(xs.length / 10));
-      const to = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0, End: xs.length - 1, PageUp: at + leap, PageDown: at - leap }[event.key];
-      if (to === undefined) return;
-      event.preventDefault();
-      read(to);
-    });
-    holder.addEventListener("pointermove", (event) => {
-      const x = event.clientX - holder.getBoundingClientRect().left;
-      read(nearest(xs, first + ((x - place.left) / (place.right - place.left)) * (last - first)));
-    });
-
-    mh.sized(holder, (width) => {
-      const height = Math.round(Math.min(320, Math.max(200, width * 0.45)));
-      place = { left: 56, right: width - 12, top: 10, bottom: height - 40 };
-      place.x = (value) => place.left + ((value - first) / (last - first)) * (place.right - place.left);
-      place.y = (value) => place.bottom - ((value - low) / (high - low)) * (place.bottom - place.top);
-      cursor = mh.s("path", { class: "cursor" });
-      const grid = mh.ticks(low, high, 5).map((value) => [
-        mh.s("path", { class: "grid", d: `M${place.left} ${place.y(value)}H${place.right}` }),
-        mh.s("text", { class: "tick", x: place.left - 8, y: place.y(value) + 4, "text-anchor": "end" }, mh.short(value))]);
-      const below = mh.ticks(first, last, Math.max(2, Math.floor(width / 110))).map((value) =>
-        mh.s("text", { class: "tick", x: place.x(value), y: place.bottom + 18, "text-anchor": "middle" }, mh.short(value)));
-      const curves = series.map((one, number) => {
-        const d = [...one.x].map((x, i) => `${i ? "L" : "M"}${place.x(x).toFixed(1)} ${place.y(one.y[i]).toFixed(1)}`).join("");
-        const every = Math.max(1, Math.ceil(one.x.length / 12));
-        const marks = [...one.x].flatMap((x, i) => (i % every ? [] : [mark(MARKS[number % 7], place.x(x), place.y(one.y[i]), 3.5)]));
-        return mh.s("g", { class: `line c${number % 7}` }, mh.s("path", { class: "curve", d, "stroke-dasharray": DASHES[number % 7] }), marks);
-      });
-      const title = mh.s("text", { class: "tick", x: (place.left + place.right) / 2, y: height - 4, "text-anchor": "middle" }, xTitle);
-      holder.replaceChildren(mh.s("svg", { width, height, "aria-hidden": "true" }, grid, below, curves, cursor, title));
-      if (at >= 0) read(at);
-    });
-
-    const names = mh.h("ul", { class: "keys" }, series.length > 1 && series.map((one, number) => mh.h("li", {},
-      mh.s("svg", { width: 36, height: 12, class: `line c${number % 7}`, "aria-hidden": "true" },
-        mh.s("path", { class: "curve", d: "M1 6H35", "stroke-dasharray": DASHES[number % 7] }), mark(MARKS[number % 7], 18, 6, 3.5)), one.name)));
-    return mh.h("div", {}, mh.h("p", { class: "axis" }, yTitle), holder, reading, series.length > 1 && names);
-  };
-
-  function nearest(sorted, value) {
-    let best = 0;
-    for (let i = 1; i < sorted.length; i += 1) if (Math.abs(sorted[i] - value) <= Math.abs(sorted[best] - value)) best = i;
-    return best;
-  }
-
-  /** The values of curves as a table: one row for each x. */
-  mh.linesTable = (series, xTitle) => {
-    const xs = [...new Set(series.flatMap((one) => [...one.x]))].sort((one, other) => one - other);
-    const values = series.map((one) => new Map([...one.x].map((x, i) => [x, one.y[i]])));
-    return { columns: [xTitle, ...series.map((one) => one.name)], rows: xs.map((x) => [x, ...values.map((one) => one.get(x) ?? null)]) };
-  };
-})();
+/** The values of curves as a table: a row for each x. */
+function curvesTable(series, xTitle) {
+  const values = series.map((one) => new Map(one.x.map((x, i) => [x, one.y[i]])));
+  return [[xTitle, ...series.map((one) => one.name)], allOf(series).map((x) => [x, ...values.map((one) => one.get(x))])];
+}

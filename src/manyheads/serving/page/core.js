@@ -1,166 +1,154 @@
 "use strict";
-/* What all parts of the page share: elements, words, numbers, arrays, and the state that stands in the address. */
-const mh = { views: {}, strings: {}, language: "en" };
+/* What all parts of the page share: elements, words, numbers, arrays, controls, and the state in the address. */
+/* The scripts are plain ones that see each other's names; they stand in index.html in the order in which they need. */
 
-(() => {
-  const SVG = "http://www.w3.org/2000/svg";
+const mh = { strings: {}, language: "en", key: "" };
+const views = {};
 
-  /** An element. Text goes in as text, never as markup. */
-  mh.h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-  mh.s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+/** An element. Text goes in as text, never as markup. */
+const h = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-  function fill(node, attributes, children) {
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (value === null || value === undefined || value === false) continue;
-      if (typeof value === "function") node.addEventListener(name.slice(2), value);
-      else if (name === "style") Object.assign(node.style, value);
-      else if (name === "value") node.value = value;
-      else node.setAttribute(name, value === true ? "" : value);
-    }
-    node.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
-    return node;
+function filled(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") node.addEventListener(name.slice(2), value);
+    else if (name === "style") Object.assign(node.style, value);
+    else node.setAttribute(name, value === true ? "" : value);
   }
+  node.append(...children.flat(3).filter(Boolean));
+  return node;
+}
 
-  /** The text of a key in the reader's language, with {names} filled in. */
-  mh.t = (key, values = {}) =>
-    (mh.strings[mh.language]?.[key] ?? key).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
-  mh.has = (key) => key in (mh.strings[mh.language] || {});
+/** The text of a key in the reader's language, with {names} filled in. */
+const known = (key) => mh.strings[mh.language]?.[key];
+const t = (key, values = {}) => (known(key) ?? key).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+/** The heads of the columns of a table. */
+const heads = (names) => names.split(" ").map((name) => t(`column.${name}`));
+const range = (count) => [...Array(count).keys()];
 
-  const formats = new Map();
-  /** A number with so many decimals. */
-  mh.n = (value, digits = 3) => {
-    if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-    const key = `${mh.language} ${digits}`;
-    const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-    if (!formats.has(key)) formats.set(key, new Intl.NumberFormat(mh.language, options));
-    return formats.get(key).format(value).replace(/^-/, "−");
-  };
-  mh.whole = (value) => mh.n(value, 0);
-  /** A number of any size, short. */
-  mh.short = (value) => {
-    const size = Math.abs(value);
-    if (size >= 1e6) return `${mh.n(value / 1e6, size >= 1e7 ? 0 : 1)}M`;
-    if (size >= 1e4) return `${mh.n(value / 1e3, 0)}k`;
-    if (size && size < 1e-3) return value.toExponential(1).replace(/-/g, "−");
-    return mh.n(value, size >= 100 || Number.isInteger(value) ? 0 : size >= 1 ? 2 : 4);
-  };
+/** A number with so many decimals; a whole one; one of any size, short. */
+function n(value, digits = 3) {
+  if (!Number.isFinite(value)) return "–";
+  return value.toLocaleString(mh.language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
+}
+const whole = (value) => n(value, 0);
+function brief(value) {
+  const size = Math.abs(value);
+  if (size >= 1e4) return size >= 1e6 ? `${n(value / 1e6, 1)}M` : `${whole(value / 1e3)}k`;
+  if (size && size < 1e-3) return value.toExponential(1).replace(/-/g, "−");
+  return n(value, size >= 100 || Number.isInteger(value) ? 0 : size >= 1 ? 2 : 4);
+}
+/** A piece of a word as it is shown. */
+const SIGNS = { "▁": "␣", "\n": "⏎", "\t": "⇥" };
+const spell = (piece) => (piece || "∅").replace(/[▁\n\t]/g, (sign) => SIGNS[sign]);
 
-  /** An array of the JSON: base64 of 16-bit numbers, or nested lists, as numbers with their shape. */
-  const unpacked = new WeakMap();
-  mh.array = (packed) => {
-    if (!unpacked.has(packed)) unpacked.set(packed, packed.uint16 === undefined ? listed(packed) : decoded(packed));
-    return unpacked.get(packed);
-  };
-
-  function decoded({ shape, low, high, uint16 }) {
-    const bytes = Uint8Array.from(atob(uint16), (letter) => letter.charCodeAt(0));
-    const view = new DataView(bytes.buffer);
-    const data = new Float32Array(bytes.length / 2);
-    for (let i = 0; i < data.length; i += 1) data[i] = low + ((high - low) * view.getUint16(2 * i, true)) / 65535;
-    return { shape, data };
+/** An array of the JSON, base64 of 16-bit numbers, as numbers with their shape. */
+const unpacked = new WeakMap();
+function unpack(packed) {
+  if (!unpacked.has(packed)) {
+    const { shape, low, high, uint16 } = packed;
+    const view = new DataView(Uint8Array.from(atob(uint16), (letter) => letter.charCodeAt(0)).buffer);
+    const data = Float32Array.from({ length: view.byteLength / 2 }, (_, i) => low + ((high - low) * view.getUint16(2 * i, true)) / 65535);
+    unpacked.set(packed, { shape, data });
   }
+  return unpacked.get(packed);
+}
 
-  function listed(lists) {
-    const shape = [];
-    for (let level = lists; Array.isArray(level); level = level[0]) shape.push(level.length);
-    return { shape, data: Float32Array.from(lists.flat(Infinity)) };
+/** What the reader looks at. All of it stands in the address after "#", which no server ever sees. */
+const START = {
+  tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "", layer: -1, head: "mean",
+  other: "", threshold: 0, step: -1, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1,
+};
+const OWN = { prefix: "", target: "", more: 0, at: 0, step: -1 }; // the model's own output
+const state = { ...START };
+
+function readAddress() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const given = new URLSearchParams(query);
+  for (const [name, start] of Object.entries(START)) {
+    const value = name === "tab" ? path : given.get(name);
+    const number = Number(value);
+    state[name] = !value ? start : typeof start === "string" ? value : Number.isFinite(number) ? number : start;
   }
+}
 
-  /** What the reader looks at. All of it stands in the address after "#", which no server ever sees. */
-  const START = {
-    tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "",
-    layer: -1, head: "mean", other: "", threshold: 0, step: -1, node: -1, checkpoint: -1, symbol: "",
-    temperature: 1, topk: 0, topp: 1,
-  };
-  mh.state = { ...START };
+function addressOf() {
+  const changed = Object.keys(START).filter((name) => name !== "tab" && state[name] !== START[name]);
+  const query = new URLSearchParams(changed.map((name) => [name, state[name]]));
+  return `#/${state.tab}${changed.length ? `?${query}` : ""}`;
+}
 
-  mh.read = () => {
-    const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-    const given = new URLSearchParams(query || "");
-    for (const [name, start] of Object.entries(START)) {
-      const value = name === "tab" ? path : given.get(name);
-      const number = Number(value);
-      mh.state[name] = !value ? start : typeof start !== "number" ? value : Number.isFinite(number) ? number : start;
-    }
-  };
+/** Change the state, and the address with it; a change of the tab can be gone back from. */
+function change(changes) {
+  const other = changes.tab && changes.tab !== state.tab;
+  Object.assign(state, changes);
+  history[other ? "pushState" : "replaceState"](null, "", addressOf());
+}
 
-  mh.address = () => {
-    const query = new URLSearchParams();
-    for (const [name, start] of Object.entries(START)) {
-      if (name !== "tab" && String(mh.state[name]) !== String(start)) query.set(name, mh.state[name]);
-    }
-    return `#/${mh.state.tab}${query.size ? `?${query}` : ""}`;
-  };
+/** What is remembered between visits, where the browser lets us. */
+function recall(name, value) {
+  try {
+    if (value) localStorage.setItem(`manyheads-${name}`, value);
+    return localStorage.getItem(`manyheads-${name}`);
+  } catch { return null; }
+}
 
-  /** Change the state, and the address with it; a change of the tab can be gone back from. */
-  mh.set = (changes) => {
-    const other = changes.tab !== undefined && changes.tab !== mh.state.tab;
-    Object.assign(mh.state, changes);
-    history[other ? "pushState" : "replaceState"](null, "", mh.address());
-  };
+/** Tell who cannot see. */
+const say = (text) => { document.getElementById("live").textContent = text; };
 
-  /** What is remembered between visits, where the browser lets us. */
-  mh.remembered = (name) => {
-    try { return localStorage.getItem(`manyheads-${name}`); } catch { return null; }
-  };
-  mh.remember = (name, value) => {
-    try { localStorage.setItem(`manyheads-${name}`, value); } catch { /* of no matter */ }
-  };
+/** Call once things have been quiet for a while. */
+function debounce(milliseconds, call) {
+  let timer = 0;
+  return () => { clearTimeout(timer); timer = setTimeout(call, milliseconds); };
+}
 
-  /** Tell who cannot see. */
-  mh.say = (text) => {
-    const live = document.getElementById("live");
-    live.textContent = "";
-    setTimeout(() => { live.textContent = text; }, 50);
-  };
+/** One focus for a group of elements, moved by the arrow keys. */
+function roving(holder, elements, current = 0, moved = () => {}) {
+  const only = (to) => elements.forEach((element, i) => { element.tabIndex = i === to ? 0 : -1; });
+  only(Math.max(0, Math.min(current, elements.length - 1)));
+  holder.addEventListener("keydown", (event) => {
+    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -elements.length, End: elements.length };
+    const from = elements.indexOf(document.activeElement);
+    if (from < 0 || !(event.key in steps) || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const to = Math.min(elements.length - 1, Math.max(0, from + steps[event.key]));
+    only(to);
+    elements[to].focus();
+    moved(to);
+  });
+  return holder;
+}
 
-  /** Call once things have been quiet for a while. */
-  mh.quiet = (milliseconds, call) => {
-    let timer = 0;
-    return (...values) => {
-      clearTimeout(timer);
-      timer = setTimeout(() => call(...values), milliseconds);
-    };
-  };
+const button = (text, onclick, attributes) => h("button", { type: "button", onclick, ...attributes }, text);
 
-  /** One focus for a group of elements, moved by the arrow keys. */
-  mh.roving = (holder, elements, { current = 0, onmove = () => {} } = {}) => {
-    elements.forEach((element, place) => { element.tabIndex = place === current ? 0 : -1; });
-    holder.addEventListener("keydown", (event) => {
-      const from = elements.indexOf(document.activeElement);
-      const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -elements.length, End: elements.length };
-      if (from < 0 || !(event.key in steps) || event.altKey || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
-      const to = Math.min(elements.length - 1, Math.max(0, from + steps[event.key]));
-      elements.forEach((element, place) => { element.tabIndex = place === to ? 0 : -1; });
-      elements[to].focus();
-      onmove(to);
-    });
-  };
+/** A button that looks like a link; `label` says more than its text. */
+const quiet = (text, onclick, label) => button(text, onclick, { class: "quiet", "aria-label": label });
+const note = (...text) => h("p", { class: "note" }, text);
+const stack = (...content) => h("div", { class: "stack" }, content);
 
-  /** A choice from a list: [value, text] pairs. */
-  mh.select = (label, options, value, onchange) => {
-    const chosen = (event) => onchange(event.target.value);
-    const list = mh.h("select", { onchange: chosen }, options.map(([one, text]) => mh.h("option", { value: one }, text)));
-    list.value = String(value);
-    return mh.h("label", { class: "field" }, mh.h("span", {}, label), list);
-  };
+/** A choice from a list of [value, text], or of values. */
+function choice(label, options, value, chosen) {
+  const list = h("select", { onchange: () => chosen(list.value) }, options.map((one) => [one, one].flat().slice(-2)).map(([one, text]) => h("option", { value: one }, String(text))));
+  list.value = String(value);
+  return h("label", { class: "field" }, h("span", {}, label), list);
+}
 
-  /** A number by a slider, with its value beside it. */
-  mh.slider = (label, { min, max, step = 1, value, show = String }, onchange) => {
-    const said = mh.h("output", {}, show(value));
-    const changed = (event) => {
-      said.textContent = show(Number(event.target.value));
-      event.target.setAttribute("aria-valuetext", said.textContent);
-      onchange(Number(event.target.value));
-    };
-    const bar = mh.h("input", { type: "range", min, max, step, "aria-valuetext": show(value), oninput: changed });
-    bar.value = value;
-    return mh.h("label", { class: "field slider" }, mh.h("span", {}, label, " ", said), bar);
-  };
+/** A number by a slider, with its value beside it. */
+function slider(label, { show = String, value, ...limits }, moved) {
+  const said = h("output", {}, show(value));
+  const bar = h("input", {
+    type: "range", ...limits, "aria-valuetext": show(value), oninput: () => {
+      said.textContent = show(Number(bar.value));
+      bar.setAttribute("aria-valuetext", said.textContent);
+      moved(Number(bar.value));
+    },
+  });
+  bar.value = value;
+  return h("label", { class: "field slider" }, h("span", {}, label, " ", said), bar);
+}
 
-  mh.button = (text, onclick, attributes = {}) => mh.h("button", { type: "button", onclick, ...attributes }, text);
-
-  /** A piece of a word as it is shown; a blank is ▁. */
-  mh.piece = (piece) => (piece === "" ? "∅" : piece.replace(/[\n\t]/g, (mark) => (mark === "\n" ? "⏎" : "⇥")));
-})();
+/** A choice that is on or off. */
+const check = (label, checked, changed) => h("label", { class: "field check" }, h("input", { type: "checkbox", checked, onchange: (event) => changed(event.target.checked) }), h("span", {}, label));
+/** Names and values. */
+const facts = (pairs, look = "facts") => h("dl", { class: look }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value))));

@@ -1,90 +1,52 @@
 "use strict";
 /* Where the data comes from: the server that sent this page, or the document that it stands in. */
-(() => {
-  const inside = document.getElementById("manyheads-data");
-  const embedded = inside ? JSON.parse(inside.textContent) : null;
-  const kept = new Map();
-  const MOST_KEPT = 24;
+const inside = document.getElementById("manyheads-data");
+const embedded = inside && JSON.parse(inside.textContent);
+const live = !embedded;
+const answers = new Map();
+const MOST_KEPT = 24;
 
-  mh.live = embedded === null;
-  mh.key = "";
-
-  /** Ask the server; what it says is wrong comes as an Error with its words. */
-  async function ask(path, body) {
-    const headers = { Accept: "application/json" };
-    if (mh.key) headers.Authorization = `Bearer ${mh.key}`;
-    if (body) headers["Content-Type"] = "application/json";
-    let answer;
-    try {
-      answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) });
-    } catch {
-      throw new Error(mh.t("error.unreachable"));
-    }
-    const found = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw new Error(found.error?.message || found.error || mh.t("error.status", { status: answer.status }));
-    return found;
+/** Ask the server, the same thing once; what it says is wrong comes as an Error with its words. */
+function ask(path, body) {
+  const name = `${mh.key} ${path} ${JSON.stringify(body)}`;
+  if (!answers.has(name)) {
+    const answer = fetched(path, body);
+    answer.catch(() => answers.delete(name));
+    answers.set(name, answer);
+    if (answers.size > MOST_KEPT) answers.delete(answers.keys().next().value);
   }
+  return answers.get(name);
+}
 
-  /** The same question is asked once. */
-  function once(path, body) {
-    const name = `${mh.key} ${path} ${body ? JSON.stringify(body) : ""}`;
-    if (!kept.has(name)) {
-      const promise = ask(path, body);
-      promise.catch(() => kept.delete(name));
-      kept.set(name, promise);
-      if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value);
-    }
-    return kept.get(name);
-  }
+async function fetched(path, body) {
+  const headers = { ...(mh.key && { Authorization: `Bearer ${mh.key}` }), ...(body && { "Content-Type": "application/json" }) };
+  const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body) }).catch(() => { throw new Error(t("error.unreachable")); });
+  const found = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(found.error || t("error.status", { status: answer.status }));
+  return found;
+}
 
-  mh.source = {
-    strings: async (language) => (embedded ? embedded.strings[language] : ask(`page/${language}.json`)),
-    about: async () => (embedded ? embedded.about : once("api/models")),
-    translate: (body) => once("api/translate", body),
-    inspect: async (body) => (embedded ? embedded.inspection : once("api/inspect", body)),
-    next: (body) => once("api/next", body),
-    model: async (name) => (embedded ? embedded.model : once(`api/model?model=${encodeURIComponent(name)}`)),
-    curves: async (name) => (embedded ? embedded.curves : once(`api/curves?model=${encodeURIComponent(name)}`)),
-  };
+const given = (name, path) => (embedded ? embedded[name] : ask(path));
+const about = () => given("about", "api/models");
+const stringsOf = (language) => (embedded ? embedded.strings[language] : ask(`page/${language}.json`));
+const modelOf = (name) => given("model", `api/model?model=${encodeURIComponent(name)}`);
+const trainingOf = (name) => given("curves", `api/curves?model=${encodeURIComponent(name)}`);
 
-  /** The model that is looked at, as the server describes it. */
-  mh.current = () => mh.about.models.find((one) => one.name === mh.state.model) || mh.about.models[0];
+/** The model that is looked at, as it was described. */
+const currentModel = () => mh.about.models.find((one) => one.name === state.model) || mh.about.models[0];
 
-  /** The text that is looked into: a sentence of what was typed. */
-  mh.sentence = () => {
-    if (!mh.live) return "";
-    return mh.sentences?.of === mh.state.q ? mh.sentences.list[mh.state.sentence] ?? mh.state.q : mh.state.q;
-  };
+/** The sentences of a text with their translations. */
+const translated = (q) => ask("api/translate", { model: currentModel().name, q, ...(state.beam && { beam: Number(state.beam) }) });
 
-  /** What the reader's sentence did inside the model, or null when there is none yet. */
-  mh.inspection = async () => {
-    if (!mh.live) return embedded.inspection;
-    const { model, q, beam, prefix, target, padding, more, sentence } = mh.state;
-    const ids = prefix ? prefix.split(".").map(Number) : [];
-    if (!q.trim() && !ids.length) return null;
-    const task = mh.current().task;
-    let text = q;
-    if (task === "translation" && mh.sentences?.of !== q) await mh.split(q);
-    if (task === "translation") text = mh.sentences.list[sentence] ?? mh.sentences.list[0] ?? q;
-    const body = { model: mh.current().name, q: text };
-    if (task === "translation") {
-      Object.assign(body, { padding: Number(padding) });
-      if (beam) body.beam = Number(beam);
-      if (target) body.target = target;
-    }
-    if (task === "language-modeling") {
-      body.max_tokens = Number(more);
-      if (ids.length) body.q = "";
-    }
-    if (ids.length) body.prefix = ids;
-    return mh.source.inspect(body);
-  };
-
-  /** Ask the server where the sentences of a text are. */
-  mh.split = async (q) => {
-    const found = await mh.source.translate(mh.asked(q));
-    mh.sentences = { of: q, list: found.sentences.map((one) => one.source) };
-    return found;
-  };
-  mh.asked = (q) => ({ model: mh.current().name, q, ...(mh.state.beam ? { beam: Number(mh.state.beam) } : {}) });
-})();
+/** What the reader's text did inside the model, or null when there is none yet. */
+async function inspected() {
+  if (embedded) return embedded.inspection;
+  const { name: model, task } = currentModel();
+  const prefix = state.prefix ? state.prefix.split(".").map(Number) : undefined;
+  if (!state.q.trim() && !prefix) return null;
+  if (task === "language-modeling") return ask("api/inspect", { model, q: prefix ? "" : state.q, prefix, max_tokens: state.more });
+  if (task === "classification") return ask("api/inspect", { model, q: state.q });
+  const { sentences } = await translated(state.q);
+  const q = (sentences[state.sentence] || sentences[0]).source;
+  return ask("api/inspect", { model, q, prefix, padding: state.padding, ...(state.beam && { beam: Number(state.beam) }), ...(state.target && { target: state.target }) });
+}

@@ -1,143 +1,120 @@
 "use strict";
 /* Translate: text in, translations out as it is typed, with the outputs that the beam found beside the best. */
-(() => {
-  const WAIT = 450; // milliseconds after the last key
-  const DOUBTFUL = 0.5;
+const WAIT = 450; // milliseconds after the last key
+const DOUBTFUL = 0.5;
+const BEAMS = [1, 2, 3, 4, 5, 8, 12, 16];
 
-  mh.views.translate = { tasks: ["translation"], live: true, build };
+views.translate = { tasks: ["translation"], served: true, build: buildTranslate };
 
-  async function build(panel) {
-    const model = mh.current();
-    const limit = mh.about.char_limit;
-    let latest = 0;
-
-    const count = mh.h("p", { class: "count", id: "count" });
-    const box = mh.h("textarea", {
-      id: "source", rows: 5, dir: "auto", lang: model.source, spellcheck: "false", placeholder: mh.t("translate.placeholder"), "aria-describedby": "count",
-      oninput: () => { counted(); later(); },
-      onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); } },
-    });
-    box.value = mh.state.q;
-    const output = mh.h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite", "aria-busy": "false", id: "output" });
-    const facts = mh.h("p", { class: "count", id: "facts" });
-    const below = mh.h("div", { class: "stack" });
-
-    const back = mh.about.models.find((one) => one.source === model.target && one.target === model.source);
-    const swap = mh.button("⇄", () => {
-      mh.set({ model: back.name, q: output.dataset.text || "", prefix: "", target: "", sentence: 0, at: 0 });
-      mh.render();
-    }, { class: "round", "aria-label": mh.t("translate.swap"), title: mh.t(back ? "translate.swap" : "translate.no_swap"), disabled: !back });
-    const copy = mh.button(mh.t("copy"), async () => {
-      await navigator.clipboard?.writeText(output.dataset.text || "");
-      mh.say(mh.t("copied"));
-      copy.textContent = mh.t("copied");
-      setTimeout(() => { copy.textContent = mh.t("copy"); }, 1500);
-    }, { class: "quiet" });
-    const beams = [["", mh.t("translate.beam_default", { beam: model.beam })], ...[1, 2, 3, 4, 5, 8, 10].map((one) => [one, one === 1 ? mh.t("translate.greedy") : String(one)])];
-
-    panel.append(
-      mh.h("div", { class: "pair" },
-        mh.h("div", { class: "card side" }, mh.h("label", { class: "side-head", for: "source" }, model.source_name), box, mh.h("div", { class: "side-foot" }, count)),
-        swap,
-        mh.h("div", { class: "card side" }, mh.h("div", { class: "side-head" }, model.target_name), output, mh.h("div", { class: "side-foot" }, facts, copy))),
-      mh.h("div", { class: "controls" },
-        mh.select(mh.t("translate.beam"), beams, mh.state.beam, (beam) => { mh.set({ beam }); run(); }),
-        mh.button(mh.t("translate.go"), () => run(), { class: "primary" }),
-        model.example && mh.button(mh.t("translate.example"), () => { box.value = model.example; counted(); run(); }, {}),
-        mh.h("span", { class: "hint" }, mh.t("translate.keys"))),
-      below);
-    counted();
-
-    function counted() {
-      const left = limit - [...box.value].length;
-      count.textContent = mh.t("translate.left", { left: mh.whole(left) });
-      count.classList.toggle("wrong", left < 0);
-    }
-    const later = mh.quiet(WAIT, () => run());
-
-    async function run() {
-      const q = box.value;
-      if (q !== mh.state.q) mh.set({ q, prefix: "", target: "", sentence: 0, at: 0, node: -1, step: -1 });
-      const own = (latest += 1);
-      below.replaceChildren();
-      facts.textContent = "";
-      if (!q.trim()) {
-        output.replaceChildren();
-        output.dataset.text = "";
-        return;
-      }
-      output.setAttribute("aria-busy", "true");
-      try {
-        const found = await mh.split(q);
-        if (own === latest && panel.isConnected) show(found);
-      } catch (error) {
-        if (own === latest) output.replaceChildren(mh.h("p", { class: "wrong" }, error.message));
-      }
-      output.setAttribute("aria-busy", "false");
-    }
-
-    function show(found) {
-      output.dataset.text = found.translation;
-      output.replaceChildren(mh.h("p", { class: "translation" }, found.translation));
-      const speed = found.seconds > 0 ? found.tokens / found.seconds : 0;
-      facts.textContent = mh.t("translate.facts", { seconds: mh.n(found.seconds, 2), speed: mh.whole(speed) });
-      if (found.sentences.length) below.append(...sentences(found), inside(found, Math.min(mh.state.sentence, found.sentences.length - 1)));
-    }
-
-    /** When there are several sentences: which of them is looked at. */
-    function sentences(found) {
-      if (found.sentences.length < 2) return [];
-      const buttons = found.sentences.map((one, place) => mh.button(one.source, () => {
-        mh.set({ sentence: place, target: "", prefix: "", at: 0 });
-        buttons.forEach((button, other) => button.setAttribute("aria-pressed", String(other === place)));
-        below.lastChild.replaceWith(inside(found, place));
-      }, { class: "sentence", dir: "auto", "aria-pressed": String(place === mh.state.sentence) }));
-      return [mh.h("section", { class: "figure" }, mh.h("h3", {}, mh.t("translate.sentences")), mh.h("p", { class: "note" }, mh.t("translate.sentences_note")), mh.h("div", { class: "sentences" }, buttons))];
-    }
-
-    function inside(found, place) {
-      const one = found.sentences[place];
-      return mh.h("div", { class: "stack" }, mh.tokens(one.hypotheses[0].tokens.map((piece, at) => ({ piece, probability: Math.exp(one.hypotheses[0].token_scores[at]) })),
-        (at) => { mh.set({ tab: "words", at, target: "", prefix: "" }); mh.render(); }), alternatives(one));
-    }
+/** A box for a text, with an example and the characters that are left; `run` is called when it has changed. */
+function textBox(head, run) {
+  const { source, example } = currentModel();
+  const count = h("p", { class: "count", id: "count" });
+  const later = debounce(WAIT, ran);
+  const box = h("textarea", {
+    id: "source", rows: 4, dir: "auto", lang: source, spellcheck: "false", placeholder: t("translate.placeholder"), "aria-describedby": "count",
+    oninput: () => { counted(); later(); },
+    onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); ran(); } },
+  });
+  box.value = state.q;
+  counted();
+  function counted() {
+    const left = mh.about.char_limit - [...box.value].length;
+    count.textContent = t("translate.left", { left: whole(left) });
+    count.classList.toggle("wrong", left < 0);
   }
-
-  /** The tokens of an output as buttons; doubtful ones are underlined with dots. */
-  mh.tokens = (tokens, onclick, current = -1) => {
-    const buttons = tokens.map(({ piece, probability, given }, place) => mh.h("button", {
-      type: "button", class: `token${probability < DOUBTFUL ? " doubtful" : ""}${given ? " given" : ""}`, "aria-pressed": String(place === current),
-      "aria-label": `${mh.piece(piece)} ${mh.n(probability, 2)}${given ? ` ${mh.t("words.given")}` : ""}`, onclick: () => onclick(place),
-    }, mh.h("span", { class: "token-text" }, mh.piece(piece)), mh.h("span", { class: "token-bar" }, mh.h("span", { style: { width: `${100 * probability}%` } })),
-    mh.h("span", { class: "token-number" }, mh.n(probability, 2))));
-    const row = mh.h("div", { class: "tokens", role: "group", "aria-label": mh.t("words.tokens") }, buttons);
-    mh.roving(row, buttons, { current: Math.max(0, Math.min(current, buttons.length - 1)) });
-    return mh.h("section", { class: "figure" }, mh.h("h3", {}, mh.t("words.tokens")), mh.h("p", { class: "note" }, mh.t("words.tokens_note")), row);
-  };
-
-  function alternatives({ hypotheses }) {
-    const rows = hypotheses.map((one, rank) => [rank + 1, rank ? different(one.text, hypotheses[0].text) : one.text, one.score, one.log_probability, one.tokens.length,
-      rank ? mh.button(mh.t("translate.inside"), () => { mh.set({ tab: "words", target: one.text, prefix: "", at: 0 }); mh.render(); }, { class: "quiet", "aria-label": `${mh.t("translate.inside")}: ${one.text}` }) : ""]);
-    const columns = ["rank", "text", "score", "log_probability", "length"].map((one) => mh.t(`column.${one}`));
-    return mh.h("section", { class: "figure", "data-figure": "alternatives" },
-      mh.h("h3", {}, mh.t("translate.alternatives")), mh.h("p", { class: "note" }, mh.t("translate.alternatives_note")),
-      mh.table({ columns: [...columns, mh.t("column.look")], rows }, mh.t("translate.alternatives")));
+  function ran() {
+    if (box.value !== state.q) change({ ...OWN, q: box.value, sentence: 0 });
+    run();
   }
+  return h("div", { class: "card side" }, h("label", { class: "side-head", for: "source" }, head), box, h("div", { class: "side-foot" }, count,
+    example && quiet(t("translate.example"), () => { box.value = example; counted(); ran(); })));
+}
 
-  /** A text with the words underlined that another one does not have in this order. */
-  function different(text, other) {
-    const [own, others] = [text.split(" "), other.split(" ")];
-    const best = Array.from({ length: own.length + 1 }, () => new Array(others.length + 1).fill(0));
-    for (let i = own.length - 1; i >= 0; i -= 1) {
-      for (let j = others.length - 1; j >= 0; j -= 1) best[i][j] = own[i] === others[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
-    }
-    const found = mh.h("span", {});
-    for (let i = 0, j = 0; i < own.length; i += 1) {
-      while (j < others.length && own[i] !== others[j] && best[i][j + 1] >= best[i + 1][j]) j += 1;
-      const same = own[i] === others[j];
-      found.append(i ? " " : "", same ? own[i] : mh.h("u", { class: "different" }, own[i]));
-      if (same) j += 1;
-    }
-    return found;
+async function buildTranslate(panel) {
+  const model = currentModel();
+  const output = h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite" });
+  const speed = h("p", { class: "count" });
+  const below = stack();
+  let [latest, text] = [0, ""];
+
+  const back = mh.about.models.find((one) => one.source === model.target && one.target === model.source);
+  const swap = button("⇄", () => { change({ ...OWN, model: back.name, q: text, sentence: 0 }); render(); },
+    { class: "round", "aria-label": t("translate.swap"), title: t(back ? "translate.swap" : "translate.no_swap"), disabled: !back });
+  const copy = quiet(t("copy"), async () => {
+    await navigator.clipboard?.writeText(text);
+    copy.textContent = t("copied");
+    say(t("copied"));
+  });
+  panel.append(
+    h("div", { class: "pair" }, textBox(model.source_name, run), swap,
+      h("div", { class: "card side" }, h("div", { class: "side-head" }, model.target_name), output, h("div", { class: "side-foot" }, speed, copy))),
+    h("div", { class: "controls" },
+      choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN, beam }); run(); }),
+      button(t("translate.go"), run, { class: "primary" }), h("span", { class: "hint" }, t("translate.keys"))), below);
+  await run();
+
+  async function run() {
+    const own = (latest += 1);
+    below.replaceChildren();
+    let shown = "";
+    try {
+      const found = state.q.trim() ? await translated(state.q) : { translation: "", sentences: [] };
+      if (own !== latest) return;
+      text = found.translation;
+      shown = h("p", { class: "translation" }, text);
+      speed.textContent = text && t("translate.facts", { seconds: n(found.seconds, 2), speed: whole(found.tokens / found.seconds) });
+      if (found.sentences.length) below.append(sentencesOf(found.sentences, below), insideOf(found.sentences[state.sentence] || found.sentences[0]));
+    } catch (error) { shown = h("p", { class: "wrong" }, error.message); }
+    if (own === latest) output.replaceChildren(shown);
   }
-  mh.different = different;
-})();
+}
+
+/** When there are several sentences: which of them is looked at. */
+function sentencesOf(sentences, below) {
+  if (sentences.length < 2) return "";
+  const buttons = sentences.map((one, i) => button(one.source, () => {
+    change({ ...OWN, sentence: i });
+    buttons.forEach((other, k) => other.setAttribute("aria-pressed", k === i));
+    below.lastChild.replaceWith(insideOf(one));
+  }, { class: "sentence", dir: "auto", "aria-pressed": String(i === state.sentence) }));
+  return figure({ key: "translate.sentences", chart: h("div", { class: "sentences" }, buttons) });
+}
+
+function insideOf({ hypotheses }) {
+  if (!hypotheses.length) return "";
+  const [best] = hypotheses;
+  const tokens = best.tokens.map((piece, i) => ({ piece, probability: Math.exp(best.token_scores[i]) }));
+  const look = (target) => () => { change({ ...OWN, tab: "words", target }); render(); };
+  const rows = hypotheses.map((one, rank) => [rank + 1, rank ? different(one.text, best.text) : one.text, one.score, one.log_probability, one.tokens.length,
+    quiet(t("translate.inside"), look(rank ? one.text : ""), `${t("translate.inside")}: ${one.text}`)]);
+  const table = () => [heads("rank text score log_probability length look"), rows];
+  return stack(
+    tokenFigure(tokens, (at) => { change({ ...OWN, tab: "words", at }); render(); }),
+    figure({ key: "translate.alternatives", chart: tableOf(table(), t("translate.alternatives")) }));
+}
+
+/** The tokens of an output as buttons; doubtful ones are underlined with dots. */
+function tokenFigure(tokens, chosen, current = -1, table = undefined) {
+  const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
+    type: "button", class: `token${probability < DOUBTFUL ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": String(i === current),
+    "aria-label": `${spell(piece)} ${n(probability, 2)}${forced ? ` ${t("words.given")}` : ""}`, onclick: () => chosen(i),
+  }, h("span", { class: "token-text" }, spell(piece)), h("span", { class: "token-bar" }, h("span", { style: { width: `${100 * probability}%` } })), h("span", { class: "token-number" }, n(probability, 2))));
+  return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
+}
+
+/** A text with the words underlined in which it leaves another one: all but the longest common sequence. */
+function different(text, other) {
+  const [own, others] = [text.split(" "), other.split(" ")];
+  const best = [...own, ""].map(() => [...others, ""].map(() => 0));
+  for (let i = own.length - 1; i >= 0; i -= 1) {
+    for (let j = others.length - 1; j >= 0; j -= 1) best[i][j] = own[i] === others[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+  }
+  let j = 0;
+  return h("span", {}, own.map((word, i) => {
+    while (j < others.length && word !== others[j] && best[i][j + 1] >= best[i + 1][j]) j += 1;
+    const same = word === others[j];
+    if (same) j += 1;
+    return [i ? " " : "", same ? word : h("u", { class: "different" }, word)];
+  }));
+}

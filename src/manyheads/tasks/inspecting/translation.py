@@ -24,7 +24,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.alignment import pharaoh, word_alignment
-from manyheads.tasks.engine import SILENT, TorchEngine
+from manyheads.tasks.engine import SILENT, Job, TorchEngine
 from manyheads.tasks.inspecting.common import facts, neighbours, predictions, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
@@ -123,7 +123,7 @@ def searched(
     with torch.inference_mode():
         source = pad_rows([ids], PAD, last=EOS).to(engine.device)
         found = beam_search(
-            engine.stepper(source, [ids], search),
+            engine.stepper(source, Job([ids], search)),
             beam_size=search.beam_size,
             n_best=search.n_best,
             length_penalty=search.length_penalty,
