@@ -48,11 +48,13 @@ $(READY): $(IN_VENV) constraints.txt pyproject.toml
 	@$(COMPILE)
 	@touch $@
 
-# The names are those of [dependency-groups] of pyproject.toml; older pips know no --group.
+# The names are those of [dependency-groups] of pyproject.toml; older pips know no --group. Of argostranslate the
+# tests use one module, which needs nothing else; all that it names would be a gigabyte.
 $(READY_FOR_TESTS): $(READY)
 	@echo "Installing the tools for tests."
 	@$(PIP) --constraint constraints.txt --editable ".[all]" $$($(IN_VENV) -c \
 		'import re, tomllib; groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]; \
 		print(*(re.match(r"[\w.-]+", name)[0] for group in groups.values() for name in group if isinstance(name, str)))')
+	@$(PIP) --no-deps "$$(grep '^argostranslate==' constraints.txt)"
 	@$(COMPILE)
 	@touch $@

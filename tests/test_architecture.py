@@ -11,7 +11,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "manyheads"
 
 # From the roof to the ground. A room imports only from floors below its own, never from a neighbour.
 FLOORS = [
-    {"cli", "serving"},
+    {"cli"},
+    {"serving"},
     {"runs"},
     {"doctor", "tasks"},
     {"interop"},

@@ -145,7 +145,10 @@ print(json.dumps([translate.translate(text, "de", "en") for text in json.loads(s
 """
 
 
-@pytest.mark.skipif(find_spec("argostranslate") is None, reason="argostranslate is not installed")
+@pytest.mark.skipif(
+    not all(find_spec(name) for name in ("argostranslate", "stanza", "minisbd")),
+    reason="argostranslate is not installed, or not with all that it needs",
+)
 def test_stock_argos_translate_installs_and_uses_it(tmp_path: Path) -> None:
     path, _ = package(tmp_path, end_bias=3.0)
     texts = sentences(9, seed=5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from time import strftime
 
@@ -99,7 +100,7 @@ def serve(context: click.Context, /, runs: tuple[Path, ...], **options: object) 
     def log(line: str) -> None:
         if quiet:
             return
-        with writing:
+        with writing, suppress(OSError, ValueError):  # who read it may have gone
             sys.stderr.write(f"{strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
             sys.stderr.flush()
 

@@ -19,6 +19,8 @@ from manyheads.search.interface import Abandoned
 
 __all__ = ["Batcher", "Group", "Item", "Stopped", "Ticket"]
 
+FEWEST_TOKENS = 256  # of a batch that is kept small so that other workers have something to do
+
 
 class Stopped(Exception):
     """Nobody waits for this work any more."""
@@ -109,6 +111,7 @@ class Batcher:
         self.counts = Counts()
         self.waiting: list[Item] = []
         self.computing: set[Item] = set()
+        self.busy = 0  # workers
         self.closed = False
         self.changed = threading.Condition()
         self.threads = [
@@ -152,6 +155,7 @@ class Batcher:
             begun = monotonic()
             compute(batch)
             with self.changed:
+                self.busy -= 1
                 self.computing.difference_update(batch)
                 self.counts.batches += 1
                 self.counts.items += len(batch)
@@ -169,12 +173,19 @@ class Batcher:
                 if left > 0 and sum(item.size for item in self.waiting) < self.max_tokens:
                     self.changed.wait(left)
                     continue
-                batch = choose(self.waiting, self.max_tokens)
+                batch = choose(self.waiting, self.share())
                 taken = set(batch)
                 self.waiting = [item for item in self.waiting if item not in taken]
                 self.computing |= taken
+                self.busy += 1
                 return batch
             return []
+
+    def share(self) -> int:
+        """Tokens of the next batch: no more than leaves something for the other workers that are idle."""
+        idle = max(1, len(self.threads) - self.busy)
+        total = sum(item.size for item in self.waiting)
+        return min(self.max_tokens, max(FEWEST_TOKENS, -(-total // idle)))
 
 
 def choose(waiting: Sequence[Item], max_tokens: int) -> list[Item]:

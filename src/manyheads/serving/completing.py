@@ -228,10 +228,11 @@ async def streamed(request: Request, service: Service, generator: Generator, wis
         return str(reason)
 
     done = service.work.begin(ticket, write)
+    late = loop.call_later(service.work.seconds, ticket.stop)
+    done.add_done_callback(lambda _: late.cancel())
     name = identifier()
 
     async def events() -> AsyncIterator[bytes]:
-        late = loop.call_later(service.work.seconds, ticket.stop)
         try:
             if wish.echo and wish.prompts[0]:
                 yield event(head(wish, name) | {"choices": [choice(wish.prompts[0], None)]})
@@ -246,7 +247,6 @@ async def streamed(request: Request, service: Service, generator: Generator, wis
             yield event(head(wish, name) | {"choices": [choice("", reason)]})
             yield b"data: [DONE]\n\n"
         finally:
-            late.cancel()
             ticket.stop()
 
     return StreamingResponse(events(), media_type="text/event-stream")

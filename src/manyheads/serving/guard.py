@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from time import perf_counter
-from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -53,7 +52,8 @@ class Guard:
         self.computing = computing
         self.origins = frozenset(service.settings.cors_origins)
         names = {name.lower() for name in service.settings.host_names}
-        self.names = names | OWN_NAMES if service.settings.is_loopback or names else None
+        own = {service.settings.host.lower(), f"[{service.settings.host.lower()}]"}
+        self.names = names | own | OWN_NAMES if service.settings.is_loopback or names else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -93,9 +93,7 @@ class Guard:
         name = host_name(header(scope, b"host") or "")
         if self.names is not None and name not in self.names:
             raise Refusal(403, "This server is not called by that name")
-        foreign = (
-            origin is not None and not self.allows(origin) and urlsplit(origin).netloc != header(scope, b"host")
-        )
+        foreign = origin is not None and not self.allows(origin) and not is_own(origin, header(scope, b"host"))
         if foreign and scope["method"] not in ("GET", "HEAD"):
             raise Refusal(403, "Pages of that origin may not use this server")
         path = scope["path"]
@@ -143,6 +141,11 @@ async def preflight(scope: Scope, send: Send, *, allowed: bool) -> None:
     status = 204 if allowed else 403
     await send({"type": "http.response.start", "status": status, "headers": granted if allowed else []})
     await send({"type": "http.response.body", "body": b""})
+
+
+def is_own(origin: str, host: str | None) -> bool:
+    """Whether a page of an origin came from the server that is called now."""
+    return origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
 def host_name(host: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from starlette.types import Receive
 
 from manyheads.serving.answers import ClientGone, Refusal
-from manyheads.serving.batching import Ticket
+from manyheads.serving.batching import Stopped, Ticket
 
 __all__ = ["Work"]
 
@@ -70,7 +70,10 @@ class Work:
         finally:
             leaving.cancel()
         if future in done:
-            return future.result()
+            try:
+                return future.result()
+            except Stopped as error:  # by `stop_all`
+                raise Refusal(503, "The server is shutting down", retry_after=5) from error
         ticket.stop()
         if done:
             raise ClientGone

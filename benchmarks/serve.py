@@ -1,0 +1,286 @@
+"""Load a server on this machine, and print what it bears. Load generator and server share the machine's cores.
+
+    python benchmarks/serve.py RUN --lines FILE [--seconds 60] [--requests 100000] [--engine ctranslate2]
+
+Prints one JSON line for each part:
+    offline     sentences/s of `Translator.translate` of all lines at once, before the server starts
+    closed      so many clients, each with one request at a time: sentences/s, also as a share of offline
+    half load   requests of one sentence at random moments, half as many as the server can answer: latencies
+    overload    3 and 10 times as many: what was accepted and how late, what was refused and how soon, memory
+    recovery    seconds after the overload until a request takes at most twice as long as on an idle server
+    memory      resident memory before and after so many requests
+    batching    --sweep: the same for several --max-batch-tokens and --max-wait-ms
+Latencies are in ms, from sending a request to its whole answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import random
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import torch
+
+from manyheads import Translator
+from manyheads.tasks.options import TranslateOptions
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: status, seconds, whether it said when to come back."""
+
+    status: int
+    seconds: float
+    told: bool
+
+
+class Server:
+    """A server process with some options."""
+
+    def __init__(self, run: str, options: Sequence[str]) -> None:
+        command = [sys.executable, "-m", "manyheads", "serve", run, "--port", "0", *options]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if found := re.search(r"ready: .*:(\d+)$", line):
+                self.port = int(found[1])
+                break
+        else:
+            sys.exit("the server did not start")
+        os.set_blocking(self.process.stderr.fileno(), False)
+
+    def empty_log(self) -> None:
+        """Read what it has logged, so that it can go on writing."""
+        assert self.process.stderr is not None
+        try:
+            while os.read(self.process.stderr.fileno(), 2**20):
+                pass
+        except BlockingIOError:
+            pass
+
+    @property
+    def resident(self) -> float:
+        """Its memory in MiB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return round(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024, 1)  # type: ignore[index]
+
+
+@contextmanager
+def serving(run: str, *options: str) -> Iterator[Server]:
+    server = Server(run, options)
+    try:
+        yield server
+    finally:
+        server.process.terminate()
+        server.process.communicate()
+
+
+class Clients:
+    """Connections to a server that are used again."""
+
+    def __init__(self, server: Server, pair: tuple[str, str]) -> None:
+        self.server = server
+        self.pair = pair
+        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def translate(self, texts: Sequence[str]) -> Answer:
+        """Send one request: a single text, or a list."""
+        source, target = self.pair
+        body = json.dumps(
+            {"q": texts[0] if len(texts) == 1 else texts, "source": source, "target": target}
+        ).encode()
+        head = (
+            "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        begun = perf_counter()
+        try:
+            reader, writer = (
+                self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.server.port)
+            )
+            writer.write(head.encode() + body)
+            answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+            size = re.search(rb"content-length: (\d+)", answer)
+            assert size is not None
+            await reader.readexactly(int(size[1]))
+        except (OSError, asyncio.IncompleteReadError):
+            return Answer(0, perf_counter() - begun, told=False)
+        self.idle.append((reader, writer))
+        return Answer(int(answer[9:12]), perf_counter() - begun, b"retry-after:" in answer)
+
+    async def closed(self, lines: Sequence[str], clients: int, texts: int, requests: int) -> list[Answer]:
+        """`clients` at the same time, each with one request after the other."""
+        left = iter(range(requests))
+        found: list[Answer] = []
+
+        async def client() -> None:
+            for number in left:
+                start = number * texts % max(1, len(lines) - texts)
+                found.append(await self.translate(lines[start : start + texts]))
+                if len(found) % 100 == 0:
+                    self.server.empty_log()
+
+        await asyncio.gather(*(client() for _ in range(clients)))
+        return found
+
+    async def open(self, lines: Sequence[str], rate: float, seconds: float) -> list[Answer]:
+        """Requests of one line at random moments (Poisson), whatever has been answered."""
+        dice, tasks = random.Random(1), list[asyncio.Task[Answer]]()
+        begun = due = perf_counter()
+        while due < begun + seconds:
+            due += dice.expovariate(rate)
+            await asyncio.sleep(max(0.0, due - perf_counter()))
+            tasks.append(asyncio.create_task(self.translate([dice.choice(lines)])))
+            if len(tasks) % 200 == 0:
+                self.server.empty_log()
+        return list(await asyncio.gather(*tasks))
+
+    def close(self) -> None:
+        for _, writer in self.idle:
+            writer.close()
+
+
+def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
+    """Median, 99 % and the largest, in ms."""
+    times = sorted(1000 * one.seconds for one in answers)
+    if not times:
+        return {}
+    return {
+        "p50": round(statistics.median(times), 1),
+        "p99": round(times[min(len(times) - 1, int(0.99 * len(times)))], 1),
+        "most": round(times[-1], 1),
+    }
+
+
+def say(part: str, **figures: object) -> None:
+    print(json.dumps({"part": part} | figures), flush=True)
+
+
+def offline(arguments: argparse.Namespace, lines: Sequence[str]) -> tuple[float, tuple[str, str]]:
+    """Sentences/s without a server, and the languages."""
+    translator = Translator.load(arguments.run, engine=arguments.engine)
+    options = TranslateOptions(split="sentences", token_scores=False)
+    translator.translate(lines[:200], options=options)
+    speeds = []
+    for _ in range(arguments.rounds):
+        begun = perf_counter()
+        translator.translate(lines, options=options)
+        speeds.append(len(lines) / (perf_counter() - begun))
+    say("offline", unit="sentences/s", median=round(statistics.median(speeds), 1), min=round(min(speeds), 1),
+        max=round(max(speeds), 1), sentences=len(lines), beam=translator.config.search.beam_size)  # fmt: skip
+    return statistics.median(speeds), (translator.config.data.source, translator.config.data.target)
+
+
+async def closed(clients: Clients, lines: Sequence[str], base: float, arguments: argparse.Namespace) -> float:
+    """Throughput; returns requests/s of single sentences."""
+    rates = {}
+    for count, texts in ((32, 1), (60, 1), (8, 16), (4, 50)):
+        requests = max(count * 2, len(lines) // texts)
+        await clients.closed(lines, count, texts, count)
+        begun = perf_counter()
+        answers = await clients.closed(lines, count, texts, requests)
+        rates[count, texts] = speed = sum(one.status == 200 for one in answers) * texts / (perf_counter() - begun)
+        say("closed", clients=count, texts=texts, unit="sentences/s", speed=round(speed, 1),
+            of_offline=round(speed / base, 3), latency=quantiles(answers))  # fmt: skip
+    return max(speed for (_, texts), speed in rates.items() if texts == 1)
+
+
+async def idle_latency(clients: Clients, lines: Sequence[str]) -> float:
+    return statistics.median(one.seconds for one in await clients.closed(lines, 1, 1, 30))
+
+
+async def overload(clients: Clients, lines: Sequence[str], rate: float, factor: int, seconds: float) -> None:
+    """So many times the capacity."""
+    usual, before = await idle_latency(clients, lines), clients.server.resident
+    answers = await clients.open(lines, factor * rate, seconds)
+    done = [one for one in answers if one.status == 200]
+    refused = [one for one in answers if one.status in (429, 503)]
+    others = len(answers) - len(done) - len(refused)
+    say("overload", factor=factor, seconds=seconds, asked=len(answers), accepted=len(done), refused=len(refused),
+        others=others, accepted_per_second=round(len(done) / seconds, 1), accepted_latency=quantiles(done),
+        refused_latency=quantiles(refused), all_told_when=all(one.told for one in refused),
+        memory_mib=[before, clients.server.resident])  # fmt: skip
+    begun = perf_counter()
+    while (await clients.translate([lines[0]])).seconds > 2 * usual and perf_counter() - begun < 60:
+        pass
+    say("recovery", factor=factor, seconds=round(perf_counter() - begun, 3), idle_ms=round(1000 * usual, 1))
+
+
+async def memory(clients: Clients, lines: Sequence[str], requests: int) -> None:
+    """Resident memory in the course of many requests."""
+    await clients.closed(lines, 32, 1, min(2_000, requests // 10))
+    found = [clients.server.resident]
+    for _ in range(10):
+        await clients.closed(lines, 32, 1, requests // 10)
+        found.append(clients.server.resident)
+    say("memory", requests=requests, mib=found, growth_percent=round(100 * (found[-1] / found[0] - 1), 2))
+
+
+async def all_parts(
+    server: Server, pair: tuple[str, str], lines: list[str], base: float, arguments: argparse.Namespace
+) -> None:
+    clients = Clients(server, pair)
+    rate = await closed(clients, lines, base, arguments)
+    answers = await clients.open(lines, rate / 2, min(30.0, arguments.seconds))
+    say("half load", requests_per_second=round(rate / 2, 1), answered=sum(one.status == 200 for one in answers),
+        asked=len(answers), latency=quantiles(answers))  # fmt: skip
+    for factor in (3, 10):
+        await overload(clients, lines, rate, factor, arguments.seconds)
+    if arguments.requests:
+        await memory(clients, lines, arguments.requests)
+    clients.close()
+
+
+async def sweep(server: Server, pair: tuple[str, str], lines: list[str], options: Sequence[str]) -> None:
+    clients = Clients(server, pair)
+    await clients.closed(lines, 48, 1, 96)
+    begun = perf_counter()
+    answers = await clients.closed(lines, 48, 1, len(lines))
+    speed = len(answers) / (perf_counter() - begun)
+    light = await clients.open(lines, 0.25 * speed, 10)
+    say("batching", options=" ".join(options), sentences_per_second=round(speed, 1), latency=quantiles(answers),
+        latency_at_a_quarter=quantiles(light))  # fmt: skip
+    clients.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run")
+    parser.add_argument("--lines", required=True, help="sentences of the source language, one a line")
+    parser.add_argument("--most", type=int, default=1_000, help="lines that are used")
+    parser.add_argument("--rounds", type=int, default=3, help="of the offline part")
+    parser.add_argument("--seconds", type=float, default=60, help="of an overload")
+    parser.add_argument("--requests", type=int, default=100_000, help="of the memory part; 0 leaves it out")
+    parser.add_argument("--engine", default="torch")
+    parser.add_argument("--sweep", action="store_true", help="only the effect of the two options of batching")
+    arguments = parser.parse_args()
+    lines = Path(arguments.lines).read_text(encoding="utf-8").splitlines()[: arguments.most]
+    say("machine", cores=os.cpu_count(), threads=torch.get_num_threads(), torch=torch.__version__,
+        python=platform.python_version(), run=Path(arguments.run).name, engine=arguments.engine)  # fmt: skip
+    base, pair = offline(arguments, lines)
+    engine = ["--engine", arguments.engine]
+    if arguments.sweep:
+        for tokens in (512, 1_024, 2_048, 4_096, 8_192):
+            for wait in (0, 2, 10) if tokens == 4_096 else (2,):
+                options = ["--max-batch-tokens", str(tokens), "--max-wait-ms", str(wait)]
+                with serving(arguments.run, *engine, *options) as server:
+                    asyncio.run(sweep(server, pair, lines, options))
+        return
+    with serving(arguments.run, *engine) as server:
+        asyncio.run(all_parts(server, pair, lines, base, arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""A run keeps what its languages look like."""
+
+from __future__ import annotations
+
+import pytest
+from tests.runs.parts import SENTENCES, make_config, write_corpus
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.errors import RunError
+from manyheads.runs import train
+from manyheads.runs.languages import LANGUAGES, languages_of
+from manyheads.text.identification import confidences
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    folder = tmp_path_factory.mktemp("languages")
+    train(make_config(write_corpus(folder / "corpus"), training={"steps": 4}), folder / "run")
+    return RunDirectory(folder / "run")
+
+
+def test_the_languages_of_a_run_are_told_apart(run: RunDirectory) -> None:
+    profiles = languages_of(run)
+    assert set(profiles) == {"de", "en"}
+    for german, english in SENTENCES:
+        assert confidences(german, profiles)[0][0] == "de"
+        assert confidences(english, profiles)[0][0] == "en"
+
+
+def test_an_older_run_is_read_from_its_cache_and_one_without_has_none(run: RunDirectory) -> None:
+    kept = (run.path / LANGUAGES).read_bytes()
+    expected = {name: one.counts for name, one in languages_of(run).items()}
+    try:
+        (run.path / LANGUAGES).unlink()
+        assert {name: one.counts for name, one in languages_of(run).items()} == expected
+        (run.path / "cache").rename(run.path / "gone")
+        assert languages_of(run) == {}
+        (run.path / "gone").rename(run.path / "cache")
+    finally:
+        (run.path / LANGUAGES).write_bytes(kept)
+
+
+def test_a_damaged_file_is_named(run: RunDirectory) -> None:
+    kept = (run.path / LANGUAGES).read_bytes()
+    try:
+        (run.path / LANGUAGES).write_bytes(b'{"de": 3}')
+        with pytest.raises(RunError, match=LANGUAGES):
+            languages_of(run)
+    finally:
+        (run.path / LANGUAGES).write_bytes(kept)

@@ -1,0 +1,184 @@
+"""Requests that no client of good will sends, the same ones for the same seed.
+
+    PYTHONPATH=.:src python -m tests.serving.fuzzing RUN... --count 10000
+
+starts a server of some runs, sends so many requests, and ends with 1 when one is answered with 500 or above, is
+not answered at all, or hangs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import socket
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import monotonic
+from urllib.parse import urlencode
+
+PATHS = ["/translate", "/detect", "/classify", "/v1/completions", "/languages", "/health", "/spec", "/suggest", "/"]
+METHODS = ["POST"] * 8 + ["GET", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "get", "X"]
+KINDS = [
+    *["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] * 3,
+    *[
+        "text/plain",
+        "",
+        "application/json; charset=latin-1",
+        "multipart/form-data",
+        "application/vnd.x+json",
+        "a/b;;",
+    ],
+]
+WORDS = [
+    *["der Hund", "läuft", "<b>", "</b>", "<p translate=no>", "&amp;", "\u0000", "\ud800", "🙂", "안녕", "\r\n"],
+    *["a" * 300, "<!--", "\u202e", "%ff", "\x1b[31m", "..", "' OR 1=1", "{{7*7}}", "e\u0301", "\ufeff", " "],
+]
+NAMES = [
+    *["q", "source", "target", "format", "alternatives", "api_key", "model", "prompt", "max_tokens", "temperature"],
+    *["n", "stop", "stream", "seed", "top_p", "echo", "__proto__", ""],
+]
+ADDRESSES = ["/%ff", "//", "/translate/../health", "/" + "a" * 5_000, "*", "http://x/translate", "/translate?%"]
+HEADERS = [
+    *["Content-Length: -1", "Content-Length: x", "Transfer-Encoding: gzip", "Expect: 100-continue", "Host: evil"],
+    *["Content-Length: 99999999999", "Origin: null", "A b: c", "X: \x00"],
+]
+LATE = 20.0  # seconds without a byte that count as a hang
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a request: its status, 0 where the server only closed; how long that took; what was sent."""
+
+    status: int
+    seconds: float
+    sent: bytes
+
+
+def text(dice: random.Random) -> str:
+    return " ".join(dice.choices(WORDS, k=dice.randint(0, 6)))
+
+
+def value(dice: random.Random, depth: int = 0) -> object:
+    """Anything that JSON can say."""
+    kind = dice.randrange(9 if depth < 3 else 7)
+    if kind == 7:
+        return [value(dice, depth + 1) for _ in range(dice.randint(0, 4))]
+    if kind == 8:
+        return {dice.choice(NAMES): value(dice, depth + 1) for _ in range(dice.randint(0, 3))}
+    return [text(dice), None, True, dice.randint(-5, 12), dice.uniform(-1e3, 1e3), 10**30, ""][kind]
+
+
+def fields(dice: random.Random) -> dict[str, object]:
+    """Parameters, most of them good, some not."""
+    good: dict[str, object] = {
+        "q": dice.choice([text(dice), [text(dice) for _ in range(dice.randint(0, 4))]]),
+        "source": dice.choice(["de", "en", "auto", "DE", "zz"]),
+        "target": dice.choice(["en", "de", "en-US", "x" * 99]),
+        "format": dice.choice(["text", "html", "pdf"]), "alternatives": dice.choice([0, 1, 3, 11, "2", -1]),
+        "prompt": text(dice), "max_tokens": dice.choice([1, 5, 9]),
+    }  # fmt: skip
+    for _ in range(dice.choice([0, 0, 1, 2])):
+        good[dice.choice(NAMES)] = value(dice)
+    for name in dice.sample(list(good), dice.choice([0, 0, 0, 1, 3])):
+        del good[name]
+    return good
+
+
+def body_of(dice: random.Random, kind: str) -> bytes:
+    """A body of a kind, now and then broken."""
+    asked = fields(dice)
+    if "json" in kind:
+        found = json.dumps(asked, ensure_ascii=dice.random() < 0.5).encode("utf-8", "surrogatepass")
+    elif "multipart" in kind:
+        parts = [
+            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{one}\r\n' for name, one in asked.items()
+        ]
+        found = ("".join(parts) + "--x--\r\n").encode("utf-8", "surrogatepass")
+    else:
+        found = urlencode({name: str(one).encode("utf-8", "surrogatepass") for name, one in asked.items()}).encode()
+    if dice.random() < 0.25 and found:
+        place = dice.randrange(len(found))
+        found = dice.choice([
+            found[:place], found[:place] + bytes(dice.randrange(256) for _ in range(5)) + found[place:],
+            b"[" * 20_000, b'{"q":' * 20_000, b"\xff" * 50, b"", b"null", b"&".join([b"q=a"] * 500), found * 3,
+        ])  # fmt: skip
+    return found
+
+
+def requests(seed: int, count: int) -> Iterator[bytes]:
+    """Whole requests as bytes."""
+    dice = random.Random(seed)
+    for _ in range(count):
+        kind, method, path = dice.choice(KINDS), dice.choice(METHODS), dice.choice(PATHS)
+        content = body_of(dice, kind) if method not in ("GET", "HEAD") or dice.random() < 0.3 else b""
+        if dice.random() < 0.2:
+            pairs = [(name, str(one).encode("utf-8", "surrogatepass")) for name, one in fields(dice).items()]
+            path += "?" + urlencode(pairs)
+        elif dice.random() < 0.05:
+            path = dice.choice(ADDRESSES)
+        head = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close"]
+        if kind:
+            head.append(f"Content-Type: {kind}")
+        size = len(content)
+        if dice.random() < 0.03:
+            head.append(dice.choice(HEADERS))
+        else:
+            head.append(f"Content-Length: {size}")
+        yield "\r\n".join(head).encode("latin-1", "replace") + b"\r\n\r\n" + content
+
+
+def send(port: int, sent: bytes) -> Outcome:
+    """Send a request and read what comes back, to the end."""
+    begun = monotonic()
+    answer = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=LATE) as sock:
+        try:
+            sock.sendall(sent)
+            sock.shutdown(socket.SHUT_WR)
+            while part := sock.recv(65_536):
+                answer += part
+        except ConnectionError:
+            pass
+    lines = [line for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+    status = int(lines[-1].split()[1]) if lines else 0
+    return Outcome(status, monotonic() - begun, sent)
+
+
+def main() -> None:
+    from tests.serving.process import serving
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+")
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    with serving(*arguments.runs) as server, ThreadPoolExecutor(16) as pool:
+        begun = monotonic()
+        found = list(pool.map(lambda sent: send(server.port, sent), requests(arguments.seed, arguments.count)))
+        seconds = monotonic() - begun
+        with server.client() as client:
+            alive = client.get("/health").status_code == 200
+        code, faults = server.end(), server.text.count("fault ")
+    wrong = [one for one in found if one.status >= 500 or one.status == 0]
+    figures = {
+        "requests": len(found),
+        "seed": arguments.seed,
+        "seconds": round(seconds, 1),
+        "statuses": dict(sorted(Counter(one.status for one in found).items())),
+        "slowest": round(max(one.seconds for one in found), 3),
+        "faults in the log": faults,
+        "healthy after it": alive,
+        "exit code": code,
+    }
+    print(json.dumps(figures))
+    for one in wrong[:3]:
+        print(one.status, f"{one.seconds:.1f} s", one.sent[:2_000], file=sys.stderr)
+    sys.exit(bool(wrong or faults or code or not alive))
+
+
+if __name__ == "__main__":
+    main()

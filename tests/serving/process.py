@@ -1,0 +1,149 @@
+"""A server in a process of its own, as a person starts it, and tiny runs for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import torch
+from tests.runs.labelled import labelled_config, write_labelled
+from tests.runs.language import make_language_config, write_play
+from tests.runs.parts import SENTENCES, make_config, write_corpus
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs import train
+from manyheads.text.interface import EOS
+from manyheads.text.tokenizer import train_tokenizers
+
+SECONDS = 60.0
+
+
+class Server:
+    """A server that has been started.
+
+    Attributes:
+        process: it.
+        log: lines of its stderr so far.
+    """
+
+    def __init__(self, arguments: Sequence[str], environment: dict[str, str] | None = None) -> None:
+        command = [sys.executable, "-m", "manyheads", "serve", *arguments]
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, encoding="utf-8", env=os.environ | (environment or {})
+        )
+        self.log: list[str] = []
+        self.ready, self.ended = threading.Event(), threading.Event()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(line)
+            if "ready:" in line:
+                self.ready.set()
+        self.ready.set()
+
+    def wait_until_ready(self) -> None:
+        assert self.ready.wait(SECONDS)
+        assert self.process.poll() is None, self.text
+
+    @property
+    def text(self) -> str:
+        """All of its stderr."""
+        return "".join(self.log)
+
+    @property
+    def url(self) -> str:
+        """Where it says that it is."""
+        found = re.search(r"ready: .* at (http://\S+)", self.text)
+        assert found is not None, self.text
+        return found[1]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def client(self, **options: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=SECONDS, trust_env=False, **options)
+
+    def end(self, kill: bool = False) -> int:
+        """Ask it to end; returns its exit code."""
+        if kill:
+            self.process.kill()
+        else:
+            self.process.terminate()
+        code = self.process.wait(SECONDS)
+        self.reader.join(SECONDS)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return code
+
+
+@contextmanager
+def serving(*arguments: object, environment: dict[str, str] | None = None) -> Iterator[Server]:
+    """A server on a free port, ready; killed in the end if it still runs."""
+    server = Server(["--port", "0", *map(str, arguments)], environment)
+    try:
+        server.wait_until_ready()
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.end(kill=True)
+
+
+def train_translator(folder: Path) -> Path:
+    """A run de-en that has learnt most of its little corpus."""
+    config = make_config(
+        write_corpus(folder / "corpus"),
+        model={"d_model": 32, "d_ff": 64, "dropout": 0.0, "positions": "rotary"},
+        training={"steps": 200, "batch_tokens": 200, "save_every": 200, "log_every": 200},
+    )
+    train(config, folder / "de-en")
+    return folder / "de-en"
+
+
+def train_classifier(folder: Path) -> Path:
+    train(labelled_config(write_labelled(folder / "labelled")), folder / "reviews")
+    return folder / "reviews"
+
+
+def train_language_model(folder: Path) -> Path:
+    train(make_language_config(write_play(folder / "play")), folder / "writer")
+    return folder / "writer"
+
+
+def endless_translator(folder: Path, source: str = "en", target: str = "ko") -> Path:
+    """A run whose outputs hardly ever end: each takes 900 steps."""
+    config = Config.model_validate(
+        {
+            "data": {"source": source, "target": target},
+            "tokenizer": {"kind": "characters"},
+            "model": {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
+            "search": {"beam_size": 4, "max_length_offset": 900},
+        }
+    )
+    letters = ["".join(chr(code) for code in range(32, 127))]
+    tokenizers = train_tokenizers(config.tokenizer, letters, letters, source, target)
+    torch.manual_seed(1)
+    model = EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
+    with torch.no_grad():
+        model.output.bias[EOS] = -30.0
+    run = RunDirectory(folder / f"{source}-{target}")
+    run.begin(config, tokenizers, {})
+    run.publish(dict(model.named_parameters()))
+    return run.path
+
+
+GERMAN = [german for german, _ in SENTENCES]
+ENGLISH = [english for _, english in SENTENCES]

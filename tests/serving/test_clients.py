@@ -1,0 +1,106 @@
+"""Programs that were written for LibreTranslate get from this server what they need, unchanged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serving.process import ENGLISH, GERMAN, Server
+
+from manyheads.tasks.translation import TranslateOptions, Translator
+
+libretranslatepy = pytest.importorskip("libretranslatepy")
+deep_translator = pytest.importorskip("deep_translator")
+apis = pytest.importorskip("argostranslate.apis")
+
+SENTENCE = GERMAN[0]
+
+
+@pytest.fixture(scope="module")
+def expected(translator_run: Path) -> dict[str, str]:
+    """What the run itself makes of each sentence."""
+    found = Translator.load(translator_run, device="cpu").translate(
+        GERMAN, options=TranslateOptions(split="sentences")
+    )
+    texts = {one.source: one.translation for one in found}
+    assert len(set(texts.values())) > len(texts) // 2
+    return texts
+
+
+def test_libretranslatepy_translates_detects_and_lists(server: Server, expected: dict[str, str]) -> None:
+    client = libretranslatepy.LibreTranslateAPI(server.url)
+    assert client.translate(SENTENCE, "de", "en") == expected[SENTENCE] != ""
+    assert client.detect(SENTENCE)[0]["language"] == "de"
+    assert client.detect(ENGLISH[0])[0]["language"] == "en"
+    assert [(one["code"], one["name"], one["targets"]) for one in client.languages()] == [
+        ("de", "German", ["de", "en"]),
+        ("en", "English", ["en"]),
+    ]
+
+
+def test_deep_translator_translates_one_and_many(server: Server, expected: dict[str, str]) -> None:
+    client = deep_translator.LibreTranslator(
+        source="de", target="en", api_key="none is asked for", custom_url=f"{server.url}/"
+    )
+    assert client.translate(SENTENCE) == expected[SENTENCE]
+    assert client.translate_batch(GERMAN[:3]) == [expected[text] for text in GERMAN[:3]]
+
+
+def test_argostranslate_translates_and_detects(server: Server, expected: dict[str, str]) -> None:
+    client = apis.LibreTranslateAPI(server.url)
+    assert client.translate(SENTENCE, "de", "en") == expected[SENTENCE]
+    assert client.detect(SENTENCE)[0]["language"] == "de"
+    with pytest.raises(Exception, match="405"):  # it asks by POST, which LibreTranslate itself refuses
+        client.languages()
+
+
+def test_mastodon_sends_html_in_a_list_and_reads_the_language_of_each(
+    server: Server, expected: dict[str, str]
+) -> None:
+    body = {
+        "q": [f"<p>{SENTENCE}</p>", "", '<p><a href="https://e.x/@b" class="u-url mention">@b</a></p>'],
+        "source": "auto",
+        "target": "en",
+        "format": "html",
+        "api_key": None,
+    }
+    with server.client() as client:
+        answer = client.post("/translate", content=json.dumps(body), headers={"Content-Type": "application/json"})
+        languages = client.get("/languages").json()
+    found = answer.json()
+    assert answer.status_code == 200
+    assert found["translatedText"] == [f"<p>{expected[SENTENCE]}</p>", *body["q"][1:]]
+    assert [one["language"] for one in found["detectedLanguage"]] == ["de", "en", "en"]
+    assert found["detectedLanguage"][0]["confidence"] > 50
+    assert all(one["targets"] for one in languages)
+
+
+def test_discourse_sends_forms_with_an_empty_key(server: Server, expected: dict[str, str]) -> None:
+    with server.client() as client:
+        found = client.post("/detect", data={"q": f"<p>{SENTENCE}</p>", "api_key": ""}).json()
+        assert found[0]["language"] == "de"
+        form = {"q": f"<p>{SENTENCE}</p>", "source": "de", "target": "en", "format": "html", "api_key": ""}
+        assert client.post("/translate", data=form).json() == {"translatedText": f"<p>{expected[SENTENCE]}</p>"}
+
+
+def test_weblate_asks_for_languages_and_sends_a_form(server: Server, expected: dict[str, str]) -> None:
+    with server.client(headers={"User-Agent": "Weblate/5.13"}) as client:
+        assert {one["code"] for one in client.get("/languages").json()} == {"de", "en"}
+        form = {"api_key": "None", "q": SENTENCE, "source": "de", "target": "en"}
+        assert client.post("/translate", data=form).json()["translatedText"] == expected[SENTENCE]
+
+
+def test_its_own_page_sends_a_form_in_parts(server: Server, translator_run: Path) -> None:
+    parts: dict[str, Any] = {
+        "q": SENTENCE, "source": "auto", "target": "en", "format": "text", "alternatives": "3", "api_key": "",
+    }  # fmt: skip
+    with server.client() as client:
+        answer = client.post("/translate", files={name: (None, value) for name, value in parts.items()})
+    found = answer.json()
+    (expected,) = Translator.load(translator_run, device="cpu").translate([SENTENCE], n_best=4)
+    assert found["detectedLanguage"]["language"] == "de"
+    texts = [candidate.text for candidate in expected.hypotheses]
+    assert [found["translatedText"], *found["alternatives"]] == list(dict.fromkeys(texts))
+    assert len(found["alternatives"]) > 0

@@ -1,0 +1,41 @@
+"""Whatever comes in, a server answers it, and is not at fault. `fuzzing.py`, run as a program, sends many more."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.serving.fuzzing import requests, send
+from tests.serving.process import Server
+
+
+def test_no_request_is_a_fault_and_none_hangs(server: Server) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda sent: send(server.port, sent), requests(seed=1, count=400)))
+    wrong = [one for one in found if one.status >= 500 or one.status == 0]
+    assert not wrong, wrong[0]
+    assert sum(one.status == 200 for one in found) > 40  # not all of it is nonsense
+    assert max(one.seconds for one in found) < 10
+    with server.client() as client:
+        assert client.get("/health").status_code == 200
+    assert "fault" not in server.text
+
+
+def test_answers_are_those_that_the_document_says(server: Server) -> None:
+    schemathesis = pytest.importorskip("schemathesis")
+    from hypothesis import HealthCheck, given, settings
+
+    with server.client() as client:
+        schema = schemathesis.openapi.from_dict(client.get("/spec").json())
+    schema.config.base_url = server.url
+    posted = [("/translate", 60), ("/detect", 20), ("/classify", 20), ("/v1/completions", 20), ("/languages", 2)]
+    for path, count in posted:
+        operation = schema[path]["GET" if path == "/languages" else "POST"]
+
+        @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy())
+        def check(case: schemathesis.Case) -> None:
+            answer = case.call(timeout=20)
+            case.validate_response(answer)
+
+        check()

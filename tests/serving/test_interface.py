@@ -1,0 +1,211 @@
+"""What LibreTranslate's interface promises, asked of a real server by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.serving.process import ENGLISH, GERMAN, Server
+
+SENTENCE = GERMAN[0]
+GOOD = {"q": SENTENCE, "source": "de", "target": "en"}
+
+
+def post(server: Server, path: str, body: Any, **options: Any) -> tuple[int, Any]:
+    with server.client() as client:
+        answer = client.post(path, json=body, **options)
+    return answer.status_code, answer.json()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "Invalid request: missing q parameter"),
+        (GOOD | {"q": ""}, "Invalid request: missing q parameter"),
+        (GOOD | {"q": []}, "Invalid request: missing q parameter"),
+        ({"q": SENTENCE, "target": "en"}, "Invalid request: missing source parameter"),
+        ({"q": SENTENCE, "source": "de"}, "Invalid request: missing target parameter"),
+        (GOOD | {"q": 5}, "Invalid request: q parameter must be text or a list of texts"),
+        (GOOD | {"q": [None]}, "Invalid request: q parameter must be text or a list of texts"),
+        (GOOD | {"source": 5}, "Invalid request: source parameter must be text"),
+        (GOOD | {"target": "zz"}, "zz is not supported"),
+        (GOOD | {"source": "zz"}, "zz is not supported"),
+        (GOOD | {"source": "en", "target": "de"},
+         "German (de) is not available as a target language from English (en)"),
+        (GOOD | {"format": "pdf"}, "pdf format is not supported"),
+        (GOOD | {"alternatives": 11}, "Invalid request: alternatives parameter must be <= 10"),
+        (GOOD | {"alternatives": "many"}, "Invalid request: alternatives parameter must be a whole number"),
+        (GOOD | {"alternatives": -1}, "Invalid request: alternatives parameter must be >= 0"),
+        (GOOD | {"alternatives": True}, "Invalid request: alternatives parameter must be a whole number"),
+        (GOOD | {"q": "a" * 5001}, "Invalid request: request (5001) exceeds text limit (5000)"),
+        (GOOD | {"q": ["ab"] * 65}, "Invalid request: request (65) exceeds text limit (64)"),
+        (GOOD | {"q": ["a" * 100] * 51}, "Invalid request: request (5100) exceeds text limit (5000)"),
+        ([], "Invalid JSON format"),
+        ("text", "Invalid JSON format"),
+    ],
+)  # fmt: skip
+def test_a_request_that_is_wrong_is_told_what_is(server: Server, body: Any, message: str) -> None:
+    assert post(server, "/translate", body) == (400, {"error": message})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"",
+        b"\xff\xfe",
+        b'{"q": "\xff"}',
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b'{"q": 1' + b"0" * 5_000 + b"}",
+        b"NaN",
+    ],
+)
+def test_json_that_is_broken_is_refused(server: Server, body: bytes) -> None:
+    with server.client() as client:
+        answer = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()) == (400, {"error": "Invalid JSON format"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-www-form-urlencoded", b"q=%ff&source=de&target=en"),
+        ("application/x-www-form-urlencoded", b"\xff=1"),
+        ("application/x-www-form-urlencoded", b"&".join(b"a=1" for _ in range(1000))),
+        ("multipart/form-data", b"--x\r\n\r\n"),
+        ("multipart/form-data; boundary=x", b"--y\r\nContent-Disposition: form-data; name=q\r\n\r\nhallo\r\n--y--"),
+        ("multipart/form-data; boundary=x; charset=nonsense",
+         b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\na\r\n--x--\r\n'),
+        ("text/plain", b"q=hallo&source=de&target=en"),
+    ],
+)  # fmt: skip
+def test_forms_that_are_broken_are_refused(server: Server, kind: str, body: bytes) -> None:
+    with server.client() as client:
+        answer = client.post("/translate", content=body, headers={"Content-Type": kind})
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["error"]
+
+
+def test_a_list_goes_back_as_a_list_with_the_language_of_each(server: Server) -> None:
+    single = [post(server, "/translate", GOOD | {"q": text})[1]["translatedText"] for text in GERMAN[:3]]
+    status, found = post(server, "/translate", {"q": [*GERMAN[:3], ENGLISH[0]], "source": "auto", "target": "en"})
+    assert status == 200
+    assert found["translatedText"] == [*single, ENGLISH[0]]
+    assert [one["language"] for one in found["detectedLanguage"]] == ["de", "de", "de", "en"]
+    assert "alternatives" not in found
+
+
+def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Server) -> None:
+    _, found = post(server, "/translate", GOOD | {"q": GERMAN[:2], "alternatives": 2})
+    assert "detectedLanguage" not in found
+    for text, others in zip(found["translatedText"], found["alternatives"], strict=True):
+        assert 1 <= len(others) <= 2
+        assert len({text, *others}) == len(others) + 1
+
+
+def test_sentences_are_translated_one_by_one_and_keep_the_space_between_them(server: Server) -> None:
+    first, second = (post(server, "/translate", GOOD | {"q": text})[1]["translatedText"] for text in GERMAN[:2])
+    _, found = post(server, "/translate", GOOD | {"q": f"  {GERMAN[0]}\n\n{GERMAN[1]}\n"})
+    assert found["translatedText"] == f"  {first}\n\n{second}\n"
+
+
+@pytest.mark.parametrize("text", ["🙂🙂", "12 / 7", "...", "  \n", "\u200b"])
+def test_text_without_letters_comes_back_as_it_is(server: Server, text: str) -> None:
+    status, found = post(server, "/translate", {"q": text, "source": "auto", "target": "en"})
+    assert (status, found["translatedText"]) == (200, text)
+    assert found["detectedLanguage"]["confidence"] == 0
+
+
+@pytest.mark.parametrize("text", ["a\u0000b", "\ud800", "ﷺ" * 50, "e" + "\u0301" * 300, "מה קורה", "a" * 5_000])
+def test_strange_text_is_translated_somehow(server: Server, text: str) -> None:
+    body = json.dumps(GOOD | {"q": text}).encode()
+    with server.client() as client:
+        answer = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 200
+    assert isinstance(answer.json()["translatedText"], str)
+
+
+def test_codes_may_have_any_case_and_a_country(server: Server) -> None:
+    expected = post(server, "/translate", GOOD)
+    assert post(server, "/translate", GOOD | {"source": "DE", "target": "en-US"}) == expected
+
+
+def test_a_query_string_and_a_form_say_the_same(server: Server) -> None:
+    expected = post(server, "/translate", GOOD)[1]
+    with server.client() as client:
+        assert client.post("/translate", params=GOOD).json() == expected
+        assert client.post("/translate", data=GOOD).json() == expected
+        both = client.post(
+            "/translate", params={"q": SENTENCE, "source": "de"}, data={"source": "zz", "target": "en"}
+        )
+        assert both.json() == expected  # of the query string first
+
+
+def test_line_ends_of_a_form_are_those_of_unix(server: Server) -> None:
+    with server.client() as client:
+        found = client.post("/translate", data=GOOD | {"q": f"{SENTENCE}\r\n{SENTENCE}"}).json()
+    assert "\r" not in found["translatedText"]
+    assert found["translatedText"].count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/languages", 405), ("POST", "/health", 405), ("GET", "/translate", 405),
+        ("PUT", "/translate", 405), ("GET", "/nowhere", 404), ("GET", "/../etc/passwd", 404),
+        ("GET", "/page/../settings.py", 404),
+        ("POST", "/translate_file", 403), ("GET", "/download_file/a/../b", 403), ("POST", "/suggest", 403),
+        ("GET", "/translate/", 404), ("GET", "/%00", 404),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_or_not_done_is_said_in_one_shape(
+    server: Server, method: str, path: str, status: int
+) -> None:
+    with server.client() as client:
+        answer = client.request(method, path)
+    assert answer.status_code == status
+    assert list(answer.json()) == ["error"]
+
+
+def test_settings_say_what_the_server_does(server: Server) -> None:
+    with server.client() as client:
+        found = client.get("/frontend/settings").json()
+    assert found == {
+        "charLimit": 5000, "frontendTimeout": 500, "apiKeys": False, "keyRequired": False, "suggestions": False,
+        "filesTranslation": False, "supportedFilesFormat": [],
+        "language": {
+            "source": {"code": "auto", "name": "Auto Detect"}, "target": {"code": "en", "name": "English"},
+        },
+    }  # fmt: skip
+
+
+def test_health_is_ok(server: Server) -> None:
+    with server.client() as client:
+        assert client.get("/health").json() == {"status": "ok"}
+
+
+def test_detection_puts_the_surest_first_and_says_nothing_of_other_scripts(server: Server) -> None:
+    _, found = post(server, "/detect", {"q": SENTENCE})
+    assert [set(one) for one in found] == [{"confidence", "language"}] * len(found)
+    confidences = [one["confidence"] for one in found]
+    assert confidences == sorted(confidences, reverse=True)
+    assert 50 < confidences[0] <= 100
+    assert post(server, "/detect", {"q": "안녕하세요"}) == (200, [{"confidence": 0.0, "language": "en"}])
+
+
+def test_html_keeps_tags_and_what_is_not_to_be_translated(server: Server) -> None:
+    text = (
+        f'<h1 class="a">{GERMAN[0]}</h1>\n<!-- nichts --><p>{GERMAN[1]}<br/>{GERMAN[2]} &lt;3</p>'
+        "<pre>der  Hund</pre><p translate='no'>der Hund</p><script>der &lt; Hund</script>"
+    )
+    _, found = post(server, "/translate", GOOD | {"q": text, "format": "html"})
+    one, two, three = (
+        post(server, "/translate", GOOD | {"q": each})[1]["translatedText"]
+        for each in (*GERMAN[:2], f"{GERMAN[2]} <3")
+    )
+    assert found["translatedText"] == (
+        f'<h1 class="a">{one}</h1>\n<!-- nichts --><p>{two}<br/>{three.replace("<", "&lt;")}</p>'
+        "<pre>der  Hund</pre><p translate='no'>der Hund</p><script>der &lt; Hund</script>"
+    )

@@ -1,0 +1,98 @@
+"""Keys: made once, kept as hashes, compared all of them."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.cli.main import run
+from manyheads.errors import DataError, UsageError
+from manyheads.serving import keys as module
+from manyheads.serving.keys import KeyFile, KeyRing
+
+
+def test_a_key_is_found_and_nothing_else_is(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    secrets = [file.add(f"client {number}") for number in range(3)]
+    assert len(set(secrets)) == 3
+    ring = KeyRing(file)
+    for number, secret in enumerate(secrets):
+        found = ring.find(secret)
+        assert found is not None
+        assert found.name == f"client {number}"
+    wrong = ["", "mh-", secrets[0][:-1], f"{secrets[0]}x", secrets[0].upper(), found.sha256, "\ud800"]
+    assert [ring.find(text) for text in wrong] == [None] * len(wrong)
+
+
+def test_the_file_does_not_hold_the_key_and_is_for_its_owner_only(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    secret = file.add("one")
+    text = file.path.read_text()
+    assert secret not in text
+    assert secret[3:20] not in text
+    assert file.path.stat().st_mode & 0o077 == 0
+
+
+def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    secrets = [file.add(str(number)) for number in range(4)]
+    ring, seen = KeyRing(file), list[str]()
+
+    def compare(one: str, other: str) -> bool:
+        seen.append(one)
+        return hmac.compare_digest(one, other)
+
+    monkeypatch.setattr(module.hmac, "compare_digest", compare)
+    monkeypatch.setattr(module, "hmac", type("Hmac", (), {"compare_digest": staticmethod(compare)}))
+    ring.find(secrets[0])
+    assert len(seen) == 4
+
+
+def test_a_running_server_sees_a_key_that_is_added_or_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_AGAIN", 0.0)
+    file = KeyFile(tmp_path / "keys.json")
+    old = file.add("old")
+    ring = KeyRing(file)
+    new = file.add("new")
+    assert ring.find(new) is not None
+    file.remove("old")
+    assert ring.find(old) is None
+    file.path.write_text("{")  # damaged: what was known holds
+    assert ring.find(new) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"format": 1, "keys": [{"name": 1, "sha256": "00"}]}', '{"format": 2, "keys": []}']
+)
+def test_a_file_that_is_none_of_ours_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "keys.json").write_text(text)
+    with pytest.raises(DataError, match=r"keys\.json"):
+        KeyFile(tmp_path / "keys.json").read()
+
+
+def test_names_are_taken_once(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    file.add("one")
+    with pytest.raises(UsageError, match="has a key named one"):
+        file.add("one")
+    with pytest.raises(UsageError, match=r"no key named two\. It has: one"):
+        file.remove("two")
+
+
+def test_the_verbs_add_list_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "keys.json")
+    assert run(["keys", "add", path, "weblate", "--req-limit", "600"]) == 0
+    secret = capsys.readouterr().out.strip()
+    assert KeyRing(KeyFile(Path(path))).find(secret) is not None
+    assert run(["keys", "list", path]) == 0
+    assert capsys.readouterr().out == "weblate  600 requests a minute\n"
+    assert run(["keys", "list", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"name": "weblate", "req_limit": 600}]
+    assert run(["keys", "remove", path, "weblate"]) == 0
+    assert run(["keys", "remove", path, "weblate"]) == 2
+    assert run(["keys", "list", str(tmp_path / "none")]) == 3

@@ -1,0 +1,170 @@
+"""A server begins when it can, says when it cannot, and ends without dropping anybody."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic, sleep
+
+import httpx
+import pytest
+from tests.serving.process import GERMAN, Server, serving
+
+from manyheads.cli.main import run
+from manyheads.errors import UsageError
+from manyheads.serving.settings import ServeSettings
+
+
+def test_sigterm_lets_requests_end_and_refuses_new_ones(endless_run: Path) -> None:
+    with serving(endless_run) as server, server.client() as client, ThreadPoolExecutor(1) as pool:
+        body = {"q": "a b c", "source": "en", "target": "ko"}
+        client.get("/health")  # this connection stays open
+        long = pool.submit(
+            httpx.post, f"{server.url}/translate", json=body | {"q": ["a b. C d."] * 4}, timeout=60, trust_env=False
+        )
+        sleep(0.3)
+        assert not long.done()
+        server.process.send_signal(signal.SIGTERM)
+        sleep(0.1)
+        refused = client.post("/translate", json=body)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+        assert client.get("/health").status_code == 503
+        answer = long.result(60)
+        assert answer.status_code == 200
+        assert len(answer.json()["translatedText"]) == 4
+        begun = monotonic()
+        assert server.process.wait(30) == 0
+        assert monotonic() - begun < 5
+
+
+def test_a_second_signal_ends_it_at_once(endless_run: Path) -> None:
+    with serving(endless_run) as server, ThreadPoolExecutor(1) as pool:
+        body = {"q": ["a b. C d. E f. G h."] * 60, "source": "en", "target": "ko"}
+        long = pool.submit(httpx.post, f"{server.url}/translate", json=body, timeout=60, trust_env=False)
+        sleep(0.5)
+        server.process.send_signal(signal.SIGINT)
+        sleep(0.2)
+        assert not long.done()
+        begun = monotonic()
+        server.process.send_signal(signal.SIGINT)
+        server.process.wait(30)
+        assert monotonic() - begun < 6
+        with pytest.raises((httpx.HTTPError, AssertionError)):
+            assert long.result(10).status_code == 200
+
+
+def test_health_is_not_ok_before_the_models_are(translator_run: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = Server(["--port", str(port), str(translator_run)])
+    seen = []
+    try:
+        while not seen or seen[-1] != 200:
+            assert server.process.poll() is None
+            try:
+                seen.append(httpx.get(f"http://127.0.0.1:{port}/health", trust_env=False).status_code)
+                early = (
+                    httpx.post(f"http://127.0.0.1:{port}/translate", trust_env=False).status_code
+                    if seen[-1] == 503
+                    else 0
+                )
+                assert early in (0, 503, 400)
+            except httpx.TransportError:
+                sleep(0.01)
+        assert seen[0] == 503
+        assert set(seen) == {503, 200}
+    finally:
+        assert server.end() == 0
+
+
+def test_what_was_loaded_is_served_whatever_becomes_of_the_files(tmp_path: Path, translator_run: Path) -> None:
+    copy = shutil.copytree(translator_run, tmp_path / "copy")
+    with serving(copy) as server, server.client() as client:
+        body = {"q": GERMAN[0], "source": "de", "target": "en"}
+        before = client.post("/translate", json=body).json()
+        (copy / "model.safetensors").write_bytes(b"something else")
+        shutil.rmtree(copy)
+        assert client.post("/translate", json=body).json() == before
+
+
+class Failing(Server):
+    """A server that does not become ready."""
+
+    def __init__(self, *runs: Path) -> None:
+        super().__init__(["--port", "0", *map(str, runs)])
+
+    def __enter__(self) -> Failing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.end(kill=True)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    code = run(["serve", *map(str, arguments)])
+    return code, capsys.readouterr().err
+
+
+def test_a_taken_port_a_missing_run_and_an_open_door_are_told(
+    translator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        code, text = fails(capsys, translator_run, "--port", port)
+    assert (code, text.count("\n")) == (2, 1)
+    assert f"--port {port} is taken by another program. Choose another port, such as --port {port + 1}" in text
+
+    code, text = fails(capsys, tmp_path / "nothing", "--port", 0)
+    assert (code, "is not a directory" in text) == (3, True)
+
+    code, text = fails(capsys, translator_run, "--host", "0.0.0.0")
+    assert code == 2
+    assert "manyheads keys add" in text
+    assert "--public" in text
+
+    code, text = fails(capsys, translator_run, "--host", "203.0.113.7", "--public", "--port", 0)
+    assert code == 2
+    assert "cannot be had" in text
+
+    code, text = fails(capsys, translator_run, "--keys", tmp_path / "keys.json")
+    assert code == 3
+    assert "manyheads keys add" in text
+
+
+def test_a_run_that_cannot_be_opened_ends_the_server(
+    translator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = shutil.copytree(translator_run, tmp_path / "damaged")
+    (damaged / "model.safetensors").write_bytes((damaged / "model.safetensors").read_bytes()[:-100])
+    with Failing(damaged) as server:
+        assert server.process.wait(60) == 3
+        server.reader.join(10)
+        assert "error:" in server.text
+        assert "Traceback" not in server.text
+    with Failing(translator_run, translator_run) as server:
+        assert server.process.wait(60) == 2
+        server.reader.join(10)
+        assert "de-en, and so does a run before it" in server.text
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_only_loopback_needs_no_key(host: str) -> None:
+    with pytest.raises(UsageError, match="--public"):
+        ServeSettings(host=host)
+    ServeSettings(host=host, public=True)
+    ServeSettings(host=host, keys=Path("keys.json"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
+def test_loopback_is_loopback(host: str) -> None:
+    assert ServeSettings(host=host).is_loopback
+    assert ServeSettings(host=host).requests_a_minute == 0

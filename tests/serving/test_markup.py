@@ -1,0 +1,144 @@
+"""HTML taken apart and put together again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from manyheads.serving.markup.blocks import Block
+from manyheads.serving.markup.carrying import carry
+from manyheads.serving.markup.document import read_html
+from manyheads.serving.markup.reading import read_blocks
+
+
+def blocks(source: str) -> list[Block]:
+    return [one for one in read_blocks(source) if isinstance(one, Block)]
+
+
+def carried(source: str, text: str, links: str | None) -> str:
+    (block,) = blocks(source)
+    return carry(block, text, links)
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("<p>Ein <b>Hund</b> läuft.</p><p>Gut.</p>", ["Ein Hund läuft.", "Gut."]),
+        ("a<br>b<hr/>c", ["a", "b", "c"]),
+        ("Ein &lt;Hund&gt; &amp; &uuml;ber", ["Ein <Hund> & über"]),
+        ("<p>Ein\n   Hund</p>", ["Ein Hund"]),
+        ("<code>nein</code> ja <pre>nein</pre> auch", [" ja ", " auch"]),
+        ('Ein <span translate="no">nein</span> Hund', ["Ein Hund"]),
+        ('<div class="x notranslate">nein <div>nein</div> nein</div>ja', ["ja"]),
+        ('Sieh <a class="mention hashtag" href="/t">#<span>nein</span></a> an', ["Sieh an"]),
+        ("<script>if (a < b) nein</script>ja", ["ja"]),
+        ("<style>p > a {}</style>ja<textarea>nein</textarea>", ["ja"]),
+        ("<ul><li>eins<li>zwei</ul>", ["eins", "zwei"]),
+        ("<code>nie geschlossen ja", []),
+        ("a < b und c > d", ["a < b und c > d"]),
+    ],
+)
+def test_what_is_translated_is_the_running_text(source: str, texts: list[str]) -> None:
+    assert read_html(source).texts == [text for text in texts if any(one.isalpha() for one in text)]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "links", "result"),
+    [
+        # der kleine Hund -> the little dog; words in the same order
+        ("der <b>kleine</b> Hund", "the little dog", "0-0 1-1 2-2", "the <b>little</b> dog"),
+        # words change their order, and the tag goes with its word
+        ("<i>heute</i> schläft er", "he sleeps today", "2-0 1-1 0-2", "he sleeps <i>today</i>"),
+        # an element in another
+        ("ein <a href='x'>sehr <b>roter</b> Ball</a> .", "a very red ball .", "0-0 1-1 2-2 3-3 4-4",
+         "a <a href='x'>very <b>red</b> ball</a> ."),
+        # the full stop is not part of the link
+        ("Sieh <a>hier</a>.", "Look here.", "0-0 1-1", "Look <a>here</a>."),
+        ("(<b>ja</b>)", "(yes)", "0-0", "(<b>yes</b>)"),
+        # nothing comes from it: it stays, empty, where it was
+        ("eins <b>zwei</b> drei", "one three", "0-0 2-1", "one<b></b> three"),
+        # atoms keep their blanks, and stand before the full stop
+        ("Drücke <code>F1</code> jetzt", "Press now", "0-0 1-1", "Press <code>F1</code> now"),
+        ("<img src=a> Hund", "Dog", "0-0", "<img src=a> Dog"),
+        ("Hund <img src=a>", "Dog", "0-0", "Dog <img src=a>"),
+        ("Hund<img src=a>.", "Dog.", "0-0", "Dog<img src=a>."),
+        # without links words are taken to come in the same order
+        ("der <b>kleine</b> Hund", "the little dog", None, "the <b>little</b> dog"),
+        # tags that are not in order stay
+        ("<b>eins <i>zwei</b> drei</i>", "one two three", "0-0 1-1 2-2", None),
+        ("eins </b> zwei", "one two", "0-0 1-1", "one </b> two"),
+        # escaped once
+        ("a &lt; <b>b</b>", "a < b", "0-0 1-1 2-2", "a &lt; <b>b</b>"),
+    ],
+)  # fmt: skip
+def test_tags_go_where_their_words_are(source: str, text: str, links: str | None, result: str | None) -> None:
+    found = carried(source, text, links)
+    assert sorted(re.findall("<[^<>]*>", found)) == sorted(re.findall("<[^<>]*>", source))
+    if result is not None:
+        assert found == result
+
+
+PIECES = st.sampled_from(
+    ["<b>", "</b>", "<i>", "</i>", '<a href="x">', "</a>", "<p>", "</p>", "<br>", "<code>", "</code>", "<img>",
+     "<!--", "-->", "<span translate=no>", "</span>", "<", ">", "&", "&lt;", "&nbsp;", "<div class=notranslate>",
+     "</div>", " ", "\n", "Hund", "läuft.", "(", ")", "<script>", "</script>", "<x/>", "</", "<!", "<?", "'", '"',
+     "<a b='", "]]>", "<![CDATA["]
+)  # fmt: skip
+
+
+TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", " ", "."]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(PIECES, max_size=25).map("".join))
+def test_any_document_is_its_pieces(source: str) -> None:
+    pieces = read_blocks(source)
+    assert "".join(one.raw if isinstance(one, Block) else one for one in pieces) == source
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(st.sampled_from(TAGGED), max_size=20).map("".join),
+    st.lists(st.sampled_from(["yes", "no.", "(so)", "x"]), max_size=8).map(" ".join),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 7)), max_size=8),
+)  # fmt: skip
+def test_every_tag_comes_exactly_once_and_the_text_is_the_translation(
+    source: str, text: str, links: list[tuple[int, int]]
+) -> None:
+    for block in blocks(source):
+        found = carry(block, text, " ".join(f"{one}-{other}" for one, other in links))
+        assert sorted(re.findall("<[^<>]*>", found)) == sorted(re.findall("<[^<>]*>", block.raw))
+        assert re.sub("<[^<>]*>", "", found).split() == text.split() or "".join(
+            re.sub("<[^<>]*>", "", found).split()
+        ) == "".join(text.split())
+        nested = re.sub("<img>", "", found)
+        while (inner := re.sub(r"<([biu])>[^<]*</\1>", "", nested)) != nested:
+            nested = inner
+        stray = re.sub("<img>", "", block.raw)
+        while (inner := re.sub(r"<([biu])>[^<]*</\1>", "", stray)) != stray:
+            stray = inner
+        if "<" not in stray:
+            assert "<" not in nested  # good order stays good order
+
+
+def test_a_page_of_nothing_but_tags_takes_no_time() -> None:
+    for part in (
+        "<b>",
+        "<b>a ",
+        "<img>a ",
+        "</b>",
+        "<",
+        "<!",
+        "<a b=",
+        "<b>a</b> ",
+        "<!--",
+        "&",
+        "</",
+        "<b><i>a</b> ",
+    ):
+        source = part * (5_000 // len(part))
+        for block in blocks(source):
+            carry(block, "a " * 1_000, " ".join(f"{place % 500}-{place}" for place in range(1_000)))

@@ -1,0 +1,271 @@
+"""What a server allows, and what it never tells."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import httpx
+import pytest
+from tests.serving.process import GERMAN, Server, serving
+
+from manyheads.serving.keys import KeyFile
+
+ASKED = {"q": "a b. C d.", "source": "en", "target": "ko"}
+SHORT = {"q": GERMAN[0], "source": "de", "target": "en"}
+SLOW = ASKED | {"q": ["a b. C d. E f. G h."] * 40}  # takes far longer than the limit
+LIMIT = 1.0
+METRICS = {"Authorization": "Bearer see-all"}
+
+
+@pytest.fixture(scope="module")
+def strict(
+    translator_run: Path, endless_run: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, dict[str, str]]]:
+    """A server that asks for keys, with low limits; and its keys."""
+    path = tmp_path_factory.mktemp("keys") / "keys.json"
+    file = KeyFile(path)
+    secrets = {"any": file.add("any", 0), "few": file.add("few", 2)}
+    options = ("--keys", path, "--timeout", LIMIT, "--queue", 3, "--body-limit", 4_000, "--cors-origin",
+               "https://page.example", "--max-batch-tokens", 64)  # fmt: skip
+    with serving(
+        translator_run, endless_run, *options, environment={"MANYHEADS_METRICS_TOKEN": "see-all"}
+    ) as server:
+        yield server, secrets
+        assert server.end() == 0
+        assert "fault" not in server.text
+        for text in (*secrets.values(), GERMAN[0], "a b.", "see-all"):
+            assert text not in server.text
+
+
+def metric(client: httpx.Client, name: str) -> float:
+    text = client.get("/metrics", headers=METRICS).text
+    return float(next(line for line in text.split("\n") if line.startswith(f"manyheads_{name} ")).split()[1])
+
+
+def idle(client: httpx.Client, within: float) -> bool:
+    """Whether nothing is computed any more, soon."""
+    end = monotonic() + within
+    while monotonic() < end:
+        if not metric(client, "requests_running") and not metric(client, "rows_computing"):
+            return True
+        sleep(0.02)
+    return False
+
+
+def test_a_key_is_needed_and_must_be_right(strict: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict
+    with server.client() as client:
+        for path, body in (("/translate", SHORT), ("/detect", {"q": "a"})):
+            answer = client.post(path, json=body)
+            assert answer.status_code == 400
+            assert answer.json() == {"error": "Please contact the server operator to get an API key"}
+            answer = client.post(path, json=body | {"api_key": "wrong"})
+            assert (answer.status_code, answer.json()) == (403, {"error": "Invalid API key"})
+            assert client.post(path, json=body | {"api_key": secrets["any"]}).status_code == 200
+            assert (
+                client.post(path, json=body, headers={"Authorization": f"Bearer {secrets['any']}"}).status_code
+                == 200
+            )
+        assert client.get("/languages").status_code == 200
+        assert client.get("/frontend/settings").json()["keyRequired"] is True
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(strict: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict
+    with server.client() as client:
+        codes = [client.post("/translate", json=SHORT | {"api_key": secrets["few"]}) for _ in range(3)]
+        assert [answer.status_code for answer in codes] == [200, 200, 429]
+        assert codes[2].json() == {"error": "Slowdown: 2 per 1 minute"}
+        assert 1 <= int(codes[2].headers["retry-after"]) <= 30
+        assert client.post("/translate", json=SHORT | {"api_key": secrets["any"]}).status_code == 200
+
+
+def test_a_request_that_takes_too_long_is_stopped_and_so_is_the_decoding(
+    strict: tuple[Server, dict[str, str]],
+) -> None:
+    server, secrets = strict
+    with server.client() as client:
+        begun = monotonic()
+        answer = client.post("/translate", json=SLOW | {"api_key": secrets["any"]})
+        assert answer.status_code == 504
+        assert LIMIT <= monotonic() - begun < LIMIT + 0.5
+        assert idle(client, within=0.5)
+        assert client.post("/translate", json=SHORT | {"api_key": secrets["any"]}).status_code == 200
+
+
+def test_a_client_that_leaves_frees_its_work(strict: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict
+    with server.client() as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/translate", json=SLOW | {"api_key": secrets["any"]}, timeout=0.3)
+        assert idle(client, within=0.5)
+        assert any(" 499 " in line for line in server.log)
+
+
+def test_a_busy_server_says_so_at_once_and_recovers(strict: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict
+
+    def ask(body: dict[str, Any]) -> tuple[int, float, str | None]:
+        begun = monotonic()
+        answer = httpx.post(
+            f"{server.url}/translate", json=body | {"api_key": secrets["any"]}, timeout=30, trust_env=False
+        )
+        return answer.status_code, monotonic() - begun, answer.headers.get("retry-after")
+
+    with ThreadPoolExecutor(3) as pool:
+        slow = [pool.submit(ask, SLOW) for _ in range(3)]
+        sleep(0.3)
+        refused = [ask(SHORT) for _ in range(10)]
+        assert {(code, after) for code, _, after in refused} == {(503, "1")}
+        assert sorted(seconds for _, seconds, _ in refused)[5] < 0.25  # httpx makes a client for each
+        assert [future.result()[0] for future in slow] == [504] * 3
+    with server.client() as client:
+        assert idle(client, within=0.5)
+    assert ask(SHORT)[0] == 200
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_is_too_large_is_not_read(strict: tuple[Server, dict[str, str]], chunked: bool) -> None:
+    server, _ = strict
+    body = b"q=" + b"a" * 100_000
+
+    def parts() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b"a" * 1_000
+
+    with server.client() as client:
+        answer = client.post("/translate", content=parts() if chunked else body,
+                             headers={"Content-Type": "application/x-www-form-urlencoded"})  # fmt: skip
+        assert (answer.status_code, list(answer.json())) == (413, ["error"])
+        assert client.get("/health").status_code == 200
+
+
+def test_only_pages_of_allowed_origins_may_ask(strict: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict
+    body = SHORT | {"api_key": secrets["any"]}
+    with server.client() as client:
+        good, bad = {"Origin": "https://page.example"}, {"Origin": "https://evil.example"}
+        answer = client.post("/translate", json=body, headers=good)
+        assert answer.headers["access-control-allow-origin"] == "https://page.example"
+        assert "access-control-allow-credentials" not in answer.headers
+        assert client.post("/translate", json=body, headers=bad).status_code == 403
+        assert "access-control-allow-origin" not in client.get("/languages", headers=bad).headers
+        asking = {"Access-Control-Request-Method": "POST"}
+        assert client.options("/translate", headers=good | asking).status_code == 204
+        assert client.options("/translate", headers=bad | asking).status_code == 403
+        own = {"Origin": server.url}
+        assert client.post("/translate", json=body, headers=own).status_code == 200
+
+
+def test_cors_is_off_unless_asked_for(server: Server) -> None:
+    with server.client() as client:
+        for headers in ({"Origin": "https://page.example"}, {"Origin": "null"}):
+            assert client.post("/translate", json=SHORT, headers=headers).status_code == 403
+            assert not [
+                name for name in client.get("/health", headers=headers).headers if name.startswith("access-")
+            ]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.", "[::2]:80"])
+def test_a_server_on_loopback_is_not_called_by_other_names(server: Server, host: str) -> None:
+    with server.client() as client:
+        answer = client.get("/health", headers={"Host": host})
+    assert answer.status_code in (403, 400)
+    assert list(answer.json()) == ["error"]
+
+
+def test_a_server_on_loopback_is_called_by_its_own_names(server: Server) -> None:
+    with server.client() as client:
+        for host in ("localhost", "LOCALHOST:1", "127.0.0.1:99", "[::1]:5000"):
+            assert client.get("/health", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/nowhere", "/languages", "/docs", "/spec", "/translate"])
+def test_every_answer_has_the_headers_that_keep_a_browser_safe(server: Server, path: str) -> None:
+    with server.client() as client:
+        headers = client.get(path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "cache-control" in headers
+    assert "server" not in headers
+
+
+def test_metrics_need_their_token_and_are_what_prometheus_reads(server: Server) -> None:
+    parser = pytest.importorskip("prometheus_client.parser")
+    with server.client() as client:
+        client.post("/translate", json=SHORT)
+        assert client.get("/metrics").status_code == 401
+        assert client.get("/metrics", headers={"Authorization": "Bearer see-al"}).status_code == 401
+        families = {
+            one.name: one
+            for one in parser.text_string_to_metric_families(client.get("/metrics", headers=METRICS).text)
+        }
+    assert families["manyheads_texts"].samples[0].value >= 1
+    routes = {sample.labels["route"] for sample in families["manyheads_requests"].samples}
+    assert "/translate" in routes
+    assert all(route == "other" or route.startswith("/") for route in routes)
+    assert not any("secret" in route for route in routes)
+    seconds = families["manyheads_request_seconds"].samples
+    whole = {one.labels["route"]: one.value for one in seconds if one.name.endswith("_count")}
+    for one in seconds:
+        if one.labels.get("le") == "+Inf":
+            assert one.value == whole[one.labels["route"]]
+
+
+def test_nothing_of_a_request_is_in_the_log(server: Server) -> None:
+    with server.client() as client:
+        client.post("/translate", params=SHORT | {"q": "secretword", "api_key": "mh-secretkey"})
+        client.get("/secretpath/secretword")
+        client.post("/translate", content=b"{secretword", headers={"Content-Type": "application/json"})
+    with socket.create_connection(("127.0.0.1", server.port)) as sock:
+        sock.sendall(b"secretword secretword\r\n\r\n")
+        assert b"400" in sock.recv(1_000)
+    assert "POST /translate 200" in server.text
+    assert "secret" not in server.text
+
+
+def test_what_is_no_http_is_refused_in_the_same_shape(server: Server) -> None:
+    for sent in (
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /" + b"a" * 300_000 + b" HTTP/1.1\r\n\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+            try:
+                sock.sendall(sent)
+            except ConnectionError:
+                continue
+            if not sent.endswith(b"\n"):
+                sock.shutdown(socket.SHUT_WR)
+            try:
+                answer = sock.recv(10_000)
+            except ConnectionError:
+                continue
+            assert answer == b"" or (b" 400 " in answer and json.loads(answer.partition(b"\r\n\r\n")[2])["error"])
+
+
+def test_a_slow_client_keeps_nobody_from_being_served(server: Server) -> None:
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
+    for number, sock in enumerate(slow):
+        sock.sendall(
+            b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"
+            + (b"Content-Length: 50\r\n\r\nq=" if number % 2 else b"")
+        )
+    with server.client() as client:
+        begun = monotonic()
+        assert client.post("/translate", json=SHORT).status_code == 200
+        assert monotonic() - begun < 1
+        assert metric(client, "requests_running") == 0
+    for sock in slow:
+        sock.close()

@@ -1,0 +1,79 @@
+"""Languages are told apart by their characters."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from manyheads.data.builtin import builtin_pairs
+from manyheads.text.identification import LONGEST, LanguageProfile, confidences, has_letters, make_profile, plain
+from manyheads.text.languages import language_name, same_language
+
+
+def sentences(name: str, split: str, count: int) -> tuple[list[str], list[str]]:
+    pairs = builtin_pairs(name, split, source=name.partition("-")[0], target="en")
+    chosen = [pair for pair, _ in zip(pairs, range(count), strict=False)]
+    return [pair.source for pair in chosen], [pair.target for pair in chosen]
+
+
+@pytest.fixture(scope="module")
+def profiles() -> dict[str, LanguageProfile]:
+    german, english = sentences("de-en", "train", 400)
+    korean, _ = sentences("ko-en", "train", 400)
+    return {"de": make_profile(german), "en": make_profile(english), "ko": make_profile(korean)}
+
+
+def test_nearly_every_new_sentence_is_recognised(profiles: dict[str, LanguageProfile]) -> None:
+    german, english = sentences("de-en", "test", 150)
+    korean, _ = sentences("ko-en", "test", 150)
+    for language, texts in (("de", german), ("en", english), ("ko", korean)):
+        right = sum(confidences(text, profiles)[0][0] == language for text in texts)
+        assert right >= 148
+
+
+def test_probabilities_of_what_may_come_add_up_to_one(profiles: dict[str, LanguageProfile]) -> None:
+    profile = profiles["de"]
+    known = {sequence for sequence in profile.counts if len(sequence) == 1}
+    for history in ("", "e", "ch", "qx"):
+        total = math.fsum(profile.probability(history, character) for character in known)
+        assert 0.99 < total <= 1 + 1e-9  # the rest is for characters that were never seen
+
+
+def test_confidence_is_a_share_and_the_surest_comes_first(profiles: dict[str, LanguageProfile]) -> None:
+    found = confidences("Unser müder Vater hofft, dass die Sängerinnen singen.", profiles)
+    assert {language for language, _ in found} == {"de", "en", "ko"}
+    assert [share for _, share in found] == sorted((share for _, share in found), reverse=True)
+    assert 0.8 < found[0][1] <= 1
+    assert sum(share for _, share in found) <= 1 + 1e-9
+
+
+def test_what_is_in_none_of_them_is_not_sure(profiles: dict[str, LanguageProfile]) -> None:
+    assert confidences("Это предложение на русском языке.", profiles)[0][1] < 0.2
+    assert confidences("12 + 3 = 15 🙂", profiles) == []
+    assert confidences("Hund", {}) == []
+
+
+def test_a_profile_is_small_and_comes_back_from_json(profiles: dict[str, LanguageProfile]) -> None:
+    again = LanguageProfile.from_json(json.loads(json.dumps(profiles["ko"].to_json())))
+    assert again.counts == profiles["ko"].counts
+    assert max(map(len, again.counts)) == LONGEST
+    assert len(again.counts) <= 4_000
+    for wrong in ([], {"abcd": 1}, {"a": 0}, {"a": "1"}, {"": 1}):
+        with pytest.raises(ValueError, match="no profile"):
+            LanguageProfile.from_json(wrong)
+
+
+def test_case_marks_and_digits_do_not_count() -> None:
+    assert plain("Ein\u00a0HUND, 3 Hunde!") == " ein hund hunde "
+    assert make_profile(["Hund."]).counts == make_profile(["HUND 7"]).counts
+    assert [has_letters(text) for text in ("a", "안", "7 🙂 .", "")] == [True, True, False, False]
+
+
+def test_codes_are_understood_as_clients_write_them() -> None:
+    known = ["de", "en", "zh-Hans", "pt-BR"]
+    asked = {"DE": "de", "de_AT": "de", "zh": "zh-Hans", "ZH-hans": "zh-Hans", "pb": "pt-BR", "pt-br": "pt-BR"}
+    assert {code: same_language(code, known) for code in asked} == asked
+    assert [same_language(code, known) for code in ("fr", "", "d", "pt")] == [None] * 4
+    assert (language_name("de_DE"), language_name("xx")) == ("German", "xx")
