@@ -44,6 +44,8 @@ class Program(LazyGroup):
         "average": ("manyheads.cli.train", "Average the last checkpoints of a run."),
         "evaluate": ("manyheads.cli.evaluate", "Score a run on its test set, or against another run."),
         "translate": ("manyheads.cli.translate", "Translate text: lines in, lines out."),
+        "inspect": ("manyheads.cli.inspect", "Show what a text does inside a model."),
+        "curves": ("manyheads.cli.inspect", "Show how training went."),
         "export": ("manyheads.cli.export", "Write a run for another program, and compare both."),
         "import": ("manyheads.cli.export", "Make a run of a MarianMT model (opus-mt)."),
         "push": ("manyheads.cli.export", "Put the model of a run on the Hugging Face hub."),

@@ -8,17 +8,19 @@ from typing import Any
 
 from manyheads.search.watching import BeamStep
 
-__all__ = ["STATES", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
+__all__ = ["GONE", "STATES", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
 
 # What may become of a node.
 STATES = {
     "kept": "went on",
     "pruned": "fell out of the beam",
+    "outranked": "was kept, but none of its continuations was among the best",
     "finished": "ended, and counts as an output",
     "late-end": "would have ended, but was not among the best of its step",
     "left": "was still open when the search stopped",
     "cut": "reached the length limit",
 }
+GONE = frozenset(("pruned", "outranked", "late-end"))  # states of branches that lost
 # Why a search stopped.
 STOPS = {
     "beam-full": "as many outputs as the beam is wide had finished, none worse than the best open prefix",
@@ -41,7 +43,8 @@ class BeamNode:
         score: total / length ** length_penalty: what an output would be ranked by.
         rank: among the candidates of its step, from 1.
         state: one of `STATES`.
-        threshold: what decided: of a pruned or late node the total that would have been enough; else None.
+        threshold: what decided: of a pruned, outranked or late node the total that would have been enough; else
+            None.
         best: whether it is on the way to the best output.
     """
 
@@ -89,12 +92,14 @@ def reason(node: BeamNode, tree: BeamTree) -> str:
     """Why a branch ended here, in words with its numbers; "" where it went on."""
     if node.state == "pruned" and node.threshold is not None:
         return f"pruned: {node.total:.2f} < {node.threshold:.2f}, the last of the {tree.beam_size} kept"
+    if node.state == "outranked" and node.threshold is not None:
+        return f"outranked: no continuation reached {node.threshold:.2f}, the last of the {2 * tree.beam_size} best"
     if node.state == "late-end" and node.threshold is not None:
         return f"no output: {node.total:.2f} < {node.threshold:.2f}, the last of the {tree.beam_size} best"
     if node.state == "finished":
         return f"finished: score {node.score:.2f}"
     if node.state == "left":
-        return f"left open: {STOPS[tree.stop]}"
+        return "left open when the search stopped"
     return "cut at the length limit" if node.state == "cut" else ""
 
 
@@ -114,6 +119,7 @@ class BeamRecorder:
         self.open: list[int | None] = [None]  # the node of each open prefix
         self.steps = 0
         self.stop = "limit"
+        self.lowest: list[float] = []  # total of the last candidate of each step
 
     def step(self, step: BeamStep) -> None:
         """See `BeamObserver`."""
@@ -147,6 +153,7 @@ class BeamRecorder:
                 threshold=threshold,
             )
         self.open = [numbers.get(place) for place in kept]
+        self.lowest.append(min(totals[place] for place in numbers) if numbers else -float("inf"))
         if not step.going[0]:
             self.leave(self.why(step))
 
@@ -211,4 +218,12 @@ class BeamRecorder:
                 break
             self.nodes[found.number] = replace(found, best=True)
             on_the_way = found.number
+        self.outrank()
         return BeamTree(self.beam_size, self.length_penalty, self.steps, self.stop, tuple(self.nodes))
+
+    def outrank(self) -> None:
+        """Mark what was kept without any continuation among the candidates of the next step."""
+        parents = {node.parent for node in self.nodes}
+        for node in self.nodes:
+            if node.state == "kept" and node.number not in parents and node.step + 1 < len(self.lowest):
+                self.nodes[node.number] = replace(node, state="outranked", threshold=self.lowest[node.step + 1])

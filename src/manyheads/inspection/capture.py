@@ -17,12 +17,13 @@ from manyheads.inspection.parts import Attention, entropies
 from manyheads.model.attention import MultiHeadAttention, Observer, attention_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.encoder_only import TextClassifier
+from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 
 __all__ = [
     "AttentionMaps",
     "Reading",
     "attention_maps",
+    "mean_entropies",
     "observing",
     "recording",
     "watch_continuation",
@@ -51,7 +52,7 @@ class Reading:
     """What a model said of a text, and where it looked.
 
     Attributes:
-        logits: (T, V) of every next token, or (C,) of the classes, on the CPU.
+        logits: (T, V) of every next token or hidden one, or (C,) of the classes, on the CPU.
         attention: one entry for each kind that the model has.
     """
 
@@ -107,8 +108,8 @@ def watch_pair(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> Read
     return Reading(logits[0].cpu(), kept.attention())
 
 
-def watch_text(model: TextClassifier, ids: Tensor, types: Tensor | None) -> Reading:
-    """Classify a text (1, S) with both marks, of types (1, S) where the model has such; the model in eval mode."""
+def watch_text(model: TextClassifier | MaskedLanguageModel, ids: Tensor, types: Tensor | None) -> Reading:
+    """Read a text (1, S) with both marks, of types (1, S) where the model has such; the model in eval mode."""
     with collecting({"encoder": [layer.self_attention for layer in model.encoder_layers]}) as kept:
         logits = model(ids, types)
     return Reading(logits[0].cpu(), kept.attention())
@@ -119,6 +120,18 @@ def watch_continuation(model: DecoderOnly, ids: Tensor) -> Reading:
     with collecting({"decoder": [layer.self_attention for layer in model.decoder_layers]}) as kept:
         logits = model(ids)
     return Reading(logits[0].cpu(), kept.attention())
+
+
+def mean_entropies(readings: Sequence[Reading]) -> dict[str, list[list[float]]]:
+    """How widely each head looked, the mean over some texts: kind -> (L, H), in nats rounded to 4 decimals."""
+    kinds: dict[str, list[Attention]] = {}
+    for reading in readings:
+        for one in reading.attention:
+            kinds.setdefault(one.kind, []).append(one)
+    return {
+        kind: np.round(np.mean([one.entropy for one in found], axis=0, dtype=np.float64), 4).tolist()
+        for kind, found in kinds.items()
+    }
 
 
 class Kept:

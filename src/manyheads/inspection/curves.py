@@ -1,93 +1,42 @@
-"""What a training told on its way, as plain frozen data: `metrics.jsonl` as series of points."""
+"""The curves of one or several trainings, side by side.
+
+Their JSON is described in docs/inspecting.md; `VERSION` changes as that of an inspection does.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from manyheads.errors import UsageError
+from manyheads.inspection.charts import Chart, Line, Lines, Table
 from manyheads.inspection.codec import plain, rebuilt
+from manyheads.inspection.metrics import RunCurves
+from manyheads.inspection.shown import Shown
+from manyheads.inspection.views import Look
 
-__all__ = ["FORMAT", "VERSION", "Curves", "RunCurves", "Sample", "Series", "read_metrics"]
+__all__ = ["FORMAT", "VERSION", "Curves"]
 
 FORMAT = "manyheads-curves"
 VERSION = 1
 
-# Name of a series: the kind of record, and the name in it.
-OF_STEPS = {
-    "train_loss": "nll",
-    "learning_rate": "learning_rate",
-    "gradient_norm": "gradient_norm",
-    "tokens_per_second": "target_tokens_per_second",
+# Each view: its title, what its values are, and the series in it.
+VIEWS = {
+    "loss": ("Loss", "nats a token", ("train_loss", "valid_loss")),
+    "perplexity": ("Perplexity of the validation text", "perplexity", ("perplexity",)),
+    "scores": ("Scores of the validation text", "score", ("bleu", "chrf", "accuracy", "macro_f1")),
+    "learning-rate": ("Learning rate", "learning rate", ("learning_rate",)),
+    "gradient-norm": ("Norm of the gradient before clipping", "norm", ("gradient_norm",)),
+    "speed": ("Target tokens a second", "tokens/s", ("tokens_per_second",)),
 }
-OF_VALIDATIONS = {
-    "valid_loss": "loss",
-    "perplexity": "perplexity",
-    "bleu": "bleu",
-    "chrf": "chrf",
-    "accuracy": "accuracy",
-    "macro_f1": "macro_f1",
-}
+ENTROPY = "attention_entropy"
+MOST_POINTS = 400  # of a curve that is drawn; more are thinned out evenly, the last one kept
 
 
 @dataclass(frozen=True)
-class Series:
-    """Points of one curve.
-
-    Attributes:
-        name: such as "valid_loss", or "attention_entropy/cross/2/0" (kind, layer, head).
-        steps: updates, rising.
-        values: one for each.
-    """
-
-    name: str
-    steps: tuple[int, ...]
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A validation sentence as the weights of a step translated it."""
-
-    step: int
-    source: str
-    reference: str
-    output: str
-
-
-@dataclass(frozen=True)
-class RunCurves:
-    """The curves of one run.
-
-    Attributes:
-        name: of the run.
-        task: of the run, or "" where that is not known.
-        steps: updates done so far; total_steps: planned; 0 where nothing has been told yet.
-        series: those that have a point.
-        samples: in the order of steps.
-        best_step: of the best validation, None before the first.
-        unreadable: lines that could not be read; the last one of a run still training may be half written.
-    """
-
-    name: str
-    task: str
-    steps: int
-    total_steps: int
-    series: tuple[Series, ...]
-    samples: tuple[Sample, ...]
-    best_step: int | None
-    unreadable: int
-
-    def of(self, name: str) -> Series | None:
-        """A series by its name."""
-        return next((one for one in self.series if one.name == name), None)
-
-
-@dataclass(frozen=True)
-class Curves:
+class Curves(Shown):
     """The curves of one or several runs."""
 
     runs: tuple[RunCurves, ...]
@@ -112,72 +61,82 @@ class Curves:
         found: Self = rebuilt(cls, dict(document), "the curves")
         return found
 
+    @property
+    def title(self) -> str:
+        """The runs."""
+        return "Training of " + ", ".join(run.name for run in self.runs)
 
-class Points:
-    """Points by the names of their series, in the order in which names first came."""
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Those of which a run has told something."""
+        names = {one.name.partition("/")[0] for run in self.runs for one in run.series}
+        found = [name for name, (_, _, series) in VIEWS.items() if names & set(series)]
+        found += ["attention-entropy"] * (ENTROPY in names)
+        found += ["samples"] * any(run.samples for run in self.runs)
+        return tuple(found) or ("loss",)
 
-    def __init__(self) -> None:
-        self.found: dict[str, dict[int, float]] = {}
+    def view(self, name: str, look: Look) -> list[Chart]:
+        """See `Shown.view`."""
+        if name == "samples":
+            return [sample_chart(run) for run in self.runs if run.samples]
+        if name == "attention-entropy":
+            return list(self.entropy_charts())
+        title, unit, series = VIEWS[name]
+        return [self.chart(title, unit, [(one, one) for one in series])]
 
-    def add(self, name: str, step: int, value: object) -> None:
-        """Add a point, if it is a finite number; a step that comes twice has its last value."""
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            self.found.setdefault(name, {})[step] = float(value)
+    def entropy_charts(self) -> Iterator[Lines]:
+        """A chart for each run and kind of attention, a curve for each head."""
+        for run in self.runs:
+            names = [one.name for one in run.series if one.name.startswith(f"{ENTROPY}/")]
+            for kind in dict.fromkeys(name.split("/")[1] for name in names):
+                of_kind = [name for name in names if name.split("/")[1] == kind]
+                series = [(name, "layer {} head {}".format(*name.split("/")[2:])) for name in of_kind]
+                title = f"Entropy of the {kind} attention of {run.name}"
+                yield Curves((run,)).chart(title, "nats", series)
 
-    def series(self) -> tuple[Series, ...]:
-        """All of them."""
-        return tuple(
-            Series(name, tuple(sorted(points)), tuple(points[step] for step in sorted(points)))
-            for name, points in self.found.items()
-        )
-
-
-def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
-    """The curves of a run from the lines of its `metrics.jsonl`; what cannot be read is counted and left out."""
-    points = Points()
-    samples: dict[tuple[int, str], Sample] = {}
-    steps = total = unreadable = 0
-    best: int | None = None
-    for line in lines:
-        if not line.strip():
-            continue
-        record = record_of(line)
-        if record is None:
-            unreadable += 1
-            continue
-        step = record["step"]
-        steps = max(steps, step)
-        if record.get("kind") == "validation":
-            add_validation(record, points, samples)
-            best = step if record.get("best") is True else best
-        else:
-            total = record["total_steps"] if isinstance(record.get("total_steps"), int) else total
-            for series, key in OF_STEPS.items():
-                points.add(series, step, record.get(key))
-    ordered = tuple(sorted(samples.values(), key=lambda one: one.step))
-    return RunCurves(name, task, steps, total, points.series(), ordered, best, unreadable)
-
-
-def record_of(line: bytes) -> dict[str, Any] | None:
-    """A line as a record with a step; None when it is none."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    whole = isinstance(record, dict) and isinstance(record.get("step"), int)
-    return record if whole else None
+    def chart(self, title: str, unit: str, series: list[tuple[str, str]]) -> Lines:
+        """Some series of all runs: (name, what it is called)."""
+        lines = []
+        rows: list[tuple[str | int | float | None, ...]] = []
+        for run in self.runs:
+            for name, called in series:
+                one = run.of(name)
+                if one is None:
+                    continue
+                whole = called if len(self.runs) == 1 else f"{run.name}: {called}"
+                rows += [(run.name, called, step, value) for step, value in zip(one.steps, one.values, strict=True)]
+                lines.append(thinned(whole, one.steps, one.values))
+        note = "; ".join(told(run) for run in self.runs)
+        data = Table(title, note, ("run", "curve", "step", "value"), tuple(rows))
+        return Lines(title, note, tuple(lines), "step", unit, data)
 
 
-def add_validation(record: dict[str, Any], points: Points, samples: dict[tuple[int, str], Sample]) -> None:
-    """Take in what a validation told."""
-    step = record["step"]
-    for series, key in OF_VALIDATIONS.items():
-        points.add(series, step, record.get(key))
-    told = record.get("attention_entropy")
-    for kind, layers in told.items() if isinstance(told, dict) else ():
-        for layer, heads in enumerate(layers if isinstance(layers, list) else ()):
-            for head, value in enumerate(heads if isinstance(heads, list) else ()):
-                points.add(f"attention_entropy/{kind}/{layer}/{head}", step, value)
-    for one in [*(record.get("samples") or ()), *filter(None, [record.get("sample")])]:
-        if isinstance(one, list) and len(one) == 3 and all(isinstance(text, str) for text in one):
-            samples.setdefault((step, one[0]), Sample(step, *one))
+def thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
+    """A curve of not too many points."""
+    every = max(1, -(-len(steps) // MOST_POINTS))
+    places = sorted({*range(0, len(steps), every), len(steps) - 1})
+    return Line(name, tuple(float(steps[place]) for place in places), tuple(values[place] for place in places))
+
+
+def told(run: RunCurves) -> str:
+    """How far a run is, in a few words."""
+    parts = [f"{run.name}: step {run.steps:,} of {run.total_steps:,}"]
+    if run.best_step is None:
+        parts.append("no validation yet")
+    else:
+        parts.append(f"best validation at step {run.best_step:,}")
+    if run.unreadable:
+        parts.append(f"{run.unreadable} unreadable line{'s' * (run.unreadable > 1)} left out")
+    return ", ".join(parts)
+
+
+def sample_chart(run: RunCurves) -> Table:
+    """The validation sentences that were recorded, each in the order of steps."""
+    sources = list(dict.fromkeys(one.source for one in run.samples))
+    ordered = sorted(run.samples, key=lambda one: (sources.index(one.source), one.step))
+    return Table(
+        f"Sample translations of {run.name}",
+        "Validation sentences as the weights of each step translated them, sentence by sentence.",
+        ("source", "reference", "step", "output"),
+        tuple((one.source, one.reference, one.step, one.output) for one in ordered),
+    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-__all__ = ["display_width", "heat_map"]
+__all__ = ["display_width", "fit", "heat_map", "padded", "shade"]
 
 SHADES = " ░▒▓█"
 
@@ -17,6 +17,18 @@ def display_width(text: str) -> int:
     return sum(
         0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
     )
+
+
+def fit(text: str, width: int) -> str:
+    """A text with blanks after it up to so many columns; a longer one is cut, and ends in an ellipsis."""
+    if display_width(text) <= width:
+        return text + " " * (width - display_width(text))
+    kept = ""
+    for one in text:
+        if display_width(kept + one) > width - 1:
+            break
+        kept += one
+    return kept + "…" + " " * (width - display_width(kept) - 1)
 
 
 def padded(text: str, width: int) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.inspection.curves import Curves, RunCurves, read_metrics
+from manyheads.inspection.curves import Curves
+from manyheads.inspection.metrics import RunCurves, read_metrics
 
 __all__ = ["curves", "last_total_steps"]
 

@@ -20,8 +20,10 @@ from manyheads.data.locate import Split
 from manyheads.data.masked import MaskedText, hide_tokens, make_masked
 from manyheads.data.sampler import fixed_batches
 from manyheads.errors import DataError
+from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.runs.perplexity import cleaned, texts_of
+from manyheads.runs.validation import LOOKED_INTO, evenly
 from manyheads.tasks.classification import longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.training.distributed import ALONE, World
@@ -77,6 +79,7 @@ class HiddenTokens:
         dice, limit = np.random.default_rng(SEED), longest_text(config)
         rows = [hide(row[:limit], config.training.masked, dice, tokenizer) for row in tokenizer.encode(texts)]
         self.rows = world.share(rows)
+        self.looked_into = [rows[place] for place in evenly(len(rows), LOOKED_INTO)]
         self.world = world
 
     def score(self, model: MaskedLanguageModel) -> tuple[float, int]:
@@ -91,6 +94,12 @@ class HiddenTokens:
                 tokens += batch.target_tokens
         total_nats, total_tokens = self.world.total([nats, tokens])
         return total_nats, int(total_tokens)
+
+    def entropy(self, model: MaskedLanguageModel) -> dict[str, list[list[float]]]:
+        """How widely each head looks, in a few texts by themselves."""
+        device = next(model.parameters()).device
+        batches = [make_masked([row], pad=PAD, bos=BOS, eos=EOS).to(device) for row in self.looked_into]
+        return mean_entropies([watch_text(model, batch.ids, None) for batch in batches])
 
 
 def hide(ids: Ids, share: float, dice: np.random.Generator, tokenizer: Tokenizer) -> MaskedText:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from manyheads.config.load import with_overrides
@@ -17,9 +18,11 @@ from manyheads.config.schema import Config
 from manyheads.data.documents import read_text
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
+from manyheads.inspection.capture import mean_entropies, watch_continuation
 from manyheads.model.continuation import window_step
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.runs.corpus import cleaning, read_split
+from manyheads.runs.validation import LOOKED_INTO, evenly
 from manyheads.tasks.language_modeling import Generator, first_token
 from manyheads.text.tokenizer import EOS, Tokenizer
 from manyheads.training.distributed import ALONE, World
@@ -29,6 +32,7 @@ from manyheads.training.log import Listener, ValidationReport
 __all__ = ["TextEvaluation", "TextValidation", "evaluate_text", "stream_of"]
 
 CHUNK = 16_384  # texts tokenised in one call
+LONGEST_PASSAGE = 64  # tokens of a passage whose attention is measured
 
 
 @dataclass(frozen=True)
@@ -85,12 +89,22 @@ class TextValidation:
         self.world = world
         self.tokens = stream_of(config, texts, tokenizer)
         self.windows = windows_over(config, len(self.tokens))
+        self.passage = min(len(self.tokens), config.data.max_length, LONGEST_PASSAGE)
 
     def __call__(self, step: int) -> ValidationReport:
         """Score the weights of a step."""
         which = self.world.share(list(self.windows))
         nats, tokens = self.world.total(window_nll(self.model, self.tokens, self.windows, which))
-        return ValidationReport(step, nats / tokens, {}, False, None)
+        return ValidationReport(step, nats / tokens, {}, False, None, attention_entropy=self.entropy())
+
+    def entropy(self) -> dict[str, list[list[float]]]:
+        """How widely each head looks, in a few passages of the text."""
+        device = self.model.output.weight.device
+        passages = [
+            torch.from_numpy(self.tokens[first : first + self.passage].astype(np.int64))[None]
+            for first in evenly(len(self.tokens) - self.passage + 1, LOOKED_INTO)
+        ]
+        return mean_entropies([watch_continuation(self.model, passage.to(device)) for passage in passages])
 
 
 def windows_over(config: Config, length: int) -> Windows:

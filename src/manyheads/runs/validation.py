@@ -5,16 +5,28 @@ from __future__ import annotations
 import math
 
 from manyheads.config.schema import Config
+from manyheads.data.batch import pad_rows
 from manyheads.data.corpus import Pair
 from manyheads.evaluation import score
+from manyheads.inspection.capture import mean_entropies, watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.translation import Translator
-from manyheads.text.tokenizer import BOS, EOS, TokenizerPair
+from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.log import ValidationReport
 from manyheads.training.validation import corpus_nll
 
-__all__ = ["Validation"]
+__all__ = ["LOOKED_INTO", "Validation", "evenly"]
+
+LOOKED_INTO = 8  # validation texts whose attention is measured
+SAMPLES = 3  # translations that are recorded at each validation
+
+Sample = tuple[str, str, str]  # source, reference, output
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many places from 0 to count - 1, evenly spread."""
+    return sorted({place * count // most for place in range(most)}) if count else []
 
 
 class Validation:
@@ -40,6 +52,7 @@ class Validation:
         every = max(1, len(pairs) // max(1, config.training.valid_sentences))
         self.decoded = pairs[::every][: config.training.valid_sentences]
         self.translator = Translator(config, tokenizers, model)
+        self.looked_into = evenly(len(pairs), LOOKED_INTO)
 
     def __call__(self, step: int) -> ValidationReport:
         """Score the weights of a step; outputs are searched greedily, whatever the search settings."""
@@ -47,15 +60,30 @@ class Validation:
         nats, tokens = self.world.total(corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS))
         loss = nats / tokens
         found: dict[str, float | None] = {"bleu": None, "chrf": None}
-        sample = None
+        sample: Sample | None = None
+        samples: tuple[Sample, ...] = ()
         if self.decoded and math.isfinite(loss):
             references = [pair.target for pair in self.decoded]
             outputs = self.decode([pair.source for pair in self.decoded])
             scores = score(outputs, references, language=self.config.data.target)
             found = {"bleu": scores.bleu, "chrf": scores.chrf}
-            shown = step % len(self.decoded)
-            sample = (self.decoded[shown].source, references[shown], outputs[shown])
-        return ValidationReport(step, loss, found, False, sample)
+            told = [(pair.source, pair.target, output) for pair, output in zip(self.decoded, outputs, strict=True)]
+            sample, samples = told[step % len(told)], tuple(told[place] for place in evenly(len(told), SAMPLES))
+        return ValidationReport(step, loss, found, False, sample, samples, self.entropy())
+
+    def entropy(self) -> dict[str, list[list[float]]]:
+        """How widely each head looks, in a few pairs by themselves."""
+        device = next(self.model.parameters()).device
+        return mean_entropies(
+            [
+                watch_pair(
+                    self.model,
+                    pad_rows([self.sources[place]], PAD, last=EOS).to(device),
+                    pad_rows([self.targets[place]], PAD, first=BOS).to(device),
+                )
+                for place in self.looked_into
+            ]
+        )
 
     def decode(self, sources: list[str]) -> list[str]:
         """Translate, each process its share."""

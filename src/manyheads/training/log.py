@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +51,9 @@ class ValidationReport:
             "chrf", sacreBLEU's scores of real decoding; of classes "accuracy" and "macro_f1", 0 to 1.
         best: whether this is the best so far by the configured metric.
         sample: (source, reference, output) of one sentence, or None.
+        samples: the same of a few sentences, always the same ones.
+        attention_entropy: how widely each head looks, by kind of attention, then layer, then head: the mean entropy
+            of its weights in nats over a few validation texts; None where it was not measured.
     """
 
     step: int
@@ -58,6 +61,8 @@ class ValidationReport:
     scores: Mapping[str, float | None]
     best: bool
     sample: tuple[str, str, str] | None
+    samples: tuple[tuple[str, str, str], ...] = ()
+    attention_entropy: Mapping[str, Sequence[Sequence[float]]] | None = None
 
     @property
     def perplexity(self) -> float:
@@ -77,6 +82,8 @@ class ValidationReport:
             **self.scores,
             "best": self.best,
             "sample": self.sample,
+            "samples": self.samples,
+            "attention_entropy": self.attention_entropy,
         }
 
 

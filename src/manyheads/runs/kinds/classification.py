@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
-from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples
+from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples, make_texts
 from manyheads.data.labelled import BETWEEN, split_texts
 from manyheads.data.store import TokenStore
 from manyheads.data.texts import TextStore
 from manyheads.errors import DataError
 from manyheads.evaluation import accuracy, confusion_matrix, macro_f1
+from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.card import classifier_card
@@ -25,6 +26,7 @@ from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.prepare import prepare_single, tokenise
 from manyheads.runs.updates import CorpusUpdates
+from manyheads.runs.validation import LOOKED_INTO, evenly
 from manyheads.tasks.classification import LABELS, Labels, class_probabilities, encode_texts, longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerPair
 from manyheads.training.distributed import World
@@ -241,4 +243,16 @@ class ClassValidation:
         total, *flat = self.world.total([float(nats.sum()), *counts.flatten().tolist()])
         confusion = np.array(flat).reshape(classes, classes).astype(np.int64)
         scores = {"accuracy": accuracy(confusion), "macro_f1": macro_f1(confusion)}
-        return ValidationReport(step, total / len(self.rows), scores, False, None)
+        loss = total / len(self.rows)
+        return ValidationReport(step, loss, scores, False, None, attention_entropy=self.entropy())
+
+    def entropy(self) -> dict[str, list[list[float]]]:
+        """How widely each head looks, in a few texts by themselves."""
+        device = next(self.model.parameters()).device
+        readings = []
+        for place in evenly(len(self.rows), LOOKED_INTO):
+            ids, types = make_texts(
+                [self.rows[place]], pad=PAD, bos=BOS, eos=EOS, with_types=self.model.config.token_types > 1
+            )
+            readings.append(watch_text(self.model, ids.to(device), None if types is None else types.to(device)))
+        return mean_entropies(readings)

@@ -71,7 +71,7 @@ class MaskedKind(Kind):
 
         def validate(step: int) -> ValidationReport:
             nats, tokens = hidden.score(model)
-            return ValidationReport(step, nats / tokens, {}, False, None)
+            return ValidationReport(step, nats / tokens, {}, False, None, attention_entropy=hidden.entropy(model))
 
         return validate
 

@@ -31,6 +31,14 @@ __all__ = ["inspect_model", "learning_rate", "positions_of"]
 
 SHOWN_POSITIONS = 64
 POINTS = 200  # of the learning-rate curve
+RATES = {
+    "noam": "lr D^-0.5 min(t^-0.5, t w^-1.5), w warm-up steps",
+    "inverse-sqrt": "lr t / w up to step w, then lr sqrt(w / t)",
+    "linear": "lr t / w up to step w, then down to 0 in a straight line",
+    "cosine": "lr t / w up to step w, then down to 0 along a cosine",
+    "plateau": "lr t / w up to step w, then times plateau_factor where validation stands still",
+    "constant": "lr t / w up to step w, then lr",
+}
 
 
 def inspect_model(
@@ -132,6 +140,6 @@ def symbols(config: Config) -> Iterator[Symbol]:
     yield Symbol("E(w)", "a token as a vector", "x = E(w) sqrt(D)" if model.scale_embeddings else "x = E(w)", "3.4",
                  where(TokenEmbedding), f"D = {width}")  # fmt: skip
     yield Symbol("PE", "where a token stands", position[0], position[1], where(position[2]), "")
-    yield Symbol("lrate", "the learning rate", config.training.schedule, "5.3", where(Schedule.rate), "")
+    yield Symbol("lrate", "the learning rate", RATES[config.training.schedule], "5.3", where(Schedule.rate), "")
     yield Symbol("loss", "cross-entropy with label smoothing", "-sum q(w) log p(w)", "5.4",
                  where(cross_entropy_sums), f"epsilon = {config.training.label_smoothing:g}")  # fmt: skip

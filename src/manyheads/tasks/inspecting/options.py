@@ -53,9 +53,10 @@ class InspectOptions:
 
     def refuse(self, task: str, *names: str) -> None:
         """Raise `UsageError` for options that have no meaning for a task."""
-        plain = InspectOptions()
+        plain = vars(InspectOptions())
         for name in names:
-            if vars(self)[name] != vars(plain)[name]:
+            given = len(self.prefix) > 0 if name == "prefix" else vars(self)[name] != plain[name]
+            if given:
                 raise UsageError(f'{name} has no meaning for a run of task = "{task}". Leave it out.')
 
 

@@ -54,6 +54,7 @@ def inspect_translation(
     (ids,) = translator.tokenizers.source.encode([text])
     check_length(len(ids), "sentence", engine.longest)
     search = asked(translator, options)
+    engine.check(replace(search, prefixes=()))
     with engine.evaluating():
         found, tree, given = outputs(translator, engine, ids, search, options)
         best = found[0]

@@ -1,0 +1,45 @@
+"""Colours that all eyes tell apart.
+
+Shades are those of cividis (Nunez, Anderton and Renslow 2018), dark blue for little and yellow for much; lines are
+those of Okabe and Ito (2008), each with a dash and a marker of its own.
+"""
+
+from __future__ import annotations
+
+__all__ = ["DASHES", "INK", "LINES", "MARKERS", "hexadecimal", "ink_on", "shade"]
+
+CIVIDIS = (
+    (0, 34, 78), (18, 53, 112), (59, 73, 108), (87, 93, 109), (112, 113, 115),
+    (138, 134, 120), (165, 156, 116), (195, 179, 105), (225, 204, 85), (254, 232, 56),
+)  # fmt: skip
+INK = "#1a1a1a"
+LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("", "7 3", "2 2", "9 3 2 3", "4 4", "12 3", "1 3")
+MARKERS = ("circle", "square", "triangle", "diamond", "cross", "plus", "ring")
+
+Colour = tuple[int, int, int]
+
+
+def shade(share: float) -> Colour:
+    """The colour of a value from 0, the darkest, to 1, the lightest."""
+    place = min(1.0, max(0.0, share)) * (len(CIVIDIS) - 1)
+    lower = min(int(place), len(CIVIDIS) - 2)
+    part = place - lower
+    first, second = CIVIDIS[lower], CIVIDIS[lower + 1]
+    red, green, blue = (round(one + (two - one) * part) for one, two in zip(first, second, strict=True))
+    return red, green, blue
+
+
+def hexadecimal(colour: Colour) -> str:
+    """As #rrggbb."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def ink_on(colour: Colour) -> str:
+    """Black or white, whichever can be read on a colour (WCAG 2: the better contrast)."""
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in (part / 255 for part in colour)
+    ]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#ffffff"

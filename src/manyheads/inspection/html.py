@@ -1,0 +1,69 @@
+"""Charts as one page that stands alone: pictures and tables, no script, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from html import escape
+
+from manyheads.inspection.charts import Chart, Table, visible
+from manyheads.inspection.svg import svg_of
+from manyheads.inspection.tables import html_table
+
+__all__ = ["fragment_of", "page_of"]
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font-family: system-ui, 'Noto Sans KR', 'Malgun Gothic', sans-serif; margin: 1.5rem auto; max-width: 80rem;
+  padding: 0 1rem; line-height: 1.5; }
+h2 { margin: 2.5rem 0 0.25rem; }
+p { margin: 0.25rem 0 0.75rem; }
+.picture { overflow-x: auto; background: #fff; border: 1px solid #8a8a8a; padding: 0.25rem; }
+details { margin: 0.5rem 0; overflow-x: auto; }
+summary { cursor: pointer; padding: 0.25rem 0; }
+table { border-collapse: collapse; font-size: 0.875rem; }
+caption { text-align: start; font-weight: bold; padding: 0.25rem 0; }
+th, td { border: 1px solid #8a8a8a; padding: 0.15rem 0.5rem; text-align: start; }
+.number { text-align: end; font-variant-numeric: tabular-nums; }
+"""
+PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-{digest}'; img-src data:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<h1 dir="auto">{title}</h1>
+{body}
+</body>
+</html>
+"""
+
+
+def page_of(title: str, charts: Sequence[Chart]) -> str:
+    """A whole page; its policy allows its own style and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode("ascii")
+    return PAGE.format(digest=digest, title=escape(visible(title)), style=STYLE, body=fragment_of(charts))
+
+
+def fragment_of(charts: Sequence[Chart]) -> str:
+    """The charts below each other, each with its values as a table."""
+    return "\n".join(map(section, charts))
+
+
+def section(chart: Chart) -> str:
+    """One chart; a table is shown as such."""
+    head = f'<h2>{escape(visible(chart.title))}</h2>\n<p dir="auto">{escape(visible(chart.note))}</p>'
+    table = html_table(chart.data)
+    if isinstance(chart, Table):
+        return f'<section>\n{head}\n<div class="picture">{table}</div>\n</section>'
+    picture = svg_of([chart], titled=False)
+    return (
+        f'<section>\n{head}\n<div class="picture">{picture}</div>\n'
+        f"<details><summary>Show as table</summary>{table}</details>\n</section>"
+    )

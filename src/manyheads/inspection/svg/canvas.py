@@ -1,0 +1,103 @@
+"""The pieces of a drawing, as text of SVG; units are pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+
+from manyheads.inspection.charts import visible
+from manyheads.inspection.colours import INK
+from manyheads.inspection.terminal import display_width, fit
+
+__all__ = ["FONTS", "SIZE", "Canvas", "clipped", "text_width"]
+
+FONTS = (
+    "'DejaVu Sans','Noto Sans KR','Noto Sans CJK KR','Malgun Gothic','Apple SD Gothic Neo',NanumGothic,"
+    "'Nanum Gothic',Arial,sans-serif"
+)
+SIZE = 12  # of letters
+COLUMN = 0.62  # width of a column of text over the size of its letters
+
+
+def text_width(text: str, size: float = SIZE) -> float:
+    """About how wide a text is."""
+    return display_width(text) * size * COLUMN
+
+
+def clipped(text: str, columns: int) -> str:
+    """A text that can be shown, cut after so many columns with an ellipsis."""
+    plain = visible(text)
+    return plain if display_width(plain) <= columns else fit(plain, columns).rstrip()
+
+
+@dataclass
+class Canvas:
+    """Elements one after the other, and how much room they take."""
+
+    width: float = 0.0
+    height: float = 0.0
+    parts: list[str] = field(default_factory=list)
+
+    def reach(self, x: float, y: float) -> None:
+        """Make the drawing large enough for a point."""
+        self.width, self.height = max(self.width, x), max(self.height, y)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = SIZE,
+        anchor: str = "start",
+        fill: str = INK,
+        turn: float = 0.0,
+        bold: bool = False,
+    ) -> None:
+        """A text whose base line begins, ends or has its middle at a point; `turn` in degrees."""
+        shown = escape(visible(text))
+        turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
+        weight = ' font-weight="bold"' if bold else ""
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{fill}"{weight}'
+            f'{turned} xml:space="preserve">{shown}</text>'
+        )
+        reached = text_width(text, size) * {"start": 1.0, "middle": 0.5, "end": 0.0}[anchor]
+        self.reach(x + (reached if not turn else size), y + size * 0.4)
+
+    def box(
+        self, x: float, y: float, width: float, height: float, fill: str, *, extra: str = "", title: str = ""
+    ) -> None:
+        """A rectangle; its title is what a pointer that rests on it is told."""
+        told = f"<title>{escape(visible(title))}</title>" if title else ""
+        end = f">{told}</rect>" if told else "/>"
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(0.0, width):.1f}" height="{height:.1f}" fill="{fill}"'
+            f"{' ' + extra if extra else ''}{end}"
+        )
+        self.reach(x + width, y + height)
+
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, *, stroke: str = INK, width: float = 1.0, dash: str = ""
+    ) -> None:
+        """A straight line."""
+        dashed = f' stroke-dasharray="{dash}"' if dash else ""
+        self.parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
+            f'stroke-width="{width:g}"{dashed}/>'
+        )
+        self.reach(max(x1, x2), max(y1, y2))
+
+    def path(
+        self, data: str, *, stroke: str = "none", fill: str = "none", width: float = 1.0, dash: str = ""
+    ) -> None:
+        """Any outline."""
+        dashed = f' stroke-dasharray="{dash}"' if dash else ""
+        drawn = f' stroke="{stroke}" stroke-width="{width:g}"{dashed}' if stroke != "none" else ""
+        crisp = ' shape-rendering="crispEdges"' if stroke == "none" else ""
+        self.parts.append(f'<path d="{data}" fill="{fill}"{drawn}{crisp}/>')
+
+    def put(self, other: Canvas, x: float, y: float) -> None:
+        """Another drawing with its corner at a point."""
+        self.parts.append(f'<g transform="translate({x:.1f} {y:.1f})">{"".join(other.parts)}</g>')
+        self.reach(x + other.width, y + other.height)

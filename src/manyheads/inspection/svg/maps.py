@@ -1,0 +1,145 @@
+"""Heat maps: with numbers where there is room, else shades alone, a path for each shade."""
+
+from __future__ import annotations
+
+from manyheads.inspection.charts import HeatMap, Thumbnails
+from manyheads.inspection.codec import Array
+from manyheads.inspection.colours import INK, hexadecimal, ink_on, shade
+from manyheads.inspection.svg.canvas import SIZE, Canvas, clipped, text_width
+
+__all__ = ["draw_heat_map", "draw_thumbnails"]
+
+CELL = 30  # with a number in it
+SMALL = 16
+TINY = 6
+NUMBERED = 900  # cells at most that have numbers
+NAMED = 60  # rows or columns at most that have names
+LONGEST = 20  # columns of text of a name
+SHADES = 64
+HATCH = "#d9d9d9"
+
+
+def draw_heat_map(chart: HeatMap) -> Canvas:
+    """Rows above each other, their names at the left, those of the columns below, a scale at the bottom."""
+    canvas = Canvas()
+    rows, columns = chart.values.shape
+    named_rows = bool(chart.rows) and rows <= NAMED
+    named_columns = bool(chart.columns) and columns <= NAMED
+    numbered = rows * columns <= NUMBERED and named_rows and named_columns
+    size = CELL if numbered else SMALL if named_rows and named_columns else TINY
+    names = [clipped(name, LONGEST) for name in chart.rows] if named_rows else []
+    left = 24 + max(map(text_width, names), default=4 * SIZE) + 8
+    if numbered:
+        numbers(canvas, chart, left, size)
+    else:
+        shades(canvas, chart, left, 0, size)
+    for place, name in enumerate(names):
+        canvas.text(left - 6, place * size + size / 2 + 4, name, anchor="end", size=min(SIZE, size))
+    bottom = rows * size
+    below = below_names(canvas, chart, left, bottom, size, named_columns)
+    canvas.text(14, max(bottom / 2, 30), chart.row_title, turn=-90, anchor="middle", size=11)
+    canvas.text(left, below + 16, chart.column_title, size=11)
+    scale(canvas, chart, left, below + 26)
+    return canvas
+
+
+def below_names(canvas: Canvas, chart: HeatMap, left: float, bottom: float, size: float, named: bool) -> float:
+    """Names of the columns, slanted; or numbers of some of them. Returns how far down they reach."""
+    if named:
+        names = [clipped(name, LONGEST) for name in chart.columns]
+        for place, name in enumerate(names):
+            x = left + place * size + size / 2 + 4
+            canvas.text(x, bottom + 10, name, anchor="end", turn=-50, size=min(SIZE, size))
+        return bottom + 14 + max(map(text_width, names), default=0) * 0.77
+    columns = chart.values.shape[1]
+    for place in range(0, columns, max(1, columns // 8)):
+        canvas.text(left + place * size, bottom + 13, str(place), size=10)
+    if not chart.rows or len(chart.rows) > NAMED:
+        for place in range(0, len(chart.values), max(1, len(chart.values) // 8)):
+            canvas.text(left - 4, place * size + size, str(place), size=10, anchor="end")
+    return bottom + 16
+
+
+def numbers(canvas: Canvas, chart: HeatMap, left: float, size: float) -> None:
+    """Each cell with its number."""
+    spread = (chart.high - chart.low) or 1.0
+    for row, line in enumerate(chart.values.tolist()):
+        for column, value in enumerate(line):
+            x, y = left + column * size, row * size
+            title = f"{chart.rows[row]} / {chart.columns[column]}: {value:.4f}"
+            if chart.hidden is not None and chart.hidden[row, column]:
+                canvas.box(
+                    x, y, size - 1, size - 1, "#ffffff", extra=f'stroke="{HATCH}"', title=title + " (hidden)"
+                )
+                canvas.line(x + 3, y + size - 4, x + size - 4, y + 3, stroke=HATCH)
+                continue
+            colour = shade((value - chart.low) / spread)
+            canvas.box(x, y, size - 1, size - 1, hexadecimal(colour), title=title)
+            canvas.text(
+                x + size / 2 - 0.5, y + size / 2 + 4, short(value), size=10, anchor="middle", fill=ink_on(colour)
+            )
+
+
+def short(value: float) -> str:
+    """A number of few letters: .05, 1.00, -.3, 12."""
+    if abs(value) >= 10:
+        return f"{value:.0f}"
+    if abs(value) >= 1:
+        return f"{value:.1f}"
+    text = f"{value:.2f}"
+    return text.replace("0.", ".", 1) if float(text) else "0"
+
+
+def shades(canvas: Canvas, chart: HeatMap, left: float, top: float, size: float) -> None:
+    """Shades alone."""
+    squares(canvas, chart.values, chart.low, chart.high, left, top, size)
+    if chart.hidden is None:
+        return
+    cells = [
+        f"M{left + column * size:g} {top + row * size:g}h{size:g}v{size:g}h-{size:g}z"
+        for row, column in zip(*(axis.tolist() for axis in chart.hidden.nonzero()), strict=True)
+    ]
+    canvas.path("".join(cells), fill="#ffffff", stroke=HATCH, width=0.5)
+
+
+def squares(canvas: Canvas, values: Array, low: float, high: float, left: float, top: float, size: float) -> None:
+    """All cells of a shade as one path, so that a large map stays a small file."""
+    spread = (high - low) or 1.0
+    found: dict[int, list[str]] = {}
+    for row, line in enumerate(values.tolist()):
+        for column, value in enumerate(line):
+            level = round(min(1.0, max(0.0, (value - low) / spread)) * (SHADES - 1))
+            found.setdefault(level, []).append(
+                f"M{left + column * size:g} {top + row * size:g}h{size:g}v{size:g}h-{size:g}z"
+            )
+    for level, cells in sorted(found.items()):
+        canvas.path("".join(cells), fill=hexadecimal(shade(level / (SHADES - 1))))
+    canvas.reach(left + values.shape[1] * size, top + values.shape[0] * size)
+
+
+def scale(canvas: Canvas, chart: HeatMap, left: float, top: float) -> None:
+    """Which shade is which value."""
+    steps = 24
+    for step in range(steps):
+        canvas.box(left + step * 6, top, 6.5, 10, hexadecimal(shade(step / (steps - 1))))
+    canvas.text(left, top + 22, f"{chart.low:.3g}", size=10)
+    canvas.text(left + steps * 6, top + 22, f"{chart.high:.3g}", size=10, anchor="end")
+
+
+def draw_thumbnails(chart: Thumbnails) -> Canvas:
+    """A row for each layer, a column for each head."""
+    canvas = Canvas()
+    layers, heads, rows, columns = chart.weights.shape
+    size = max(1.0, min(6.0, 140 / max(rows, columns)))
+    wide, high = columns * size + 18, rows * size + 34
+    for head in range(heads):
+        canvas.text(70 + head * wide, 12, f"head {head}", size=11)
+    for layer in range(layers):
+        top = 20 + layer * high
+        canvas.text(0, top + 14, f"layer {layer}", size=11)
+        for head in range(heads):
+            left = 70 + head * wide
+            squares(canvas, chart.weights[layer, head], 0.0, 1.0, left, top, size)
+            canvas.box(left, top, columns * size, rows * size, "none", extra=f'stroke="{INK}" stroke-width="0.5"')
+            canvas.text(left, top + rows * size + 12, f"{chart.entropy[layer, head]:.2f} nats", size=10)
+    return canvas

@@ -1,0 +1,202 @@
+"""`inspect` and `curves` with a real model: printed, written, refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.runs.language import make_language_config, write_play
+from tests.runs.parts import make_config, metrics, write_corpus
+from tests.runs.test_masked import masked_config
+from tests.training.parts import Ear
+
+import manyheads
+from manyheads.checkpoint import RunDirectory
+from manyheads.cli.main import run
+from manyheads.inspection.documents import Inspection, TranslationInspection
+from manyheads.runs.train import train
+
+GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
+SENTENCE = "der Hund läuft"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run of each task, trained for some updates."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "plain").mkdir()
+    plain = "".join(f"{text}\n" for _, text in examples(40, seed=9))
+    (folder / "plain" / "plain.txt").write_text(plain, encoding="utf-8")
+    configs = {
+        "masked-lm": masked_config(folder / "plain", training={"steps": 4}),
+        "translation": make_config(write_corpus(folder / "pairs")),
+        "classification": labelled_config(write_labelled(folder / "labelled"), training={"steps": 4}),
+        "language-modeling": make_language_config(write_play(folder / "play"), training={"steps": 4}),
+    }
+    for name, config in configs.items():
+        train(config, folder / name, listener=Ear())
+    return {name: folder / name for name in configs}
+
+
+def test_it_prints_the_most_telling_view_and_no_escape_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(["inspect", str(GOLDEN), SENTENCE]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("Probability of each token\n")
+    assert "\x1b" not in printed.out + printed.err
+    assert "</s>" in printed.out
+
+
+def test_json_is_the_object_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", str(GOLDEN), SENTENCE, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    found = manyheads.inspect(GOLDEN, SENTENCE)
+    assert isinstance(found, TranslationInspection)
+    assert printed == found.to_dict()
+    assert isinstance(Inspection.from_dict(printed), TranslationInspection)
+    assert printed["run"] == "run"
+
+
+@pytest.mark.parametrize("view", ["attention", "beam", "alignment", "occlusion", "heads"])
+@pytest.mark.parametrize("suffix", [".svg", ".html", ".csv"])
+def test_a_view_is_written_to_a_file(view: str, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"out{suffix}"
+    assert run(["-q", "inspect", str(GOLDEN), SENTENCE, "--view", view, "--save", str(path)]) == 0
+    assert len(path.read_text(encoding="utf-8")) > 50
+
+
+def test_without_a_text_the_model_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", str(GOLDEN), "--view", "learning-rate", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["kind"], found["model"]["task"]) == ("model", "translation")
+    assert (
+        found["learning_rate"]["total_steps"]
+        == json.loads((GOLDEN / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[0])["total_steps"]
+    )
+
+
+def test_a_text_comes_from_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", StringIO(SENTENCE + "\n"))
+    assert run(["inspect", str(GOLDEN), "-", "--json", "--no-occlusion", "--beam", "2"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["source"]["text"], found["occlusion"], found["beam"]["beam_size"]) == (SENTENCE, None, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["inspect", str(GOLDEN), ""], 2, "the sentence is empty"),
+        (["inspect", str(GOLDEN), "Hund " * 900], 2, "can be looked at"),
+        (["inspect", str(GOLDEN), "Hund", "--target", "dog " * 900], 2, "the target has"),
+        (["inspect", str(GOLDEN), "Hund", "--view", "heat"], 2, 'no view "heat"'),
+        (["inspect", str(GOLDEN), "Hund", "--kind", "self"], 0, ""),
+        (["inspect", str(GOLDEN), "Hund", "--view", "attention", "--kind", "self"], 2, 'kind "self"'),
+        (["inspect", str(GOLDEN), "Hund", "--view", "attention", "--layer", "9"], 2, "no layer 9"),
+        (["inspect", str(GOLDEN), "Hund", "--head", "-1"], 2, "--head -1"),
+        (["inspect", str(GOLDEN), "Hund", "--save", "x.gif"], 2, "must end in one of .html, .svg"),
+        (
+            ["inspect", str(GOLDEN), "Hund", "--save", "/nowhere/at/all/x.svg"],
+            2,
+            "there is no folder /nowhere/at/all",
+        ),
+        (["inspect", str(GOLDEN), "Hund", "--out", "/nowhere/at/all/x.svg"], 2, "there is no folder"),
+        (["inspect", str(GOLDEN), "Hund", "--save", "x.svg", "--json"], 2, "give one of them"),
+        (["inspect", "/nowhere", "Hund"], 3, "not a directory"),
+        (["curves", "/nowhere"], 3, "not a directory"),
+        (["curves", str(GOLDEN), "--view", "heat"], 2, 'no view "heat"'),
+        (["curves", str(GOLDEN), "--save", "x.doc"], 2, "must end in one of"),
+        (["curves"], 2, "Missing argument"),
+    ],
+)
+def test_mistakes_are_one_line_with_a_cure(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == code
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert len(printed.strip().split("\n")) == 1
+
+
+def test_a_masked_language_model_is_refused(trained: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", str(trained["masked-lm"]), "text"]) == 3
+    assert 'task = "masked-lm", and cannot be looked into by itself' in capsys.readouterr().err
+    assert run(["curves", str(trained["masked-lm"]), "--view", "attention-entropy"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "first"),
+    [
+        ("classification", "a great film", "Probability of each class"),
+        ("language-modeling", "ANNA", "Probability of each token"),
+    ],
+)
+def test_other_kinds_of_runs(
+    trained: dict[str, Path], task: str, text: str, first: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(["inspect", str(trained[task]), text]) == 0
+    assert capsys.readouterr().out.startswith(first)
+    assert run(["-q", "inspect", str(trained[task]), text, "--save", str(tmp_path / "x.html")]) == 0
+    assert run(["inspect", str(trained[task]), text, "--padding", "2"]) == 2
+    assert f'padding has no meaning for a run of task = "{task}"' in capsys.readouterr().err
+    assert run(["inspect", str(trained[task]), "--view", "tensors"]) == 0
+
+
+def test_validation_records_entropies_and_the_same_samples_each_time(trained: dict[str, Path]) -> None:
+    kinds = {"translation": ["encoder", "decoder", "cross"], "classification": ["encoder"],
+             "language-modeling": ["decoder"], "masked-lm": ["encoder"]}  # fmt: skip
+    for task, path in trained.items():
+        records = [record for record in metrics(path) if record["kind"] == "validation"]
+        assert records
+        for record in records:
+            assert list(record["attention_entropy"]) == kinds[task]
+            for layers in record["attention_entropy"].values():
+                assert [len(heads) for heads in layers] == [2]
+                assert all(value > 0 for heads in layers for value in heads)
+    samples = [record["samples"] for record in metrics(trained["translation"]) if record["kind"] == "validation"]
+    assert [[sample[0] for sample in one] for one in samples] == [[sample[0] for sample in samples[0]]] * 3
+    assert len(samples[0]) == 3
+
+
+def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -> None:
+    """Of the last validation, whose weights the last checkpoint holds."""
+    path = trained["translation"]
+    directory = RunDirectory(path)
+    config = directory.config()
+    translator = manyheads.Translator.load(path)
+    from manyheads.checkpoint import load_weights
+    from manyheads.tasks.inspecting import InspectOptions, inspect_translation
+
+    load_weights(translator.model, directory.weights_of(12), "step 12")
+    root = Path(config.data.root)
+    pairs = [(root / f"valid.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("de", "en")]
+    found = [
+        inspect_translation(translator, source, InspectOptions(target=target, occlusion=False)).attention[2].entropy
+        for source, target in zip(*pairs, strict=True)
+    ]
+    (record,) = [one for one in metrics(path) if one["kind"] == "validation" and one["step"] == 12]
+    expected = sum(found) / len(found)
+    for own, wanted in zip(record["attention_entropy"]["cross"], expected.tolist(), strict=True):
+        assert own == pytest.approx(wanted, abs=2e-4)
+
+
+def test_curves_of_two_runs(trained: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    both = [str(trained["translation"]), str(GOLDEN)]
+    assert run(["curves", *both]) == 0
+    printed = capsys.readouterr().out
+    assert "translation: train_loss, last" in printed
+    assert "run: valid_loss" in printed
+    assert run(["curves", *both, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in document["runs"]] == ["translation", "run"]
+    for suffix in (".svg", ".html", ".csv", ".json"):
+        assert run(["-q", "curves", *both, "--save", str(tmp_path / f"x{suffix}")]) == 0
+    assert run(["curves", both[0], "--view", "attention-entropy"]) == 0
+    assert "layer 0 head 1" in capsys.readouterr().out

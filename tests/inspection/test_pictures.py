@@ -1,0 +1,323 @@
+"""Whatever the format, the same values are shown; and no text of a user is ever obeyed."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tasks.test_classification import make_classifier
+from tests.tasks.test_generating import make_generator
+from tests.tasks.test_inspecting import KOREAN, korean
+
+from manyheads.errors import MissingExtraError, UsageError
+from manyheads.inspection.charts import Table, heat_map_chart, shown, visible
+from manyheads.inspection.colours import ink_on, shade
+from manyheads.inspection.documents import Inspection, TranslationInspection
+from manyheads.inspection.lines import chart_lines
+from manyheads.inspection.shown import FORMATS
+from manyheads.inspection.terminal import display_width, fit
+from manyheads.inspection.ticks import tick_text, ticks
+from manyheads.inspection.views import Look
+from manyheads.tasks.inspecting import (
+    inspect_classification,
+    inspect_language_model,
+    inspect_model,
+    inspect_translation,
+)
+
+HOSTILE = "<script>alert(1)</script>&\"'\x1b[31m\u202e]]>"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def found() -> TranslationInspection:
+    return inspect_translation(korean(), KOREAN)
+
+
+@pytest.fixture(scope="module")
+def everything(found: TranslationInspection) -> list[Inspection]:
+    translator = korean()
+    return [
+        found,
+        inspect_classification(make_classifier(), "abc de"),
+        inspect_language_model(make_generator(), "ab\nc"),
+        inspect_model(translator.config, translator.model),
+    ]
+
+
+def names(one: Inspection) -> list[tuple[Inspection, str]]:
+    return [(one, view) for view in one.views]
+
+
+def test_every_view_is_a_whole_svg_that_needs_nothing_else(everything: list[Inspection]) -> None:
+    for one, view in [pair for document in everything for pair in names(document)]:
+        text = one.to_svg(view)
+        root = ElementTree.fromstring(text)
+        assert root.tag == f"{SVG}svg"
+        assert not re.search(r"href|url\(|<script|<style|@import|<image|<foreign", text), view
+        assert re.findall(r"https?://[^\"' ]*", text) == ["http://www.w3.org/2000/svg"]
+        assert 0 < float(root.get("width", "0")) < 10_000
+        assert all(float(mark.get("x", "0")) >= 0 for mark in root.iter(f"{SVG}text"))
+
+
+def test_texts_stand_inside_the_picture(everything: list[Inspection]) -> None:
+    """Of those that are not turned and begin at their place."""
+    for one, view in [pair for document in everything for pair in names(document)]:
+        root = ElementTree.fromstring(one.to_svg(view))
+        for mark in root.findall(f"{SVG}text"):
+            assert float(mark.get("x", "0")) + display_width(mark.text or "") * 5 <= float(root.get("width", "0"))
+
+
+def test_the_heat_map_holds_every_weight_and_every_token(found: TranslationInspection) -> None:
+    root = ElementTree.fromstring(found.to_svg("attention", Look("cross", 0, 1)))
+    titles = [title.text or "" for title in root.iter(f"{SVG}title")]
+    weights = found.attention[2].weights[0, 1]
+    assert len(titles) == weights.size
+    values = [float(title.rpartition(": ")[2].removesuffix(" (hidden)")) for title in titles]
+    assert values == pytest.approx(weights.flatten().tolist(), abs=1e-4)
+    texts = {mark.text for mark in root.iter(f"{SVG}text")}
+    assert {*found.source.pieces, *found.target.pieces} <= texts
+
+
+def test_csv_holds_the_values_of_the_json(found: TranslationInspection) -> None:
+    rows = list(csv.reader(io.StringIO(found.to_csv("attention", Look("cross", 0, None)))))
+    assert [row[0] for row in rows[1:]] == found.target.pieces
+    expected = np.array(found.to_dict()["attention"][2]["weights"][0]).mean(0)
+    assert np.array([row[1:] for row in rows[1:]], float) == pytest.approx(expected, abs=2e-6)
+    probabilities = list(csv.DictReader(io.StringIO(found.to_csv("probabilities"))))
+    assert [float(row["probability"]) for row in probabilities] == pytest.approx(
+        [one.probability for one in found.predictions], abs=1e-6
+    )
+
+
+class Page(HTMLParser):
+    """What a browser would see of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_stands_alone_and_has_a_table_beside_every_picture(everything: list[Inspection]) -> None:
+    for one in everything:
+        page = Page(one.to_html())
+        assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+        assert not {"src", "href", "onclick", "onload", "style"} & {name for name, _ in page.attributes}
+        assert page.tags.count("svg") == page.tags.count("details")
+        assert page.tags.count("table") == page.tags.count("section") == len(one.charts())
+        policy = next(value for name, value in page.attributes if value and "default-src" in value)
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert one._repr_html_() in one.to_html()
+
+
+def test_the_policy_allows_the_style_that_the_page_has(found: TranslationInspection) -> None:
+    import base64
+    import hashlib
+
+    text = found.to_html()
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in text
+
+
+def test_hostile_text_is_shown_and_not_obeyed() -> None:
+    chart = heat_map_chart(
+        HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], np.ones((1, 1), np.float32), row_title=HOSTILE, column_title="x"
+    )
+
+    class Hostile(type(korean_model())):  # type: ignore[misc]
+        title = HOSTILE
+        views = ("one",)
+
+        def view(self, name: str, look: Look) -> list[Any]:
+            return [chart, chart.data]
+
+    one = object.__new__(Hostile)
+    for text in (one.to_svg(), one.to_html(), "\n".join(one.lines())):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    ElementTree.fromstring(one.to_svg())
+    page = Page(one.to_html())
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>" in page.text
+    assert one.to_csv().startswith('"' + HOSTILE.replace('"', '""'))
+
+
+def korean_model() -> Inspection:
+    translator = korean()
+    return inspect_model(translator.config, translator.model)
+
+
+def test_a_cell_that_a_spreadsheet_would_compute_is_only_text() -> None:
+    chart = heat_map_chart("", "", ["=1+1"], ["-"], np.ones((1, 1), np.float32), row_title="r", column_title="c")
+    from manyheads.inspection.tables import csv_of
+
+    assert csv_of([chart]) == "r \\ c,-\r\n'=1+1,1.0\r\n"
+
+
+def test_control_characters_become_signs() -> None:
+    assert visible("a\nb\tc\x00\u2028\u202ed가\u0301") == "a↵b⇥c\ufffd\ufffd\ufffdd가\u0301"
+    assert [shown(one) for one in (None, 3, 1234567, 0.123456, "a\n")] == ["", "3", "1,234,567", "0.1235", "a↵"]
+
+
+# --- in a terminal ---
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_rows_of_a_heat_map_stand_under_each_other(found: TranslationInspection, width: int) -> None:
+    lines = found.lines("attention", width=width)
+    rows = [line for line in lines if "│" in line]
+    assert len({display_width(line.partition("│")[0]) for line in rows}) == 1
+    assert len(rows) % len(found.target.tokens) == 0
+    assert max(map(display_width, lines)) <= max(width, 90)
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_the_largest_weight_of_a_row_is_a_number() -> None:
+    weights = np.array([[0.1, 0.65, 0.25], [0.9, 0.1, 0.0]], np.float32)
+    chart = heat_map_chart("t", "", ["나", "b"], ["x", "y", "z"], weights, row_title="", column_title="")
+    lines = chart_lines(chart, 80)
+    assert lines[2:4] == ["나 │    0.65░░░░", " b │0.90        "]
+    hidden = np.array([[False, False, True], [False, False, False]])
+    chart = heat_map_chart("t", "", ["나", "b"], ["x"] * 3, weights, row_title="", column_title="", hidden=hidden)
+    assert chart_lines(chart, 80)[2] == "나 │    0.65·   "
+
+
+def test_a_large_map_says_what_it_leaves_out_and_a_named_one_leaves_out_nothing() -> None:
+    values = np.zeros((70, 90), np.float32)
+    places = [str(place) for place in range(90)]
+    plain = heat_map_chart("t", "", places[:70], [], values, row_title="", column_title="")
+    assert chart_lines(plain, 80)[2] == "Shown: one row in 2, one column in 4."
+    named = heat_map_chart("t", "", places[:70], places, values, row_title="", column_title="")
+    rows = [line for line in chart_lines(named, 80) if "│" in line]
+    assert len(rows) == 3 * 70
+
+
+def test_a_table_is_cut_to_the_width_and_no_further_than_needed() -> None:
+    table = Table("t", "", ("a", "b"), (("x" * 90, 1), ("y", 2)))
+    assert max(map(display_width, chart_lines(table, 60))) <= 60
+    assert any("x" * 90 in line for line in chart_lines(table, 100))
+
+
+def test_every_view_can_be_printed(everything: list[Inspection]) -> None:
+    for one, view in [pair for document in everything for pair in names(document)]:
+        lines = one.lines(view)
+        assert len(lines) > 3
+        assert all("\n" not in line for line in lines)
+
+
+def test_the_tree_in_a_terminal_has_every_node_once_and_says_why(found: TranslationInspection) -> None:
+    assert found.beam is not None
+    lines = [line for line in found.lines("beam") if re.search("[├└]─", line)]
+    assert len(lines) == len(found.beam.nodes)
+    assert sum("finished: score" in line for line in lines) == sum(
+        node.state == "finished" for node in found.beam.nodes
+    )
+    assert sum("●" in line for line in lines) == len(found.target.tokens)
+
+
+def test_texts_are_cut_by_their_width() -> None:
+    assert fit("한국어", 6) == "한국어"
+    assert fit("한국어", 5) == "한국…"
+    assert fit("한국어", 4) == "한… "
+    assert fit("ab", 4) == "ab  "
+
+
+# --- what to look at ---
+
+
+@pytest.mark.parametrize(
+    ("view", "look", "message"),
+    [
+        ("heat", Look(), 'no view "heat" here. Use one of probabilities'),
+        ("attention", Look("self"), 'no attention of kind "self"'),
+        ("attention", Look("cross", 2), "no layer 2: layers are 0 to 1"),
+        ("attention", Look("cross", -3), "no layer -3"),
+        ("attention", Look("cross", 0, 2), "no head 2: heads are 0 to 1"),
+    ],
+)
+def test_what_there_is_not_is_named(found: TranslationInspection, view: str, look: Look, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        found.charts(view, look)
+
+
+def test_an_unknown_format_is_refused(found: TranslationInspection) -> None:
+    with pytest.raises(UsageError, match=r'no format "gif"\. Use one of html, svg, png, json, csv'):
+        found.to_format("gif")
+
+
+@pytest.mark.filterwarnings("ignore:no font here has")
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_bytes(found: TranslationInspection, name: str) -> None:
+    if name == "png" and importlib.util.find_spec("matplotlib") is None:
+        with pytest.raises(MissingExtraError, match=r'pip install "manyheads\[plot\]"'):
+            found.to_format(name)
+        return
+    beginning = {
+        "html": b"<!doctype html>",
+        "svg": b"<svg ",
+        "png": b"\x89PNG\r\n",
+        "json": b'{"format"',
+        "csv": b"tok",
+    }
+    assert found.to_format(name).startswith(beginning[name])
+
+
+# --- colours and numbers ---
+
+
+def test_shades_are_those_of_cividis() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    for share in np.linspace(0, 1, 21):
+        expected = [255 * part for part in matplotlib.colormaps["cividis"](float(share))[:3]]
+        assert shade(float(share)) == pytest.approx(expected, abs=7)
+
+
+def test_numbers_can_be_read_on_every_shade() -> None:
+    """WCAG 2, 4.5 to 1."""
+
+    def luminance(colour: tuple[int, ...]) -> float:
+        parts = [part / 255 for part in colour]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for share in np.linspace(0, 1, 101):
+        ground = luminance(shade(float(share)))
+        ink = luminance((0, 0, 0) if ink_on(shade(float(share))) == "#000000" else (255, 255, 255))
+        assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) >= 4.5
+
+
+def test_shades_grow_lighter_all_the_way() -> None:
+    weights = (0.2126, 0.7152, 0.0722)
+    light = [sum(a * b for a, b in zip(shade(step / 50), weights, strict=True)) for step in range(51)]
+    assert light == sorted(light)
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert ticks(0, 1) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert ticks(3, 47) == [10, 20, 30, 40]
+    assert ticks(5, 5) == [5]
+    assert [tick_text(value) for value in (20_000, 6_989, 0.005, 0.30000000000000004)] == [
+        "20k",
+        "6,989",
+        "0.005",
+        "0.3",
+    ]

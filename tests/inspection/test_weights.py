@@ -1,0 +1,118 @@
+"""The weights that are shown are those that the model used: each equals a softmax computed number by number."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from tests.tasks.test_classification import make_classifier
+from tests.tasks.test_generating import make_generator
+from tests.tasks.test_translation import make_translator
+from torch import Tensor
+
+from manyheads.inspection.capture import Reading, mean_entropies, watch_continuation, watch_pair, watch_text
+from manyheads.inspection.parts import entropies
+from manyheads.model import attention as module
+
+SOURCE = torch.tensor([[5, 9, 4, 7, 3, 1, 1]])  # two of padding
+TARGET = torch.tensor([[2, 6, 8, 5]])
+TEXT = torch.tensor([[2, 6, 8, 5, 9, 3]])
+
+
+class Naive:
+    """Attention in loops over every head, query and key, in the place of the model's own."""
+
+    def __init__(self) -> None:
+        self.weights: list[Tensor] = []
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+        _, heads, queries, width = query.shape
+        keys = key.size(2)
+        allowed = torch.ones(1, heads, queries, keys).bool() if mask is None else mask
+        allowed = allowed.expand(1, heads, queries, keys)
+        weights = torch.zeros(heads, queries, keys, dtype=torch.float64)
+        for head in range(heads):
+            for t in range(queries):
+                scores = {
+                    s: sum(float(a) * float(b) for a, b in zip(query[0, head, t], key[0, head, s], strict=True))
+                    / math.sqrt(width)
+                    for s in range(keys)
+                    if allowed[0, head, t, s]
+                }
+                total = sum(math.exp(score) for score in scores.values())
+                for s, score in scores.items():
+                    weights[head, t, s] = math.exp(score) / total
+        self.weights.append(weights)
+        return (weights[None] @ value.double()).to(value.dtype)
+
+
+def compare(reading: Reading, naive: Naive, order: list[tuple[int, int]]) -> None:
+    """The naive weights stand in the order of computing: (kind, layer) of each."""
+    assert len(naive.weights) == len(order)
+    for (kind, layer), weights in zip(order, naive.weights, strict=True):
+        found = torch.from_numpy(reading.attention[kind].weights[layer]).double()
+        torch.testing.assert_close(found, weights, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
+def test_weights_of_a_translator_equal_a_naive_softmax(positions: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_translator(positions=positions, num_encoder_layers=2, num_decoder_layers=2).model
+    reading = watch_pair(model, SOURCE, TARGET)
+    naive = Naive()
+    monkeypatch.setattr(module, "attend", naive)
+    with torch.inference_mode():
+        torch.testing.assert_close(model(SOURCE, TARGET)[0], reading.logits, atol=1e-5, rtol=0)
+    compare(reading, naive, [(0, 0), (0, 1), (1, 0), (2, 0), (1, 1), (2, 1)])
+
+
+def test_weights_of_a_classifier_and_of_a_language_model_do_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    classifier, generator = make_classifier(num_encoder_layers=2).model.eval(), make_generator().model.eval()
+    read, written = watch_text(classifier, TEXT, None), watch_continuation(generator, TEXT)
+    monkeypatch.setattr(module, "attend", naive := Naive())
+    with torch.inference_mode():
+        classifier(TEXT)
+        compare(read, naive, [(0, 0), (0, 1)])
+        naive.weights.clear()
+        generator(TEXT)
+    compare(written, naive, [(0, layer) for layer in range(len(generator.decoder_layers))])
+
+
+def test_asking_changes_no_bit_of_the_output() -> None:
+    translator, classifier, generator = (
+        make_translator().model,
+        make_classifier().model.eval(),
+        make_generator().model,
+    )
+    generator.eval()
+    with torch.inference_mode():
+        assert torch.equal(watch_pair(translator, SOURCE, TARGET).logits, translator(SOURCE, TARGET)[0])
+        assert torch.equal(watch_text(classifier, TEXT, None).logits, classifier(TEXT)[0])
+        assert torch.equal(watch_continuation(generator, TEXT).logits, generator(TEXT)[0])
+    modules = [*translator.modules(), *classifier.modules(), *generator.modules()]
+    assert all(vars(one).get("observer") is None for one in modules)
+
+
+def test_masks_are_those_of_the_model_and_hidden_places_get_nothing() -> None:
+    encoder, decoder, cross = watch_pair(make_translator().model, SOURCE, TARGET).attention
+    assert decoder.mask.tolist() == torch.ones(4, 4).tril().tolist()
+    assert encoder.mask.tolist() == [[1, 1, 1, 1, 1, 0, 0]] * 7
+    assert cross.mask.tolist() == [[1, 1, 1, 1, 1, 0, 0]] * 4
+    for one in (encoder, decoder, cross):
+        assert not (one.weights * (one.mask == 0)).any()
+        assert one.weights.sum(-1) == pytest.approx(1, abs=1e-5)
+
+
+def test_entropy_is_0_for_one_token_and_the_logarithm_of_their_number_for_equal_ones() -> None:
+    one, equal = torch.eye(4).expand(1, 1, 4, 4), torch.full((1, 1, 4, 4), 0.25)
+    assert entropies(one.numpy()).tolist() == [[0.0]]
+    assert entropies(equal.numpy())[0, 0] == pytest.approx(math.log(4))
+
+
+def test_entropies_of_several_texts_are_their_mean() -> None:
+    model = make_translator().model
+    readings = [watch_pair(model, SOURCE[:, :length], TARGET) for length in (2, 5)]
+    found = mean_entropies(readings)
+    assert list(found) == ["encoder", "decoder", "cross"]
+    expected = (readings[0].attention[2].entropy + readings[1].attention[2].entropy) / 2
+    assert found["cross"] == [pytest.approx(row, abs=1e-4) for row in expected.tolist()]
