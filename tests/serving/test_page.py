@@ -13,7 +13,7 @@ from tests.runs.parts import make_config, write_corpus
 from tests.serving.browser import Reader, open_browser
 from tests.serving.process import Server, serving, train_classifier, train_language_model
 
-from manyheads.runs import inspect, train
+from manyheads.runs import inspect, stand_alone, train
 from manyheads.runs.page import PAGE, script_of
 
 SENTENCE = "der Mann isst heute Brot"
@@ -328,13 +328,10 @@ def test_what_is_wrong_is_told_where_it_belongs(clean: Reader) -> None:
 
 
 def test_a_page_that_stands_alone_needs_nobody(browser: Browser, runs: tuple[Path, ...], tmp_path: Path) -> None:
-    from manyheads.checkpoint import RunDirectory
-    from manyheads.runs.page import stand_alone
-
     path = tmp_path / "page.html"
     trap = "der Hund </script><script>alert(1)</script><img src=x onerror=alert(2)> läuft"
     found = inspect(runs[0], trap)
-    path.write_text(stand_alone(runs[0], found, RunDirectory.existing(runs[0]).config()), encoding="utf-8")
+    path.write_text(stand_alone(runs[0], found), encoding="utf-8")
     reader = Reader(browser, path.as_uri())
     reader.context.set_offline(True)
     for view in VIEWS[1:]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import manyheads
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
@@ -79,14 +80,17 @@ def example_of(run: Path) -> str:
     return samples[-1].source if samples else ""
 
 
-def stand_alone(run: Path, found: Inspection, config: Config) -> str:
+def stand_alone(run: str | Path, found: Inspection) -> str:
     """A page with an inspection, the model and its training inside; it asks nobody for anything.
 
     Args:
         run: whose inspection it is.
         found: of a text, or of the model.
-        config: of the run.
+
+    Raises:
+        RunError: there is no such run.
     """
+    run = Path(run)
     model = found if isinstance(found, ModelInspection) else inspect(run)
     assert isinstance(model, ModelInspection)
     try:
@@ -95,7 +99,7 @@ def stand_alone(run: Path, found: Inspection, config: Config) -> str:
         training = None
     parts = {"inspection": found is not model, "curves": training is not None, "model": True}
     about = {
-        "models": [described(config, run.resolve().name)],
+        "models": [described(RunDirectory.existing(run).config(), run.resolve().name)],
         "parts": [name for name, there in parts.items() if there],
         "char_limit": 0,
         "key_required": False,

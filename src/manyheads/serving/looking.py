@@ -47,11 +47,11 @@ SHOWN_TOKENS = 20  # of those that may come next
 class Errand:
     """A group of its own: something that a worker does for one request."""
 
-    do: Callable[[], Any]
+    do: Callable[[Abandoned], Any]
 
     def compute(self, payloads: Sequence[None], abandoned: Abandoned) -> list[Any]:
         """See `Group.compute`."""
-        return [self.do() for _ in payloads]
+        return [self.do(abandoned) for _ in payloads]
 
 
 async def models(request: Request) -> Response:
@@ -100,16 +100,20 @@ async def inspect(request: Request) -> Response:
     service, fields, opened = await begun(request)
     text = text_of(fields, service, may_be_empty=True)
     target = fields.text("target")
-    options = {
-        "target": None if target is None else readable(target),
-        "prefix": ids_of(fields),
-        "beam_size": beam_of(fields),
-        "padding": at_most(fields, "padding", MOST_PADDING),
-        "max_tokens": at_most(fields, "max_tokens", MOST_WRITTEN),
-    }
+    prefix, beam = ids_of(fields), beam_of(fields)
+    padding, written = at_most(fields, "padding", MOST_PADDING), at_most(fields, "max_tokens", MOST_WRITTEN)
 
-    def look() -> dict[str, Any]:
-        return inspect_loaded(apart(opened.model()), text, InspectOptions(**options, run=opened.name)).packed_dict()
+    def look(abandoned: Abandoned) -> dict[str, Any]:
+        model = apart(opened.model(), abandoned)
+        options = InspectOptions(
+            target=None if target is None else readable(target),
+            prefix=prefix,
+            beam_size=beam,
+            padding=padding,
+            max_tokens=written,
+            run=opened.name,
+        )
+        return inspect_loaded(model, text, options).packed_dict()
 
     return json_answer(await done(request, service, errand(service, look)))
 
@@ -131,10 +135,10 @@ async def next_token(request: Request) -> Response:
     except ValueError as error:
         raise Refusal(400, str(error)) from error
 
-    def look() -> dict[str, Any]:
+    def look(abandoned: Abandoned) -> dict[str, Any]:
         if not written:
             return asdict(next_tokens(generator, text, sampling, SHOWN_TOKENS))
-        (found,) = generator.generate([text], GenerateOptions(sampling, max_tokens=written))
+        (found,) = generator.generate([text], GenerateOptions(sampling, max_tokens=written), abandoned)
         return {"text": found.samples[0].text}
 
     return json_answer(await done(request, service, errand(service, look)))
@@ -144,7 +148,7 @@ async def model(request: Request) -> Response:
     """GET /api/model: tensors, positions, schedule, and the code behind the symbols."""
     service, _, opened = await begun(request)
 
-    def look() -> dict[str, Any]:
+    def look(_: Abandoned) -> dict[str, Any]:
         if opened.document is None:
             loaded = opened.model()
             found = inspect_model(loaded.config, loaded.model, total_steps=opened.total_steps(), run=opened.name)
@@ -158,7 +162,7 @@ async def training(request: Request) -> Response:
     """GET /api/curves: how the training went; without curves where nothing is known of it."""
     service, _, opened = await begun(request)
 
-    def look() -> dict[str, Any]:
+    def look(_: Abandoned) -> dict[str, Any]:
         try:
             return curves([opened.folder]).to_dict()
         except ManyheadsError:
@@ -188,7 +192,7 @@ async def done(request: Request, service: Service, task: Callable[[Ticket], dict
         raise Refusal(400, str(error)) from error
 
 
-def errand(service: Service, do: Callable[[], dict[str, Any]]) -> Callable[[Ticket], dict[str, Any]]:
+def errand(service: Service, do: Callable[[Abandoned], dict[str, Any]]) -> Callable[[Ticket], dict[str, Any]]:
     """A task that a worker of the queue does, so that no more is computed at once than there are workers."""
 
     def task(ticket: Ticket) -> dict[str, Any]:

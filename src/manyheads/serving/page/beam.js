@@ -8,7 +8,7 @@ function buildBeam(panel, { beam }) {
   const { nodes } = beam;
   const stop = t(`stop.${beam.stop}`);
   const reason = (one) => t(`state.${one.state}`, { total: n(one.total, 2), threshold: n(one.threshold, 2), score: n(one.score, 2), beam: beam.beam_size, stop });
-  const look = (one) => `${one.state === "pruned" || one.state === "late-end" ? " gone" : ""}${one.best ? " best" : ""}`;
+  const look = (one) => `${["pruned", "outranked", "late-end"].includes(one.state) ? " gone" : ""}${one.best ? " best" : ""}`;
   const columns = [];
   for (const one of nodes) (columns[one.step] ||= []).push(one);
   const last = columns.length - 1;

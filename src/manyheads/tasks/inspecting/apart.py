@@ -7,12 +7,14 @@ weights are those of the model itself, and take no further memory.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TypeVar
 
-from torch import nn
+from torch import Tensor, nn
 
+from manyheads.search.interface import Abandoned, Stepper, nobody
 from manyheads.tasks.classification import Classifier
-from manyheads.tasks.engine import TorchEngine
+from manyheads.tasks.engine import Job, TorchEngine
 from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
 
@@ -21,16 +23,31 @@ __all__ = ["apart"]
 Module = TypeVar("Module", bound=nn.Module)
 
 
-def apart(loaded: Translator | Classifier | Generator) -> Translator | Classifier | Generator:
-    """The same with modules of its own."""
+def apart(
+    loaded: Translator | Classifier | Generator, abandoned: Abandoned = nobody
+) -> Translator | Classifier | Generator:
+    """The same with modules of its own; a search that is abandoned ends at its next step."""
     if isinstance(loaded, Translator):
-        engine = copy.copy(loaded.engine)
+        engine = loaded.engine
         if isinstance(engine, TorchEngine):
-            engine.models = [with_same_weights(model) for model in engine.models]
+            engine = EngineApart(engine, abandoned)
         return Translator(loaded.config, loaded.tokenizers, engine)
     found = copy.copy(loaded)
     found.model = with_same_weights(loaded.model)
     return found
+
+
+class EngineApart(TorchEngine):
+    """An engine around the same weights as another one, each of whose searches can be abandoned."""
+
+    def __init__(self, engine: TorchEngine, abandoned: Abandoned) -> None:
+        super().__init__(list(map(with_same_weights, engine.models)), engine.combine, engine.precision)
+        self.packed = engine.packed
+        self.abandoned = abandoned
+
+    def stepper(self, source: Tensor, job: Job) -> Stepper:
+        """See `TorchEngine.stepper`."""
+        return super().stepper(source, replace(job, abandoned=self.abandoned))
 
 
 def with_same_weights(model: Module) -> Module:
