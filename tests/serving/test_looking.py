@@ -60,7 +60,8 @@ def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_r
     for one, other in zip(found.attention, own.attention, strict=True):
         np.testing.assert_allclose(one.weights, other.weights, atol=2e-5)
         np.testing.assert_array_equal(one.mask, other.mask)
-    assert found.beam is not None and own.beam is not None
+    assert found.beam is not None
+    assert own.beam is not None
     assert [node.state for node in found.beam.nodes] == [node.state for node in own.beam.nodes]
     assert found.score == pytest.approx(own.score, abs=1e-5)
 
@@ -104,9 +105,8 @@ def test_chances_to_be_drawn_follow_temperature_and_top_k(client: httpx.Client) 
 
 def test_what_is_written_is_drawn_from_those_chances(client: httpx.Client) -> None:
     told = post(client, "next", model="writer", q="ANNA:", top_k=2)
-    drawn = [
-        post(client, "next", model="writer", q="ANNA:", top_k=2, write=1, seed=seed)["text"] for seed in range(60)
-    ]
+    asked = {"model": "writer", "q": "ANNA:", "top_k": 2, "write": 1}
+    drawn = [post(client, "next", **asked, seed=seed)["text"] for seed in range(60)]
     expected = {one["text"]: one["share"] for one in told["tokens"][:2]}
     assert set(drawn) <= set(expected)
     for text, share in expected.items():
@@ -149,7 +149,7 @@ def test_curves_are_told_anew_each_time(client: httpx.Client, translator_run: Pa
             "inspect",
             {"q": "a", "model": "de-en", "prefix": "a"},
             400,
-            "prefix parameter must be a list of token ids",
+            "prefix parameter must be a list",
         ),
         ("inspect", {"q": "a", "model": "de-en", "prefix": [True]}, 400, "prefix parameter must be a list"),
         ("inspect", {"q": "a", "model": "de-en", "prefix": [10**9]}, 400, "vocabulary"),
