@@ -9,10 +9,10 @@ function buildAlignment(panel, found) {
   const cross = found.attention.find((one) => one.kind === "cross");
   const [layers, count] = unpack(cross.weights).shape;
   const chosen = { layer: alignment.layer, head: "mean" };
-  const holder = h("div", {});
+  const holder = div("");
   panel.append(h("div", { class: "controls" },
     choice(t("attention.layer"), range(layers), chosen.layer, (value) => { chosen.layer = Number(value); draw(); }),
-    choice(t("attention.head"), [["mean", t("attention.mean")], ...range(count)], "mean", (value) => { chosen.head = value; draw(); }),
+    choice(t("attention.head"), headsOf(count), "mean", (value) => { chosen.head = value; draw(); }),
     slider(t("alignment.threshold"), { min: 0, max: 0.9, step: 0.05, value: state.threshold, show: (value) => (value ? `≥ ${n(value, 2)}` : t("alignment.best")) }, (threshold) => { change({ threshold }); draw(); })),
   holder, found.occlusion ? missingWords(found.occlusion, source.words, { output: target.text }) : "");
   draw();
@@ -27,7 +27,7 @@ function buildAlignment(panel, found) {
     if (limit) pairs = range(target.words.length).flatMap((to) => range(source.words.length).filter((from) => weight(to, from) >= limit).map((from) => [from, to]));
     const pharaoh = [...pairs].sort((one, other) => one[0] - other[0] || one[1] - other[1]).map((one) => one.join("-")).join(" ");
     holder.replaceChildren(figure({
-      key: "alignment.links", chart: h("div", {}, wordLinks(found, pairs, weight), h("p", { class: "pharaoh" }, "Pharaoh ", h("code", {}, pharaoh || "–"))),
+      key: "alignment.links", chart: div("", wordLinks(found, pairs, weight), h("p", { class: "pharaoh" }, "Pharaoh ", h("code", {}, pharaoh || "–"))),
       table: () => [heads("target source weight"), pairs.map(([from, to]) => [target.words[to], source.words[from], weight(to, from)])],
     }));
   }
@@ -42,15 +42,15 @@ function buildAlignment(panel, found) {
       tokens[word] += 1;
       source.tokens.forEach((one, column) => { if (one.word !== null) sums[word * source.words.length + one.word] += value(row, column); });
     });
-    return sums.map((sum, i) => sum / Math.max(1, tokens[Math.floor(i / source.words.length)]));
+    return sums.map((sum, i) => sum / max(1, tokens[floor(i / source.words.length)]));
   }
 }
 
 /** Two columns of words with lines between: long sentences grow downwards. */
 function wordLinks(found, pairs, weight) {
   const names = ["source", "target"];
-  const paths = pairs.map(([from, to]) => svg("path", { class: "link", "stroke-width": 1 + 4 * Math.min(1, weight(to, from)) }));
-  const lines = svg("svg", { class: "links", height: Math.max(...names.map((name) => found[name].words.length)) * WORD_ROW, "aria-hidden": "true" }, paths);
+  const paths = pairs.map(([from, to]) => svg("path", { class: "link", "stroke-width": 1 + 4 * min(1, weight(to, from)) }));
+  const lines = svg("svg", { class: "links", height: max(...names.map((name) => found[name].words.length)) * WORD_ROW }, paths);
   const of = (side, i) => pairs.filter((pair) => pair[side] === i);
   const sides = names.map((name, side) => found[name].words.map((word, i) => {
     const [on, off] = [() => light(side, i), () => light()];
@@ -63,14 +63,14 @@ function wordLinks(found, pairs, weight) {
     sides.forEach((words, one) => words.forEach((word, k) => word.classList.toggle("lit", lit.some((pair) => pair[one] === k))));
   }
   const whole = (side) => roving(h("div", { class: `words ${names[side]}`, role: "group", lang: found[names[side]].language, "aria-label": t(`column.${names[side]}`) }, sides[side]), sides[side]);
-  const middle = sized(h("div", {}, lines), (width) => {
+  const middle = sized(div("", lines), (width) => {
     lines.setAttribute("width", width);
     pairs.forEach((pair, k) => {
       const [from, to] = pair.map((one) => (one + 0.5) * WORD_ROW);
       paths[k].setAttribute("d", `M0 ${from}C${width / 2} ${from} ${width / 2} ${to} ${width} ${to}`);
     });
   });
-  return h("div", { class: "alignment" }, whole(0), middle, whole(1));
+  return div("alignment", whole(0), middle, whole(1));
 }
 
 /** Every word left out, one at a time; `output` is a translation, `label` a class. */

@@ -18,7 +18,7 @@ function drawSettings() {
   settings.replaceChildren(live ? h("a", { href: "docs" }, "API") : "",
     models.length > 1 ? choice(t("settings.model"), models, currentModel().name, (model) => { change({ ...OWN, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
     mh.about.key_required ? h("label", { class: "field" }, h("span", {}, t("settings.key")), key) : "",
-    h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => speak(code), { lang: code, "aria-pressed": String(code === mh.language) }))),
+    h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => speak(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),
     choice(t("settings.theme"), ["auto", "light", "dark"].map((one) => [one, t(`theme.${one}`)]), recall("theme") || "auto", (theme) => { recall("theme", theme); dress(theme); }));
 }
 
@@ -42,7 +42,7 @@ function drawTabs() {
   if (!names.includes(state.tab)) [state.tab] = names;
   const at = names.indexOf(state.tab);
   const focused = tabs.contains(document.activeElement);
-  const buttons = names.map((name, i) => button(t(`tab.${name}`), () => open(name), { role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": String(i === at) }));
+  const buttons = names.map((name, i) => button(t(`tab.${name}`), () => open(name), { role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": i === at || "false" }));
   tabs.setAttribute("aria-label", t("tabs"));
   tabs.replaceChildren(roving(h("div", { class: "tabs-row", role: "presentation" }, buttons), buttons, at, (to) => open(names[to])));
   if (focused) buttons[at].focus();
@@ -78,13 +78,13 @@ function aboutOf({ kind, source, target, text, label, score }) {
   const line = (one, look, more) => h("p", { dir: "auto", lang: one.language, class: look }, one.text, more && h("small", {}, more));
   const texts = kind === "translation" ? [line(source, "about-source"), line(target, "about-target", `${t("column.score")} ${n(score)}`)] : line(text, "about-target", label);
   const own = button(t("about.reset"), () => { change(OWN); render(true); });
-  return h("div", { class: "about" }, texts, live && (state.prefix || state.target) && h("div", { class: "changed" }, t(state.prefix ? "about.prefix" : "about.target"), own));
+  return div("about", texts, live && (state.prefix || state.target) && div("changed", t(state.prefix ? "about.prefix" : "about.target"), own));
 }
 
 function nothing() {
   const [first] = fitting();
   const { example: q } = currentModel();
-  return h("div", { class: "empty" }, h("p", {}, t("empty")), h("div", { class: "controls" },
+  return div("empty", h("p", {}, t("empty")), h("div", { class: "controls" },
     button(t(`tab.${first}`), () => { change({ tab: first }); render(); }, { class: "primary" }), q && button(t("translate.example"), () => { change({ q }); render(); })));
 }
 

@@ -1,7 +1,10 @@
 "use strict";
 /* Attention: where every head of every layer looked; one head large, or two side by side; masks. */
-const PADDING = 3; // <pad> tokens that are put after the source to see the mask at work
+/* <pad> tokens that are put after the source to see the mask at work. */
+const PADDING = 3;
 views.attention = { tasks: ["translation", "classification", "language-modeling"], inside: true, build: buildAttention };
+
+const headsOf = (count) => [["mean", t("attention.mean")], ...range(count)];
 
 /** The weights of a head, or the mean of a layer's heads, as a function of row and column. */
 function weightsOf({ weights }, layer, head) {
@@ -29,9 +32,9 @@ function buildAttention(panel, found) {
   const there = (name) => all.some(([one]) => one === name);
   let now = there(`${state.layer}.${state.head}`) ? `${state.layer}.${state.head}` : `${layers - 1}.mean`;
   let other = there(state.other) ? state.other : "";
-  const large = h("div", { class: "side-by-side" });
+  const large = div("side-by-side");
   const layerList = choice(t("attention.layer"), range(layers), "", (layer) => look(`${layer}.${now.split(".")[1]}`));
-  const headList = choice(t("attention.head"), [["mean", t("attention.mean")], ...range(count)], "", (head) => look(`${now.split(".")[0]}.${head}`));
+  const headList = choice(t("attention.head"), headsOf(count), "", (head) => look(`${now.split(".")[0]}.${head}`));
   const changed = (changes) => { change(changes); render(true); };
   panel.append(h("div", { class: "controls" },
     kinds.length > 1 && choice(t("attention.kind"), kinds.map((one) => [one, t(`attention.${one}`)]), kind, (value) => changed({ kind: value, other: "" })), layerList, headList,
@@ -59,14 +62,14 @@ function buildAttention(panel, found) {
     };
     return figure({
       key: `attention.${kind}`, title: options.label, about: t("attention.note"), table: () => matrixTable(options),
-      chart: h("div", {}, matrix(options), note(h("span", { class: "swatch masked" }), t(`mask.${kind}`))),
+      chart: div("", matrix(options), note(h("span", { class: "swatch masked" }), t(`mask.${kind}`))),
     });
   }
 
   /** All heads, small: a row for each layer. */
   function thumbnails() {
     const buttons = [];
-    const lines = range(layers).map((layer) => h("div", { class: "heads-row" }, h("span", { class: "heads-name" }, t("attention.layer_n", { layer })), range(count).map((head) => {
+    const lines = range(layers).map((layer) => div("heads-row", h("span", { class: "heads-name" }, t("attention.layer_n", { layer })), range(count).map((head) => {
       const canvas = h("canvas", { width, height });
       paint(canvas, weightsOf(attention, layer, head));
       const amount = n(entropy[layer * count + head], 2);

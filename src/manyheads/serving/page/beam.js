@@ -27,17 +27,17 @@ function buildBeam(panel, { beam }) {
       onfocus: told, onpointerenter: told, onclick: told,
     }, h("span", { dir: "auto" }, spell(one.piece)), h("small", {}, n(one.total, 2)));
   });
-  const size = { width: columns.length * (NODE + NODE_GAP) - NODE_GAP, height: Math.max(...columns.map((one) => one.length)) * NODE_ROW };
+  const size = { width: columns.length * (NODE + NODE_GAP) - NODE_GAP, height: max(...columns.map((one) => one.length)) * NODE_ROW };
   const scroll = h("div", { class: "tree-scroll", onkeydown: walk }, h("div", { class: "tree", role: "group", "aria-label": t("beam.tree"), style: { width: `${size.width}px`, height: `${size.height}px` } },
-    svg("svg", { ...size, "aria-hidden": "true" }, edges), boxes));
+    svg("svg", size, edges), boxes));
   const detail = h("p", { class: "reading" }, " ");
-  let step = state.step < 0 ? last : Math.min(last, state.step);
+  let step = state.step < 0 ? last : min(last, state.step);
   let current = 0;
 
   const keys = h("ul", { class: "keys" }, [["kept", ""], ["pruned", "gone"], ["finished", "finished"], ["best", "best"]].map(([name, kind]) => h("li", {}, h("span", { class: `node sample ${kind}` }), t(`beam.${name}`))));
   panel.append(figure({
     key: "beam.tree", values: { beam: beam.beam_size, penalty: brief(beam.length_penalty), stop },
-    chart: h("div", {}, slider(t("column.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, grow), scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),
+    chart: div("", slider(t("column.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, grow), scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),
     table: () => [heads("step piece log_probability total score rank before reason"),
       nodes.map((one) => [one.step + 1, one.piece, one.log_probability, one.total, one.score, one.rank, one.parent === null ? "–" : nodes[one.parent].piece, reason(one)])],
   }));
@@ -67,15 +67,15 @@ function buildBeam(panel, { beam }) {
     detail.textContent = [line.map((other) => spell(other.piece)).join(" "), ...values, `${t("column.rank")} ${one.rank}`, reason(one)].join(" · ");
   }
 
-  function walk(event) {
+  function walk(e) {
     const one = nodes[current];
     const column = columns[one.step];
     const at = column.indexOf(one);
     const children = nodes.filter((other) => other.parent === current);
     const ways = { ArrowRight: children.find((other) => other.best) || children[0], ArrowLeft: nodes[one.parent], ArrowDown: column[at + 1], ArrowUp: column[at - 1], Home: column[0], End: column.at(-1) };
-    if (!(event.key in ways)) return;
-    event.preventDefault();
-    const to = ways[event.key];
+    if (!(e.key in ways)) return;
+    e.preventDefault();
+    const to = ways[e.key];
     if (to && to.step <= step) boxes[to.number].focus();
   }
 

@@ -12,9 +12,9 @@ const MOST_ROWS = 2000;
 
 /** The colour of a share from 0 to 1. */
 function shade(share) {
-  const place = Math.min(1, Math.max(0, share)) * (CIVIDIS.length - 1);
-  const lower = Math.min(CIVIDIS.length - 2, Math.floor(place));
-  return CIVIDIS[lower].map((one, i) => Math.round(one + (CIVIDIS[lower + 1][i] - one) * (place - lower)));
+  const place = clamp(share, 1) * (CIVIDIS.length - 1);
+  const lower = min(CIVIDIS.length - 2, floor(place));
+  return CIVIDIS[lower].map((one, i) => round(one + (CIVIDIS[lower + 1][i] - one) * (place - lower)));
 }
 /** Black or white, whichever is read more easily on a colour. */
 function inkOn(colour) {
@@ -35,7 +35,7 @@ function figure({ key, values, title = t(key, values), about = known(`${key}_not
   }, { class: "quiet", "aria-expanded": "false" });
   const save = quiet("CSV", () => download(`${key}.csv`, csvOf(table())), t("table.csv", { title }));
   return h("section", { class: "figure", "data-figure": key },
-    h("div", { class: "figure-head" }, h("h2", {}, title), table && h("div", { class: "actions" }, toggle, save)), about && note(about), chart, holder);
+    div("figure-head", h("h2", {}, title), table && div("actions", toggle, save)), about && note(about), chart, holder);
 }
 
 /** Values as a table that scrolls in its own box. */
@@ -62,17 +62,17 @@ function download(name, text) {
 }
 
 /** Bars with their numbers: [label, value, text, action, strong]. */
-const bars = (items, high = Math.max(...items.map(([, value]) => Math.abs(value)), 1e-9)) =>
+const bars = (items, high = max(...items.map(([, value]) => abs(value)), 1e-9)) =>
   h("ul", { class: "bars" }, items.map(([label, value, text, action, strong]) => h("li", { class: strong && "strong" },
     h("span", { class: "bar-label", dir: "auto" }, label),
-    h("span", { class: value < 0 ? "bar below" : "bar" }, h("span", { style: { width: `${Math.max(0.5, (100 * Math.abs(value)) / high)}%` } })),
+    h("span", { class: value < 0 ? "bar below" : "bar" }, h("span", { style: { width: `${max(0.5, (100 * abs(value)) / high)}%` } })),
     h("span", { class: "bar-value" }, text), action)));
 
 /** Draw again whenever the width changes. */
 function sized(holder, draw) {
   let width = 0;
   new ResizeObserver(() => {
-    const now = Math.floor(holder.clientWidth);
+    const now = floor(holder.clientWidth);
     if (now && now !== width) draw((width = now));
   }).observe(holder);
   return holder;
@@ -80,21 +80,21 @@ function sized(holder, draw) {
 
 /** Round numbers between two values, each with its text. */
 function ticks(low, high, count) {
-  const power = 10 ** Math.floor(Math.log10((high - low) / count));
+  const power = 10 ** floor(Math.log10((high - low) / count));
   const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= (high - low) / count);
-  const first = Math.ceil(low / step - 1e-9);
-  const text = (value) => (step < 1e-3 || step >= 1e3 ? brief(value) : n(value, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))));
-  return range(Math.max(1, Math.floor(high / step + 1e-9) - first + 1)).map((k) => [(first + k) * step, text((first + k) * step)]);
+  const first = ceil(low / step - 1e-9);
+  const text = (value) => (step < 1e-3 || step >= 1e3 ? brief(value) : n(value, max(0, -floor(Math.log10(step) + 1e-9))));
+  return range(max(1, floor(high / step + 1e-9) - first + 1)).map((k) => [(first + k) * step, text((first + k) * step)]);
 }
 
-const nearest = (sorted, value) => sorted.reduce((best, one, i) => (Math.abs(one - value) <= Math.abs(sorted[best] - value) ? i : best), 0);
+const nearest = (sorted, value) => sorted.reduce((best, one, i) => (abs(one - value) <= abs(sorted[best] - value) ? i : best), 0);
 const allOf = (series) => [...new Set(series.flatMap((one) => one.x))].sort((one, other) => one - other);
 
 /** Curves of {name, x, y}; each has its colour, dash and mark. The arrow keys read the values. */
 function curves({ label, series, xTitle, yTitle }) {
   const xs = allOf(series);
   const all = series.flatMap((one) => one.y);
-  let [low, high] = [Math.min(...all), Math.max(...all)];
+  let [low, high] = [min(...all), max(...all)];
   if (low > 0 && low < high * 0.4) low = 0;
   if (low === high) [low, high] = [low - 1, high + 1];
   const [first, last] = [xs[0], xs.length > 1 ? xs.at(-1) : xs[0] + 1];
@@ -107,22 +107,21 @@ function curves({ label, series, xTitle, yTitle }) {
   let at = -1;
 
   function read(to) {
-    at = Math.min(xs.length - 1, Math.max(0, to));
+    at = clamp(to, xs.length - 1);
     const said = series.map((one) => `${series.length > 1 ? `${one.name} ` : ""}${brief(one.y[nearest(one.x, xs[at])])}`);
     reading.textContent = `${xTitle} ${brief(xs[at])}: ${said.join(" · ")}`;
     holder.setAttribute("aria-valuenow", at);
     holder.setAttribute("aria-valuetext", reading.textContent);
     cursor.setAttribute("d", `M${toX(xs[at])} ${box.top}V${box.bottom}`);
   }
-  holder.addEventListener("keydown", (event) => {
-    const leap = Math.ceil(xs.length / 10);
-    const to = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0, End: xs.length - 1, PageUp: at + leap, PageDown: at - leap }[event.key];
+  holder.addEventListener("keydown", (e) => {
+    const to = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0, End: xs.length - 1 }[e.key];
     if (to === undefined) return;
-    event.preventDefault();
+    e.preventDefault();
     read(to);
   });
-  holder.addEventListener("pointermove", (event) => {
-    const share = (event.clientX - holder.getBoundingClientRect().left - box.left) / (box.right - box.left);
+  holder.addEventListener("pointermove", (e) => {
+    const share = (e.clientX - holder.getBoundingClientRect().left - box.left) / (box.right - box.left);
     read(nearest(xs, first + share * (last - first)));
   });
 
@@ -130,17 +129,17 @@ function curves({ label, series, xTitle, yTitle }) {
   const mark = (k, x, y) => svg("text", { class: "mark", x, y: y + 4, "text-anchor": "middle" }, MARKS[k % 7]);
   const line = (k, d) => svg("path", { class: "curve", d, "stroke-dasharray": DASHES[k % 7] });
   sized(holder, (width) => {
-    const height = Math.round(Math.min(300, Math.max(200, width * 0.4)));
+    const height = round(min(300, max(200, width * 0.4)));
     Object.assign(box, { right: width - 16, bottom: height - 40 });
-    holder.replaceChildren(svg("svg", { width, height, "aria-hidden": "true" },
+    holder.replaceChildren(svg("svg", { width, height },
       ticks(low, high, 5).map(([y, said]) => [svg("path", { class: "grid", d: `M${box.left} ${toY(y)}H${box.right}` }), text(box.left - 8, toY(y) + 4, said, "end")]),
-      ticks(first, last, Math.max(2, Math.floor(width / 110))).map(([x, said]) => text(toX(x), box.bottom + 18, said)), text((box.left + box.right) / 2, height - 4, xTitle),
+      ticks(first, last, max(2, floor(width / 110))).map(([x, said]) => text(toX(x), box.bottom + 18, said)), text((box.left + box.right) / 2, height - 4, xTitle),
       series.map(({ x, y }, k) => svg("g", { class: `c${k % 7}` }, line(k, x.map((one, i) => `${i ? "L" : "M"}${toX(one).toFixed(1)} ${toY(y[i]).toFixed(1)}`).join("")),
-        x.flatMap((one, i) => (i % Math.ceil(x.length / 12) ? [] : [mark(k, toX(one), toY(y[i]))])))), cursor));
+        x.flatMap((one, i) => (i % ceil(x.length / 12) ? [] : [mark(k, toX(one), toY(y[i]))])))), cursor));
     if (at >= 0) read(at);
   });
-  return h("div", {}, h("p", { class: "axis" }, yTitle), holder, reading, series.length > 1 && h("ul", { class: "keys" }, series.map((one, k) =>
-    h("li", {}, svg("svg", { width: 36, height: 14, class: `c${k % 7}`, "aria-hidden": "true" }, line(k, "M1 7H35"), mark(k, 18, 7)), one.name))));
+  return div("", h("p", { class: "axis" }, yTitle), holder, reading, series.length > 1 && h("ul", { class: "keys" }, series.map((one, k) =>
+    h("li", {}, svg("svg", { width: 36, height: 14, class: `c${k % 7}` }, line(k, "M1 7H35"), mark(k, 18, 7)), one.name))));
 }
 
 /** The values of curves as a table: a row for each x. */

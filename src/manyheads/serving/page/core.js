@@ -2,21 +2,24 @@
 /* What all parts of the page share: elements, words, numbers, arrays, controls, and the state in the address. */
 /* The scripts are plain ones that see each other's names; they stand in index.html in the order in which they need. */
 
+const { abs, ceil, floor, max, min, round } = Math;
 const mh = { strings: {}, language: "en", key: "" };
 const views = {};
 
 /** An element. Text goes in as text, never as markup. */
 const h = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
-const svg = (tag, attributes, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+const svg = (tag, attributes, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", tag), { ...(tag === "svg" && { "aria-hidden": true }), ...attributes }, children);
+
+const div = (look, ...children) => h("div", look && { class: look }, children);
 
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") node.addEventListener(name.slice(2), value);
     else if (name === "style") Object.assign(node.style, value);
-    else node.setAttribute(name, value === true ? "" : value);
+    else node.setAttribute(name, value === true && !name.startsWith("aria") ? "" : value);
   }
-  node.append(...children.flat(3).filter(Boolean));
+  node.append(...children.flat(9).filter(Boolean));
   return node;
 }
 
@@ -26,6 +29,7 @@ const t = (key, values = {}) => (known(key) ?? key).replace(/\{(\w+)\}/g, (whole
 /** The heads of the columns of a table. */
 const heads = (names) => names.split(" ").map((name) => t(`column.${name}`));
 const range = (count) => [...Array(count).keys()];
+const clamp = (value, most) => min(most, max(0, value));
 
 /** A number with so many decimals; a whole one; one of any size, short. */
 function n(value, digits = 3) {
@@ -34,7 +38,7 @@ function n(value, digits = 3) {
 }
 const whole = (value) => n(value, 0);
 function brief(value) {
-  const size = Math.abs(value);
+  const size = abs(value);
   if (size >= 1e4) return size >= 1e6 ? `${n(value / 1e6, 1)}M` : `${whole(value / 1e3)}k`;
   if (size && size < 1e-3) return value.toExponential(1).replace(/-/g, "−");
   return n(value, size >= 100 || Number.isInteger(value) ? 0 : size >= 1 ? 2 : 4);
@@ -60,7 +64,8 @@ const START = {
   tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "", layer: -1, head: "mean",
   other: "", threshold: 0, step: -1, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1,
 };
-const OWN = { prefix: "", target: "", more: 0, at: 0, step: -1 }; // the model's own output
+/* The model's own output. */
+const OWN = { prefix: "", target: "", more: 0, at: 0, step: -1 };
 const state = { ...START };
 
 function readAddress() {
@@ -106,13 +111,13 @@ function debounce(milliseconds, call) {
 /** One focus for a group of elements, moved by the arrow keys. */
 function roving(holder, elements, current = 0, moved = () => {}) {
   const only = (to) => elements.forEach((element, i) => { element.tabIndex = i === to ? 0 : -1; });
-  only(Math.max(0, Math.min(current, elements.length - 1)));
-  holder.addEventListener("keydown", (event) => {
+  only(clamp(current, elements.length - 1));
+  holder.addEventListener("keydown", (e) => {
     const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -elements.length, End: elements.length };
     const from = elements.indexOf(document.activeElement);
-    if (from < 0 || !(event.key in steps) || event.altKey || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    const to = Math.min(elements.length - 1, Math.max(0, from + steps[event.key]));
+    if (from < 0 || !(e.key in steps) || e.altKey || e.ctrlKey || e.metaKey) return;
+    e.preventDefault();
+    const to = clamp(from + steps[e.key], elements.length - 1);
     only(to);
     elements[to].focus();
     moved(to);
@@ -120,12 +125,15 @@ function roving(holder, elements, current = 0, moved = () => {}) {
   return holder;
 }
 
+/** Of some buttons one is chosen. */
+const press = (buttons, at) => buttons.forEach((one, i) => one.setAttribute("aria-pressed", i === at));
+
 const button = (text, onclick, attributes) => h("button", { type: "button", onclick, ...attributes }, text);
 
 /** A button that looks like a link; `label` says more than its text. */
 const quiet = (text, onclick, label) => button(text, onclick, { class: "quiet", "aria-label": label });
 const note = (...text) => h("p", { class: "note" }, text);
-const stack = (...content) => h("div", { class: "stack" }, content);
+const stack = (...content) => div("stack", content);
 
 /** A choice from a list of [value, text], or of values. */
 function choice(label, options, value, chosen) {
@@ -149,6 +157,6 @@ function slider(label, { show = String, value, ...limits }, moved) {
 }
 
 /** A choice that is on or off. */
-const check = (label, checked, changed) => h("label", { class: "field check" }, h("input", { type: "checkbox", checked, onchange: (event) => changed(event.target.checked) }), h("span", {}, label));
+const check = (label, checked, changed) => h("label", { class: "field check" }, h("input", { type: "checkbox", checked, onchange: (e) => changed(e.target.checked) }), h("span", {}, label));
 /** Names and values. */
-const facts = (pairs, look = "facts") => h("dl", { class: look }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value))));
+const facts = (pairs, look = "facts") => h("dl", { class: look }, pairs.map(([name, value]) => div("", h("dt", {}, name), h("dd", { dir: "auto" }, value))));

@@ -18,29 +18,29 @@ function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1,
     at = [row, column];
     reading.textContent = said(row, column) + (pinned ? ` (${t("pinned")})` : "");
   }
-  grid.addEventListener("keydown", (event) => {
+  grid.addEventListener("keydown", (e) => {
     const [row, column] = at;
     const [last, end] = [rows.length - 1, columns.length - 1];
-    const far = event.ctrlKey || event.metaKey;
-    if (event.key === "Enter" || event.key === " ") pinned = !pinned;
+    const far = e.ctrlKey || e.metaKey;
+    if (e.key === "Enter" || e.key === " ") pinned = !pinned;
     const to = {
       ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1], PageUp: [row - 10, column],
       PageDown: [row + 10, column], Home: [far ? 0 : row, 0], End: [far ? last : row, end], Enter: at, " ": at,
-    }[event.key];
+    }[e.key];
     if (!to) return;
-    event.preventDefault();
-    look(Math.min(last, Math.max(0, to[0])), Math.min(end, Math.max(0, to[1])), true);
+    e.preventDefault();
+    look(clamp(to[0], last), clamp(to[1], end), true);
   });
-  const point = (event) => !pinned && where(event) && look(...where(event));
+  const point = (e) => !pinned && where(e) && look(...where(e));
   grid.addEventListener("focusin", point);
   grid.addEventListener("pointermove", point);
-  grid.addEventListener("click", (event) => {
-    if (!where(event)) return;
+  grid.addEventListener("click", (e) => {
+    if (!where(e)) return;
     pinned = !pinned;
-    look(...where(event), true);
+    look(...where(e), true);
   });
   look(0, 0);
-  return h("div", {}, large ? grid : h("div", { class: "matrix-box" }, grid), reading, legend(low, high));
+  return div("", large ? grid : div("matrix-box", grid), reading, legend(low, high));
 }
 
 /** A table whose cells hold their numbers, which are hidden where there is no room. */
@@ -56,12 +56,12 @@ function cellsOf({ rows, columns, value, hidden, share, label, low, high }) {
   const cells = rows.map((_, row) => columns.map((__, column) => cell(row, column)));
   const grid = h("table", { class: "matrix", role: "grid", "aria-label": label }, h("thead", {}, h("tr", {}, h("td", { class: "corner" }), tops)), h("tbody", {}, cells.map((row, i) => h("tr", {}, sides[i], row))));
   requestAnimationFrame(() => sized(grid.parentNode, (width) => {
-    const size = Math.max(16, Math.min(46, Math.floor((width - Math.min(150, width * 0.3)) / columns.length)));
+    const size = max(16, min(46, floor((width - min(150, width * 0.3)) / columns.length)));
     grid.style.setProperty("--cell", `${size}px`);
     grid.classList.toggle("bare", size < 30);
   }));
   return {
-    grid, where: (event) => event.target.closest("td[data-at]")?.dataset.at.split(" ").map(Number),
+    grid, where: (e) => e.target.closest("td[data-at]")?.dataset.at.split(" ").map(Number),
     show: (from, to, focus) => {
       for (const [[row, column], on] of [[from, false], [to, true]]) {
         for (const one of [tops[column], sides[row], cells[row][column]]) one.classList.toggle("looked", on);
@@ -74,17 +74,17 @@ function cellsOf({ rows, columns, value, hidden, share, label, low, high }) {
 
 /** A picture with one cell that moves over it. */
 function pictureOf({ rows, columns, hidden, share, said, label }) {
-  const canvas = h("canvas", { width: columns.length, height: rows.length, "aria-hidden": "true" });
+  const canvas = h("canvas", { width: columns.length, height: rows.length });
   paint(canvas, (row, column) => (hidden(row, column) ? null : share(row, column)));
   const cell = h("div", { role: "gridcell", tabindex: 0, class: "picked" });
   const line = h("div", { role: "row" }, cell);
   const grid = h("div", { class: rows.length === columns.length ? "picture square" : "picture", role: "grid", "aria-label": label, "aria-rowcount": rows.length, "aria-colcount": columns.length }, line, canvas);
   return {
-    grid, where: (event) => {
-      if (event.clientX === undefined) return null;
+    grid, where: (e) => {
+      if (e.clientX === undefined) return null;
       const { left, top, width, height } = canvas.getBoundingClientRect();
-      const place = (share_, count) => Math.min(count - 1, Math.max(0, Math.floor(share_ * count)));
-      return [place((event.clientY - top) / height, rows.length), place((event.clientX - left) / width, columns.length)];
+      const place = (part, count) => clamp(floor(part * count), count - 1);
+      return [place((e.clientY - top) / height, rows.length), place((e.clientX - left) / width, columns.length)];
     },
     show: (_, [row, column]) => {
       const part = (one, many) => `${(100 * one) / many}%`;
@@ -101,7 +101,7 @@ function paint(canvas, share) {
   const pen = canvas.getContext("2d");
   const image = pen.createImageData(canvas.width, canvas.height);
   range(canvas.width * canvas.height).forEach((i) => {
-    const amount = share(Math.floor(i / canvas.width), i % canvas.width);
+    const amount = share(floor(i / canvas.width), i % canvas.width);
     if (amount !== null) image.data.set([...shade(amount), 255], 4 * i);
   });
   pen.putImageData(image, 0, 0);

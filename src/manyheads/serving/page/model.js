@@ -21,11 +21,11 @@ function symbolsOf(symbols, sources) {
   const items = symbols.map((one) => {
     const code = sources[one.source];
     const lines = code.text.split("\n").map((line, i) => [h("span", { class: "line-number", "aria-hidden": "true" }, String(code.line + i)), `${line}\n`]);
-    return h("details", { class: "symbol", open: state.symbol === one.symbol, ontoggle: (event) => change({ symbol: event.target.open ? one.symbol : "" }) },
+    return h("details", { class: "symbol", open: state.symbol === one.symbol, ontoggle: (e) => change({ symbol: e.target.open ? one.symbol : "" }) },
       h("summary", {}, h("span", { class: "letter" }, one.symbol), h("span", {}, meaning(one)), h("small", {}, one.shape)), h("p", { class: "equation" }, one.equation),
       note(t("model.where", { section: one.section, source: `src/manyheads/${one.source}` })), h("pre", { class: "scroll code", tabindex: 0, role: "region", "aria-label": one.source }, lines));
   });
-  return figure({ key: "model.symbols", chart: h("div", {}, items), table: () => [heads("symbol meaning equation section source_line shape"), symbols.map((one) => [one.symbol, meaning(one), one.equation, one.section, one.source, one.shape])] });
+  return figure({ key: "model.symbols", chart: div("", items), table: () => [heads("symbol meaning equation section source_line shape"), symbols.map((one) => [one.symbol, meaning(one), one.equation, one.section, one.source, one.shape])] });
 }
 
 function positionsOf({ kind, signal, products }) {
@@ -33,11 +33,11 @@ function positionsOf({ kind, signal, products }) {
   const [place, dimension] = [t("column.position"), t("column.dimension")];
   const map = (packed, rows, columns, columnTitle, key, about) => {
     const values = unpack(packed).data;
-    const [low, high] = values.reduce(([least, most], one) => [Math.min(least, one), Math.max(most, one)], [0, 0]);
+    const [low, high] = values.reduce(([least, most], one) => [min(least, one), max(most, one)], [0, 0]);
     const options = { rows: range(rows).map(String), columns: range(columns).map(String), value: (row, column) => values[row * columns + column], low, high, label: t(key, { kind }), rowTitle: place, columnTitle, digits: 3, large: true };
     return figure({ key, values: { kind }, about: t(`positions.${about}`), chart: matrix(options), table: () => matrixTable(options) });
   };
-  const chosen = [...new Set([0, 1, 2, 3].map((quarter) => Math.floor((width * quarter) / 4)))];
+  const chosen = [...new Set([0, 1, 2, 3].map((quarter) => floor((width * quarter) / 4)))];
   const series = chosen.map((one) => ({ name: `${dimension} ${one}`, x: range(count), y: range(count).map((row) => data[row * width + one]) }));
   return [map(signal, count, width, dimension, "positions.encoding", kind), curvesFigure("positions.single", series, place, t("column.value")),
     map(products, count, count, place, "positions.products", kind === "rotary" ? "cosines" : "dots")];

@@ -21,7 +21,7 @@ async function buildTraining(panel) {
     const documents = await Promise.all(names.filter((name) => chosen.has(name)).map(trainingOf));
     const runs = documents.flatMap((one) => one.runs);
     const several = runs.length > 1;
-    const charts = h("div", { class: "charts" });
+    const charts = div("charts");
     holder.replaceChildren(runs.length ? charts : note(t("training.none")));
     for (const [name, wanted] of Object.entries(TRAINING)) {
       const series = runs.flatMap((run) => run.series.filter((one) => wanted.includes(one.name)).map((one) => thinned(one, `${several ? `${run.name} ` : ""}${t(`series.${one.name}`)}`)));
@@ -35,7 +35,7 @@ const curvesFigure = (key, series, xTitle, yTitle, values) => figure({ key, valu
 
 /** Not more points than can be seen; the last one is kept. */
 function thinned({ steps, values }, name) {
-  const keep = (_, i) => i % Math.ceil(steps.length / MOST_POINTS) === 0 || i === steps.length - 1;
+  const keep = (_, i) => i % ceil(steps.length / MOST_POINTS) === 0 || i === steps.length - 1;
   return { name, x: steps.filter(keep), y: values.filter(keep) };
 }
 
@@ -46,7 +46,7 @@ function entropiesOf(run) {
     const own = found.filter(([, , kind]) => kind === wanted);
     const options = {
       rows: own.map(([, , , layer, head]) => t("attention.named", { layer, head })), columns: own[0][0].steps.map(whole), value: (row, column) => own[row][0].values[column],
-      high: Math.max(...own.flatMap(([one]) => one.values)), label: `${t("training.entropy")}: ${t(`attention.${wanted}`)}`, rowTitle: "", columnTitle: t("column.update"),
+      high: max(...own.flatMap(([one]) => one.values)), label: `${t("training.entropy")}: ${t(`attention.${wanted}`)}`, rowTitle: "", columnTitle: t("column.update"),
     };
     return figure({ key: "training.entropy", title: options.label, chart: matrix(options), table: () => matrixTable(options) });
   });
@@ -55,8 +55,8 @@ function entropiesOf(run) {
 /** The same sentences at every checkpoint. */
 function samplesOf(run, several) {
   const steps = [...new Set(run.samples.map((one) => one.step))];
-  const at = state.checkpoint < 0 ? steps.length - 1 : Math.min(steps.length - 1, state.checkpoint);
-  const holder = h("div", {});
+  const at = state.checkpoint < 0 ? steps.length - 1 : min(steps.length - 1, state.checkpoint);
+  const holder = div("");
   const draw = (i) => holder.replaceChildren(...run.samples.filter((one) => one.step === steps[i]).map((one) =>
     facts([[t("column.source"), one.source], [t("column.reference"), one.reference], [t("column.output"), different(one.output, one.reference)]], "sample")));
   draw(at);

@@ -1,6 +1,7 @@
 "use strict";
 /* Translate: text in, translations out as it is typed, with the outputs that the beam found beside the best. */
-const WAIT = 450; // milliseconds after the last key
+/* Milliseconds after the last key. */
+const WAIT = 450;
 const DOUBTFUL = 0.5;
 const BEAMS = [1, 2, 3, 4, 5, 8, 12, 16];
 
@@ -14,7 +15,7 @@ function textBox(head, run) {
   const box = h("textarea", {
     id: "source", rows: 4, dir: "auto", lang: source, spellcheck: "false", placeholder: t("translate.placeholder"), "aria-describedby": "count",
     oninput: () => { counted(); later(); },
-    onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); ran(); } },
+    onkeydown: (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); ran(); } },
   });
   box.value = state.q;
   counted();
@@ -27,7 +28,7 @@ function textBox(head, run) {
     if (box.value !== state.q) change({ ...OWN, q: box.value, sentence: 0 });
     run();
   }
-  return h("div", { class: "card side" }, h("label", { class: "side-head", for: "source" }, head), box, h("div", { class: "side-foot" }, count,
+  return div("card side", h("label", { class: "side-head", for: "source" }, head), box, div("side-foot", count,
     example && quiet(t("translate.example"), () => { box.value = example; counted(); ran(); })));
 }
 
@@ -47,8 +48,8 @@ async function buildTranslate(panel) {
     say(t("copied"));
   });
   panel.append(
-    h("div", { class: "pair" }, textBox(model.source_name, run), swap,
-      h("div", { class: "card side" }, h("div", { class: "side-head" }, model.target_name), output, h("div", { class: "side-foot" }, speed, copy))),
+    div("pair", textBox(model.source_name, run), swap,
+      div("card side", div("side-head", model.target_name), output, div("side-foot", speed, copy))),
     h("div", { class: "controls" },
       choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN, beam }); run(); }),
       button(t("translate.go"), run, { class: "primary" }), h("span", { class: "hint" }, t("translate.keys"))), below);
@@ -75,10 +76,10 @@ function sentencesOf(sentences, below) {
   if (sentences.length < 2) return "";
   const buttons = sentences.map((one, i) => button(one.source, () => {
     change({ ...OWN, sentence: i });
-    buttons.forEach((other, k) => other.setAttribute("aria-pressed", k === i));
+    press(buttons, i);
     below.lastChild.replaceWith(insideOf(one));
-  }, { class: "sentence", dir: "auto", "aria-pressed": String(i === state.sentence) }));
-  return figure({ key: "translate.sentences", chart: h("div", { class: "sentences" }, buttons) });
+  }, { class: "sentence", dir: "auto", "aria-pressed": i === state.sentence || "false" }));
+  return figure({ key: "translate.sentences", chart: div("sentences", buttons) });
 }
 
 function insideOf({ hypotheses }) {
@@ -97,7 +98,7 @@ function insideOf({ hypotheses }) {
 /** The tokens of an output as buttons; doubtful ones are underlined with dots. */
 function tokenFigure(tokens, chosen, current = -1, table = undefined) {
   const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
-    type: "button", class: `token${probability < DOUBTFUL ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": String(i === current),
+    type: "button", class: `token${probability < DOUBTFUL ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
     "aria-label": `${spell(piece)} ${n(probability, 2)}${forced ? ` ${t("words.given")}` : ""}`, onclick: () => chosen(i),
   }, h("span", { class: "token-text" }, spell(piece)), h("span", { class: "token-bar" }, h("span", { style: { width: `${100 * probability}%` } })), h("span", { class: "token-number" }, n(probability, 2))));
   return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
@@ -108,7 +109,7 @@ function different(text, other) {
   const [own, others] = [text.split(" "), other.split(" ")];
   const best = [...own, ""].map(() => [...others, ""].map(() => 0));
   for (let i = own.length - 1; i >= 0; i -= 1) {
-    for (let j = others.length - 1; j >= 0; j -= 1) best[i][j] = own[i] === others[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+    for (let j = others.length - 1; j >= 0; j -= 1) best[i][j] = own[i] === others[j] ? best[i + 1][j + 1] + 1 : max(best[i + 1][j], best[i][j + 1]);
   }
   let j = 0;
   return h("span", {}, own.map((word, i) => {

@@ -4,28 +4,28 @@ views.words = { tasks: ["translation", "language-modeling"], inside: true, build
 
 function buildWords(panel, found) {
   const own = found.predictions;
-  const detail = h("div", {});
+  const detail = div("");
   const rows = () => own.map((one, i) => [i + 1, one.piece, one.probability, one.rank, one.entropy, one.rivals[0] ? `${spell(one.rivals[0].piece)} ${n(one.rivals[0].probability)}` : "–"]);
-  const list = tokenFigure(own, look, Math.min(state.at, own.length - 1), () => [heads("place piece probability rank entropy best_rival"), rows()]);
+  const list = tokenFigure(own, look, min(state.at, own.length - 1), () => [heads("place piece probability rank entropy best_rival"), rows()]);
   panel.append(list, detail);
-  look(Math.min(state.at, own.length - 1));
+  look(min(state.at, own.length - 1));
 
   function look(at) {
     change({ at });
-    list.querySelectorAll(".token").forEach((one, i) => one.setAttribute("aria-pressed", i === at));
+    press(list.querySelectorAll(".token"), at);
     const one = own[at];
-    const before = own.slice(Math.max(0, at - 6), at).map((other) => spell(other.piece)).join(" ");
+    const before = own.slice(max(0, at - 6), at).map((other) => spell(other.piece)).join(" ");
     const all = [one, ...one.rivals];
     const use = (rival) => live && quiet(t("words.use"), () => {
       const prefix = [...own.slice(0, at).map((other) => other.id), rival.id].join(".");
-      change({ ...OWN, prefix, at, more: found.kind === "translation" ? 0 : Math.max(8, own.length - at - 1) });
+      change({ ...OWN, prefix, at, more: found.kind === "translation" ? 0 : max(8, own.length - at - 1) });
       say(t("words.used", { piece: spell(rival.piece) }));
       render(true);
     }, t("words.use_this", { piece: spell(rival.piece) }));
     const tag = h("span", { class: "tag" }, t(one.forced ? "words.given" : "words.chosen"));
     detail.replaceChildren(figure({
       key: "words.rivals", values: { place: at + 1, piece: spell(one.piece) }, about: before ? t("words.after", { before }) : t("words.first"),
-      chart: h("div", {}, facts([[t("column.probability"), n(one.probability, 4)], [t("column.rank"), whole(one.rank)], [t("words.entropy"), n(one.entropy)]]),
+      chart: div("", facts([[t("column.probability"), n(one.probability, 4)], [t("column.rank"), whole(one.rank)], [t("words.entropy"), n(one.entropy)]]),
         bars(all.map((rival, i) => [spell(rival.piece), rival.probability, n(rival.probability), i ? use(rival) : tag, !i]), 1), !live && note(t("words.needs_server"))),
       table: () => [heads("piece probability log_probability"), all.map((rival) => [rival.piece, rival.probability, rival.log_probability])],
     }));
