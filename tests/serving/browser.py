@@ -81,7 +81,9 @@ class Reader:
         hash_ = f"#/{tab}?{urlencode(state)}" if state else f"#/{tab}"
         here = self.page.url.partition("#")[0]
         if here == f"{self.address}?lang={self.language}":
-            self.page.evaluate("(hash) => { location.hash = hash; }", hash_)
+            self.page.evaluate(
+                "(hash) => { location.hash = hash; return new Promise((done) => setTimeout(done)); }", hash_
+            )
         else:
             self.page.goto(f"{self.address}?lang={self.language}{hash_}")
         return self.shown(tab)

@@ -204,7 +204,7 @@ def test_all_can_be_done_by_keyboard_and_the_focus_is_seen(clean: Reader) -> Non
     keys.press("Home")
     assert clean.focused("e.dataset.at") == f"{last.split()[0]} 0"
     seen = set()
-    clean.page.locator("body").focus()
+    clean.page.locator(".skip").focus()
     for _ in range(60):
         keys.press("Tab")
         if clean.focused("e === document.body"):
@@ -242,7 +242,7 @@ def test_the_beam_grows_step_by_step(clean: Reader) -> None:
     assert "step=1" in clean.page.url
     clean.page.locator(".node[tabindex='0']").focus()
     clean.page.keyboard.press("ArrowLeft")
-    assert "step" not in clean.focused("e.outerHTML")
+    assert clean.focused("e.className").startswith("node")
     assert clean.figure("beam.tree").locator(".reading").inner_text().strip()
 
 

@@ -47,6 +47,6 @@ async function inspected() {
   if (task === "language-modeling") return ask("api/inspect", { model, q: prefix ? "" : state.q, prefix, max_tokens: state.more });
   if (task === "classification") return ask("api/inspect", { model, q: state.q });
   const { sentences } = await translated(state.q);
-  const q = (sentences[state.sentence] || sentences[0]).source;
+  const q = (sentences[state.sentence] || sentences[0] || { source: "" }).source;
   return ask("api/inspect", { model, q, prefix, padding: state.padding, ...(state.beam && { beam: Number(state.beam) }), ...(state.target && { target: state.target }) });
 }

@@ -32,9 +32,13 @@ def apart(
         if isinstance(engine, TorchEngine):
             engine = EngineApart(engine, abandoned)
         return Translator(loaded.config, loaded.tokenizers, engine)
-    found = copy.copy(loaded)
-    found.model = with_same_weights(loaded.model)
-    return found
+    if isinstance(loaded, Classifier):
+        classifier = copy.copy(loaded)
+        classifier.model = with_same_weights(loaded.model)
+        return classifier
+    generator = copy.copy(loaded)
+    generator.model = with_same_weights(loaded.model)
+    return generator
 
 
 class EngineApart(TorchEngine):
