@@ -28,12 +28,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
 import torch
 
 from manyheads import Translator
+from manyheads.data.lines import read_lines
 from manyheads.tasks.options import TranslateOptions
 
 
@@ -258,7 +260,9 @@ async def sweep(server: Server, pair: tuple[str, str], lines: list[str], options
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run")
-    parser.add_argument("--lines", required=True, help="sentences of the source language, one a line")
+    parser.add_argument(
+        "--lines", required=True, help="sentences of the source language, one a line; plain or compressed"
+    )
     parser.add_argument("--most", type=int, default=1_000, help="lines that are used")
     parser.add_argument("--rounds", type=int, default=3, help="of the offline part")
     parser.add_argument("--seconds", type=float, default=60, help="of an overload")
@@ -266,7 +270,7 @@ def main() -> None:
     parser.add_argument("--engine", default="torch")
     parser.add_argument("--sweep", action="store_true", help="only the effect of the two options of batching")
     arguments = parser.parse_args()
-    lines = Path(arguments.lines).read_text(encoding="utf-8").splitlines()[: arguments.most]
+    lines = list(islice(read_lines(Path(arguments.lines)), arguments.most))
     say("machine", cores=os.cpu_count(), threads=torch.get_num_threads(), torch=torch.__version__,
         python=platform.python_version(), run=Path(arguments.run).name, engine=arguments.engine)  # fmt: skip
     base, pair = offline(arguments, lines)

@@ -24,7 +24,7 @@ def endless_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return endless_translator(tmp_path_factory.mktemp("endless"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One that serves de-en, a classifier and a language model."""
     folder = tmp_path_factory.mktemp("others")

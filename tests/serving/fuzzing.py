@@ -138,7 +138,6 @@ def send(port: int, sent: bytes) -> Outcome:
     with socket.create_connection(("127.0.0.1", port), timeout=LATE) as sock:
         try:
             sock.sendall(sent)
-            sock.shutdown(socket.SHUT_WR)
             while part := sock.recv(65_536):
                 answer += part
         except ConnectionError:

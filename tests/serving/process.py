@@ -84,10 +84,17 @@ class Server:
         else:
             self.process.terminate()
         code = self.process.wait(SECONDS)
+        self.close()
+        return code
+
+    def close(self) -> None:
+        """End it if it still runs, and close its stderr."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(SECONDS)
         self.reader.join(SECONDS)
         assert self.process.stderr is not None
         self.process.stderr.close()
-        return code
 
 
 @contextmanager
@@ -98,8 +105,7 @@ def serving(*arguments: object, environment: dict[str, str] | None = None) -> It
         server.wait_until_ready()
         yield server
     finally:
-        if server.process.poll() is None:
-            server.end(kill=True)
+        server.close()
 
 
 def train_translator(folder: Path) -> Path:

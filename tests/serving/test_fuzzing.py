@@ -11,10 +11,10 @@ from tests.serving.process import Server
 
 def test_no_request_is_a_fault_and_none_hangs(server: Server) -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda sent: send(server.port, sent), requests(seed=1, count=400)))
+        found = list(pool.map(lambda sent: send(server.port, sent), requests(seed=1, count=250)))
     wrong = [one for one in found if one.status >= 500 or one.status == 0]
     assert not wrong, wrong[0]
-    assert sum(one.status == 200 for one in found) > 40  # not all of it is nonsense
+    assert sum(one.status == 200 for one in found) > 25  # not all of it is nonsense
     assert max(one.seconds for one in found) < 10
     with server.client() as client:
         assert client.get("/health").status_code == 200
@@ -24,11 +24,12 @@ def test_no_request_is_a_fault_and_none_hangs(server: Server) -> None:
 def test_answers_are_those_that_the_document_says(server: Server) -> None:
     schemathesis = pytest.importorskip("schemathesis")
     from hypothesis import HealthCheck, given, settings
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
 
     with server.client() as client:
         schema = schemathesis.openapi.from_dict(client.get("/spec").json())
     schema.config.base_url = server.url
-    posted = [("/translate", 60), ("/detect", 20), ("/classify", 20), ("/v1/completions", 20), ("/languages", 2)]
+    posted = [("/translate", 30), ("/detect", 10), ("/classify", 10), ("/v1/completions", 10), ("/languages", 2)]
     for path, count in posted:
         operation = schema[path]["GET" if path == "/languages" else "POST"]
 
@@ -36,6 +37,7 @@ def test_answers_are_those_that_the_document_says(server: Server) -> None:
         @given(case=operation.as_strategy())
         def check(case: schemathesis.Case) -> None:
             answer = case.call(timeout=20)
-            case.validate_response(answer)
+            # that there is no model for a pair of languages cannot be said in a schema
+            case.validate_response(answer, excluded_checks=[positive_data_acceptance])
 
         check()

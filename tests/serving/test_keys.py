@@ -41,12 +41,13 @@ def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pyt
     secrets = [file.add(str(number)) for number in range(4)]
     ring, seen = KeyRing(file), list[str]()
 
+    real = hmac.compare_digest
+
     def compare(one: str, other: str) -> bool:
         seen.append(one)
-        return hmac.compare_digest(one, other)
+        return real(one, other)
 
-    monkeypatch.setattr(module.hmac, "compare_digest", compare)
-    monkeypatch.setattr(module, "hmac", type("Hmac", (), {"compare_digest": staticmethod(compare)}))
+    monkeypatch.setattr(hmac, "compare_digest", compare)
     ring.find(secrets[0])
     assert len(seen) == 4
 

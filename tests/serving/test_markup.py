@@ -59,7 +59,7 @@ def test_what_is_translated_is_the_running_text(source: str, texts: list[str]) -
         ("Sieh <a>hier</a>.", "Look here.", "0-0 1-1", "Look <a>here</a>."),
         ("(<b>ja</b>)", "(yes)", "0-0", "(<b>yes</b>)"),
         # nothing comes from it: it stays, empty, where it was
-        ("eins <b>zwei</b> drei", "one three", "0-0 2-1", "one<b></b> three"),
+        ("eins <b>zwei</b> drei", "one three", "0-0 2-1", "one <b></b>three"),
         # atoms keep their blanks, and stand before the full stop
         ("Drücke <code>F1</code> jetzt", "Press now", "0-0 1-1", "Press <code>F1</code> now"),
         ("<img src=a> Hund", "Dog", "0-0", "<img src=a> Dog"),
@@ -92,14 +92,14 @@ PIECES = st.sampled_from(
 TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", " ", "."]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
 def test_any_document_is_its_pieces(source: str) -> None:
     pieces = read_blocks(source)
     assert "".join(one.raw if isinstance(one, Block) else one for one in pieces) == source
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.sampled_from(TAGGED), max_size=20).map("".join),
     st.lists(st.sampled_from(["yes", "no.", "(so)", "x"]), max_size=8).map(" ".join),

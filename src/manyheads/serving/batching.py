@@ -213,17 +213,16 @@ def compute(batch: Sequence[Item]) -> None:
             [item.payload for item in live],
             lambda: [place for place, item in enumerate(live) if item.ticket.stopped],
         )
-        assert len(results) == len(live)
+        for item, result in zip(live, results, strict=True):
+            give(item.future, result)
+        return
     except Exception as error:
         if len(live) == 1:
             give(live[0].future, error=error)
             return
-        middle = len(live) // 2
-        compute(live[:middle])
-        compute(live[middle:])
-        return
-    for item, result in zip(live, results, strict=True):
-        give(item.future, result)
+    middle = len(live) // 2
+    compute(live[:middle])
+    compute(live[middle:])
 
 
 def give(future: Future[Any], result: Any = None, *, error: Exception | None = None) -> None:

@@ -48,7 +48,8 @@ WRONG = {
 
 async def spec(request: Request) -> Response:
     """GET /spec."""
-    return json_answer(document(Service.of(request).settings))
+    service = Service.of(request)
+    return json_answer(document(service.settings, service.models.languages))
 
 
 def routes() -> list[Route]:
@@ -56,8 +57,8 @@ def routes() -> list[Route]:
     return [Route("/spec", spec, methods=["GET"])]
 
 
-def document(settings: ServeSettings) -> Schema:
-    """The whole document."""
+def document(settings: ServeSettings, codes: list[str]) -> Schema:
+    """The whole document, where these languages are served."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -66,7 +67,7 @@ def document(settings: ServeSettings) -> Schema:
             "description": "LibreTranslate's interface for one's own models, and more for other kinds.",
         },
         "paths": {
-            "/translate": {"post": translate(settings)},
+            "/translate": {"post": translate(settings, codes)},
             "/detect": {"post": detect(settings)},
             "/languages": {"get": read("The languages and what each can be translated into", languages())},
             "/frontend/settings": {"get": read("Limits and what is on", {"type": "object"})},
@@ -117,12 +118,12 @@ def read(summary: str, answer: Schema) -> Schema:
     return {"summary": summary, "responses": {"200": good}}
 
 
-def translate(settings: ServeSettings) -> Schema:
+def translate(settings: ServeSettings, codes: list[str]) -> Schema:
     """POST /translate."""
     properties: dict[str, Schema] = {
         "q": texts(settings),
-        "source": TEXT | {"minLength": 1, "description": "a code of /languages, or auto"},
-        "target": TEXT | {"minLength": 1, "description": "a code of /languages"},
+        "source": TEXT | {"enum": ["auto", *codes]},
+        "target": TEXT | ({"enum": codes} if codes else {"description": "no translator is served"}),
         "format": {"type": "string", "enum": ["text", "html"], "default": "text"},
         "alternatives": {"type": "integer", "minimum": 0, "maximum": settings.alternatives_limit, "default": 0},
         "api_key": KEY,

@@ -56,8 +56,7 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
     """
     check_runs(runs, settings.engine)
     access = Access(settings)
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    with listening(settings) as sock:
+    with listening(settings) as sock, switching(SWITCH_INTERVAL):
         batcher = make_batcher(settings)
         service = Service(settings, batcher, Work(settings.queue, settings.timeout), access, log)
         server = Server(service, runs, address(settings, sock))
@@ -142,6 +141,17 @@ class Server(uvicorn.Server):
                 work.stop_all()
             self.should_exit = late or not work.running
         return await super().on_tick(counter)
+
+
+@contextmanager
+def switching(seconds: float) -> Iterator[None]:
+    """While open, threads take turns this often."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(seconds)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 @contextmanager
