@@ -174,7 +174,7 @@ def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -
     from manyheads.checkpoint import load_weights
     from manyheads.tasks.inspecting import InspectOptions, inspect_translation
 
-    load_weights(translator.model, directory.weights_of(12), "step 12")
+    load_weights(translator.model, directory.checkpoints.weights(12), "step 12")
     root = Path(config.data.root)
     pairs = [(root / f"valid.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in ("de", "en")]
     found = [

@@ -288,7 +288,7 @@ def test_shades_are_those_of_cividis() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     for share in np.linspace(0, 1, 21):
         expected = [255 * part for part in matplotlib.colormaps["cividis"](float(share))[:3]]
-        assert shade(float(share)) == pytest.approx(expected, abs=7)
+        assert shade(float(share)) == pytest.approx(expected, abs=10)  # between 10 of its 256 colours
 
 
 def test_numbers_can_be_read_on_every_shade() -> None:

@@ -6,6 +6,7 @@ import io
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from textwrap import wrap
 from types import ModuleType
 from typing import Any
 
@@ -55,7 +56,7 @@ def png_of(charts: Sequence[Chart]) -> bytes:
         )
         rows = figure.subfigures(len(charts), 1, height_ratios=heights, squeeze=False)[:, 0]
         for part, chart in zip(rows, charts, strict=True):
-            part.suptitle(f"{visible(chart.title)}\n{clipped(chart.note, 110)}", fontsize=10)
+            part.suptitle("\n".join([visible(chart.title), *wrap(visible(chart.note), 110)]), fontsize=10)
             DRAW[type(chart)](part, chart)
         return drawn(figure)
 
