@@ -90,10 +90,10 @@ function nothing() {
 
 async function start() {
   dress(recall("theme"));
-  readAddress();
   const wish = new URLSearchParams(location.search).get("lang") || recall("language") || navigator.language.slice(0, 2);
   await speak(wish in LANGUAGES ? wish : "en");
   mh.about = await about();
+  readAddress();
   window.addEventListener("popstate", () => { if (location.hash !== addressOf()) { readAddress(); render(); } });
   await render();
 }

@@ -40,9 +40,10 @@ function figure({ key, values, title = t(key, values), about = known(`${key}_not
 
 /** Values as a table that scrolls in its own box. */
 function tableOf([columns, rows], caption) {
-  const cell = (value) => (typeof value === "number" ? h("td", { class: "number" }, Number.isInteger(value) ? whole(value) : brief(value)) : h("td", { dir: "auto" }, value ?? "–"));
+  const look = (value) => (typeof value === "number" ? { class: "number" } : { dir: "auto" });
+  const cell = (value) => h("td", look(value), typeof value === "number" ? (Number.isInteger(value) ? whole : brief)(value) : value ?? "–");
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    h("table", { class: "values" }, h("thead", {}, h("tr", {}, columns.map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, row.map(cell))))),
+    h("table", { class: "values" }, h("thead", {}, h("tr", {}, columns.map((one, i) => h("th", { scope: "col", ...look(rows[0]?.[i]) }, one)))), h("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, row.map(cell))))),
     rows.length > MOST_ROWS && note(t("table.more", { count: whole(rows.length - MOST_ROWS) })));
 }
 
@@ -96,7 +97,7 @@ function curves({ label, series, xTitle, yTitle }) {
   const all = series.flatMap((one) => one.y);
   let [low, high] = [min(...all), max(...all)];
   if (low > 0 && low < high * 0.4) low = 0;
-  if (low === high) [low, high] = [low - 1, high + 1];
+  if (low === high) [low, high] = [min(0, low), max(1, high * 1.2)];
   const [first, last] = [xs[0], xs.length > 1 ? xs.at(-1) : xs[0] + 1];
   const reading = h("p", { class: "reading" }, h("small", {}, t("chart.keys")));
   const cursor = svg("path", { class: "cursor" });
@@ -133,7 +134,7 @@ function curves({ label, series, xTitle, yTitle }) {
     Object.assign(box, { right: width - 16, bottom: height - 40 });
     holder.replaceChildren(svg("svg", { width, height },
       ticks(low, high, 5).map(([y, said]) => [svg("path", { class: "grid", d: `M${box.left} ${toY(y)}H${box.right}` }), text(box.left - 8, toY(y) + 4, said, "end")]),
-      ticks(first, last, max(2, floor(width / 110))).map(([x, said]) => text(toX(x), box.bottom + 18, said)), text((box.left + box.right) / 2, height - 4, xTitle),
+      ticks(first, last, max(2, floor(width / 80))).filter(([x]) => Number.isInteger(x)).map(([x, said]) => text(toX(x), box.bottom + 18, said)), text((box.left + box.right) / 2, height - 4, xTitle),
       series.map(({ x, y }, k) => svg("g", { class: `c${k % 7}` }, line(k, x.map((one, i) => `${i ? "L" : "M"}${toX(one).toFixed(1)} ${toY(y[i]).toFixed(1)}`).join("")),
         x.flatMap((one, i) => (i % ceil(x.length / 12) ? [] : [mark(k, toX(one), toY(y[i]))])))), cursor));
     if (at >= 0) read(at);

@@ -46,7 +46,7 @@ function entropiesOf(run) {
     const own = found.filter(([, , kind]) => kind === wanted);
     const options = {
       rows: own.map(([, , , layer, head]) => t("attention.named", { layer, head })), columns: own[0][0].steps.map(whole), value: (row, column) => own[row][0].values[column],
-      high: max(...own.flatMap(([one]) => one.values)), label: `${t("training.entropy")}: ${t(`attention.${wanted}`)}`, rowTitle: "", columnTitle: t("column.update"),
+      high: max(...own.flatMap(([one]) => one.values)), label: `${t("training.entropy")}: ${t(`attention.${wanted}`)}`, rowTitle: t("attention.row"), columnTitle: t("column.update"),
     };
     return figure({ key: "training.entropy", title: options.label, chart: matrix(options), table: () => matrixTable(options) });
   });
