@@ -144,7 +144,7 @@ function choice(label, options, value, chosen) {
 
 /** A number by a slider, with its value beside it. */
 function slider(label, { show = String, value, ...limits }, moved) {
-  const said = h("output", {}, show(value));
+  const said = h("b", {}, show(value));
   const bar = h("input", {
     type: "range", ...limits, "aria-valuetext": show(value), oninput: () => {
       said.textContent = show(Number(bar.value));
