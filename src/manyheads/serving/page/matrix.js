@@ -47,7 +47,7 @@ function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1,
 function cellsOf({ rows, columns, value, hidden, share, label, low, high }) {
   const head = (scope) => (name) => h("th", { scope, dir: "auto" }, h("span", {}, spell(name)));
   const [tops, sides] = [columns.map(head("col")), rows.map(head("row"))];
-  const text = low >= 0 && high <= 1 ? cellText : brief;
+  const text = low >= 0 && high <= 1 ? cellText : (amount) => n(amount, 2);
   const cell = (row, column) => {
     const colour = shade(share(row, column));
     const [look, shown] = hidden(row, column) ? [{ class: "masked" }, t("masked")] : [{ style: { backgroundColor: `rgb(${colour})`, color: inkOn(colour) } }, text(value(row, column))];
