@@ -79,7 +79,7 @@ def test_both_languages_have_the_same_strings() -> None:
 
 def test_the_scripts_are_small_and_nothing_is_fetched_from_elsewhere() -> None:
     scripts = [script_of(path.read_text(encoding="utf-8")) for path in PAGE.glob("*.js")]
-    assert sum(len(one.encode()) for one in scripts) < 60 * 1024
+    assert sum(len(one.encode()) for one in scripts) < 60_000
     for path in PAGE.iterdir():
         addresses = re.findall(r"https?://[^\s\"'`)]+", path.read_text(encoding="utf-8"))
         assert set(addresses) <= {"http://www.w3.org/2000/svg"}, path.name

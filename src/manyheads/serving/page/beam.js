@@ -24,7 +24,7 @@ function buildBeam(panel, { beam }) {
     const told = () => tell(i);
     return h("button", {
       type: "button", tabindex: -1, class: `node ${one.state}${look(one)}`, style: { left: `${left}px`, top: `${top}px` }, "aria-label": `${spell(one.piece)} ${n(one.total, 2)}, ${reason(one)}`,
-      onfocus: told, onpointerenter: told, onclick: told,
+      onfocus: told, onpointerenter: told,
     }, h("span", { dir: "auto" }, spell(one.piece)), h("small", {}, n(one.total, 2)));
   });
   const size = { width: columns.length * (NODE + NODE_GAP) - NODE_GAP, height: max(...columns.map((one) => one.length)) * NODE_ROW };
@@ -34,7 +34,7 @@ function buildBeam(panel, { beam }) {
   let step = state.step < 0 ? last : min(last, state.step);
   let current = 0;
 
-  const keys = h("ul", { class: "keys" }, [["kept", ""], ["pruned", "gone"], ["finished", "finished"], ["best", "best"]].map(([name, kind]) => h("li", {}, h("span", { class: `node sample ${kind}` }), t(`beam.${name}`))));
+  const keys = h("ul", { class: "keys" }, ["kept", "pruned", "finished", "best"].map((name) => h("li", {}, h("span", { class: `node sample ${name}` }), t(`beam.${name}`))));
   panel.append(figure({
     key: "beam.tree", values: { beam: beam.beam_size, penalty: brief(beam.length_penalty), stop },
     chart: div("", slider(t("column.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, grow), scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),

@@ -50,7 +50,7 @@ function tableOf([columns, rows], caption) {
 /** RFC 4180; what a spreadsheet would compute stands behind an apostrophe. */
 function csvOf([columns, rows]) {
   const cell = (value) => {
-    const text = value instanceof Node ? value.textContent : String(value ?? "");
+    const text = value?.textContent ?? String(value ?? "");
     return `"${(typeof value !== "number" && /^[=+\-@\t\r]./.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
   };
   return [columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
@@ -134,7 +134,7 @@ function curves({ label, series, xTitle, yTitle }) {
     Object.assign(box, { right: width - 16, bottom: height - 40 });
     holder.replaceChildren(svg("svg", { width, height },
       ticks(low, high, 5).map(([y, said]) => [svg("path", { class: "grid", d: `M${box.left} ${toY(y)}H${box.right}` }), text(box.left - 8, toY(y) + 4, said, "end")]),
-      ticks(first, last, max(2, floor(width / 80))).filter(([x]) => Number.isInteger(x) && x <= xs.at(-1)).map(([x]) => text(toX(x), box.bottom + 18, brief(x))), text((box.left + box.right) / 2, height - 4, xTitle),
+      ticks(first, last, max(2, floor(width / 80))).filter(([x]) => Number.isInteger(x)).map(([x]) => text(toX(x), box.bottom + 18, brief(x))), text((box.left + box.right) / 2, height - 4, xTitle),
       series.map(({ x, y }, k) => svg("g", { class: `c${k % 7}` }, line(k, x.map((one, i) => `${i ? "L" : "M"}${toX(one).toFixed(1)} ${toY(y[i]).toFixed(1)}`).join("")),
         x.flatMap((one, i) => (i % ceil(x.length / 12) ? [] : [mark(k, toX(one), toY(y[i]))])))), cursor));
     if (at >= 0) read(at);

@@ -33,8 +33,7 @@ const clamp = (value, most) => min(most, max(0, value));
 
 /** A number with so many decimals; a whole one; one of any size, short. */
 function n(value, digits = 3) {
-  if (!Number.isFinite(value)) return "–";
-  return value.toLocaleString(mh.language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
+  return value === null ? "–" : value.toLocaleString(mh.language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 }
 const whole = (value) => n(value, 0);
 function brief(value) {
@@ -109,9 +108,9 @@ function debounce(milliseconds, call) {
 }
 
 /** One focus for a group of elements, moved by the arrow keys. */
-function roving(holder, elements, current = 0, moved = () => {}) {
+function roving(holder, elements, current, moved = () => {}) {
   const only = (to) => elements.forEach((element, i) => { element.tabIndex = i === to ? 0 : -1; });
-  only(clamp(current, elements.length - 1));
+  only(clamp(current || 0, elements.length - 1));
   holder.addEventListener("keydown", (e) => {
     const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -elements.length, End: elements.length };
     const from = elements.indexOf(document.activeElement);

@@ -20,7 +20,7 @@ function symbolsOf(symbols, sources) {
   const meaning = (one) => known(`symbol.${one.symbol}`) || one.meaning;
   const items = symbols.map((one) => {
     const code = sources[one.source];
-    const lines = code.text.split("\n").map((line, i) => [h("span", { class: "line-number", "aria-hidden": "true" }, String(code.line + i)), `${line}\n`]);
+    const lines = code.text.split("\n").map((line, i) => [h("span", { class: "line-number", "aria-hidden": true }, String(code.line + i)), `${line}\n`]);
     return h("details", { class: "symbol", open: state.symbol === one.symbol, ontoggle: (e) => change({ symbol: e.target.open ? one.symbol : "" }) },
       h("summary", {}, h("span", { class: "letter" }, one.symbol), h("span", {}, meaning(one)), h("small", {}, one.shape)), h("p", { class: "equation" }, one.equation),
       note(t("model.where", { section: one.section, source: `src/manyheads/${one.source}` })), h("pre", { class: "scroll code", tabindex: 0, role: "region", "aria-label": one.source }, lines));

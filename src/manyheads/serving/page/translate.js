@@ -89,14 +89,13 @@ function insideOf({ hypotheses }) {
   const look = (target) => () => { change({ ...OWN, tab: "words", target }); render(); };
   const rows = hypotheses.map((one, rank) => [rank + 1, rank ? different(one.text, best.text) : one.text, one.score, one.log_probability, one.tokens.length,
     quiet(t("translate.inside"), look(rank ? one.text : ""), `${t("translate.inside")}: ${one.text}`)]);
-  const table = () => [heads("rank text score log_probability length look"), rows];
   return stack(
     tokenFigure(tokens, (at) => { change({ ...OWN, tab: "words", at }); render(); }),
-    figure({ key: "translate.alternatives", chart: tableOf(table(), t("translate.alternatives")) }));
+    figure({ key: "translate.alternatives", chart: tableOf([heads("rank text score log_probability length look"), rows], t("translate.alternatives")) }));
 }
 
 /** The tokens of an output as buttons; doubtful ones are underlined with dots. */
-function tokenFigure(tokens, chosen, current = -1, table = undefined) {
+function tokenFigure(tokens, chosen, current, table) {
   const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
     type: "button", class: `token${probability < DOUBTFUL ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
     "aria-label": `${spell(piece)} ${n(probability, 2)}${forced ? ` ${t("words.given")}` : ""}`, onclick: () => chosen(i),

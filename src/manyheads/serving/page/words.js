@@ -5,10 +5,10 @@ views.words = { tasks: ["translation", "language-modeling"], inside: true, build
 function buildWords(panel, found) {
   const own = found.predictions;
   const detail = div("");
-  const rows = () => own.map((one, i) => [i + 1, one.piece, one.probability, one.rank, one.entropy, one.rivals[0] ? `${spell(one.rivals[0].piece)} ${n(one.rivals[0].probability)}` : "–"]);
-  const list = tokenFigure(own, look, min(state.at, own.length - 1), () => [heads("place piece probability rank entropy best_rival"), rows()]);
+  const first = min(state.at, own.length - 1);
+  const list = tokenFigure(own, look, first, () => [heads("place piece probability rank entropy best_rival"), own.map((one, i) => [i + 1, one.piece, one.probability, one.rank, one.entropy, one.rivals[0] ? `${spell(one.rivals[0].piece)} ${n(one.rivals[0].probability)}` : "–"])]);
   panel.append(list, detail);
-  look(min(state.at, own.length - 1));
+  look(first);
 
   function look(at) {
     change({ at });
