@@ -60,7 +60,7 @@ $(READY): $(IN_VENV) constraints.txt pyproject.toml
 	@touch $@
 
 # The names are those of [dependency-groups] of pyproject.toml; older pips know no --group. Of argostranslate the
-# tests use one module, which needs nothing else; all that it names would be a gigabyte.
+# tests use one module, which imports nothing else.
 $(READY_FOR_TESTS): $(READY)
 	@echo "Installing the tools for tests."
 	@$(PIP) --constraint constraints.txt --editable ".[all]" $$($(IN_VENV) -c \

@@ -86,7 +86,9 @@ def serving(run: str, *options: str) -> Iterator[Server]:
         yield server
     finally:
         server.process.terminate()
-        server.process.communicate()
+        server.process.wait()
+        assert server.process.stderr is not None
+        server.process.stderr.close()
 
 
 class Clients:
@@ -95,7 +97,7 @@ class Clients:
     def __init__(self, server: Server, pair: tuple[str, str]) -> None:
         self.server = server
         self.pair = pair
-        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self.idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def translate(self, texts: Sequence[str]) -> Answer:
         """Send one request: a single text, or a list."""
@@ -109,9 +111,7 @@ class Clients:
         )
         begun = perf_counter()
         try:
-            reader, writer = (
-                self.idle.pop() if self.idle else await asyncio.open_connection("127.0.0.1", self.server.port)
-            )
+            reader, writer = await self.connection()
             writer.write(head.encode() + body)
             answer = (await reader.readuntil(b"\r\n\r\n")).lower()
             size = re.search(rb"content-length: (\d+)", answer)
@@ -119,8 +119,17 @@ class Clients:
             await reader.readexactly(int(size[1]))
         except (OSError, asyncio.IncompleteReadError):
             return Answer(0, perf_counter() - begun, told=False)
-        self.idle.append((reader, writer))
+        self.idle.append((perf_counter(), reader, writer))
         return Answer(int(answer[9:12]), perf_counter() - begun, b"retry-after:" in answer)
+
+    async def connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """One that was used a moment ago, or a new one: the server closes those that are idle for 15 seconds."""
+        while self.idle:
+            since, reader, writer = self.idle.pop()
+            if perf_counter() - since < 5:
+                return reader, writer
+            writer.close()
+        return await asyncio.open_connection("127.0.0.1", self.server.port)
 
     async def closed(self, lines: Sequence[str], clients: int, texts: int, requests: int) -> list[Answer]:
         """`clients` at the same time, each with one request after the other."""
@@ -150,7 +159,7 @@ class Clients:
         return list(await asyncio.gather(*tasks))
 
     def close(self) -> None:
-        for _, writer in self.idle:
+        for _, _, writer in self.idle:
             writer.close()
 
 

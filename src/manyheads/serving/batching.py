@@ -9,8 +9,9 @@ that one item that cannot be computed fails alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
@@ -19,6 +20,8 @@ from manyheads.search.interface import Abandoned
 
 __all__ = ["Batcher", "Group", "Item", "Stopped", "Ticket"]
 
+PATIENCE = 10  # times as long an item waits for others while another worker computes, whose next batch it may join
+TURNS = 2  # threads of requests that work at a time; all others wait for results, or for their turn
 FEWEST_TOKENS = 256  # of a batch that is kept small so that other workers have something to do
 
 
@@ -98,7 +101,7 @@ class Batcher:
     Args:
         workers: threads that compute.
         max_tokens: of a batch, padding included; one item that is larger is a batch of its own.
-        max_wait: seconds that an item waits for others while a worker is free.
+        max_wait: seconds that an item waits for others while all workers are free; ten times that while one is not.
         begin: called in each worker first.
     """
 
@@ -114,6 +117,8 @@ class Batcher:
         self.busy = 0  # workers
         self.closed = False
         self.changed = threading.Condition()
+        self.turns = threading.Semaphore(TURNS)
+        self.turn = threading.local()
         self.threads = [
             threading.Thread(target=self.work, name=f"manyheads-{number}", daemon=True) for number in range(workers)
         ]
@@ -134,7 +139,27 @@ class Batcher:
                 raise Stopped
             self.waiting += items
             self.changed.notify_all()
-        return [item.future.result() for item in items]
+        if not getattr(self.turn, "taken", False):
+            return [item.future.result() for item in items]
+        self.turns.release()
+        try:
+            return [item.future.result() for item in items]
+        finally:
+            self.turns.acquire()
+
+    @contextmanager
+    def taking_turns(self) -> Iterator[None]:
+        """While open, and not waiting for results, this thread is one of a few that work.
+
+        Many threads that are woken at once would hold the interpreter one after the other, and keep it from the
+        workers and from the thread that talks to clients.
+        """
+        with self.turns:
+            self.turn.taken = True
+            try:
+                yield
+            finally:
+                self.turn.taken = False
 
     def close(self, seconds: float) -> None:
         """End the workers, after the step they are at; wait at most so long for each."""
@@ -160,6 +185,7 @@ class Batcher:
                 self.counts.batches += 1
                 self.counts.items += len(batch)
                 self.counts.seconds += monotonic() - begun
+                self.changed.notify_all()
 
     def take(self) -> list[Item]:
         """The next batch, when there is one; nothing at the end."""
@@ -169,7 +195,8 @@ class Batcher:
                 if not self.waiting:
                     self.changed.wait()
                     continue
-                left = self.waiting[0].since + self.max_wait - monotonic()
+                patience = self.max_wait * (PATIENCE if self.busy else 1)
+                left = self.waiting[0].since + patience - monotonic()
                 if left > 0 and sum(item.size for item in self.waiting) < self.max_tokens:
                     self.changed.wait(left)
                     continue

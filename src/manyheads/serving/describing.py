@@ -184,7 +184,8 @@ def complete(settings: ServeSettings) -> Schema:
     found = posted(
         "Go on with a text (OpenAI's shape)", body(properties, ["prompt"], forms=False), {"type": "object"}
     )
-    found["responses"]["200"]["content"]["text/event-stream"] = {"schema": TEXT}
+    event = {"type": "object", "properties": {"data": TEXT}, "required": ["data"]}
+    found["responses"]["200"]["content"]["text/event-stream"] = {"schema": event}
     error = {"type": "object", "properties": {"error": {"type": "object"}}, "required": ["error"]}
     for status in WRONG:
         found["responses"][status]["content"] = {"application/json": {"schema": error}}

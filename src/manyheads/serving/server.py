@@ -30,6 +30,7 @@ from manyheads.serving.models import check_runs, load_models, make_batcher
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
 from manyheads.serving.work import Work
+from manyheads.training.memory import keep_decoding_small
 
 __all__ = ["serve"]
 
@@ -56,9 +57,10 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
     """
     check_runs(runs, settings.engine)
     access = Access(settings)
+    keep_decoding_small()
     with listening(settings) as sock, switching(SWITCH_INTERVAL):
         batcher = make_batcher(settings)
-        service = Service(settings, batcher, Work(settings.queue, settings.timeout), access, log)
+        service = Service(settings, batcher, Work(settings.queue, settings.timeout, batcher), access, log)
         server = Server(service, runs, address(settings, sock))
         logging.getLogger("uvicorn.error").disabled = True  # its messages may quote what clients sent
         asyncio.run(server.serve(sockets=[sock]))

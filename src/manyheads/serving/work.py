@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from starlette.types import Receive
 
 from manyheads.serving.answers import ClientGone, Refusal
-from manyheads.serving.batching import Stopped, Ticket
+from manyheads.serving.batching import Batcher, Stopped, Ticket
 
 __all__ = ["Work"]
 
@@ -23,12 +23,14 @@ class Work:
     Attributes:
         most: requests at once.
         seconds: a request may take.
+        batcher: what the requests wait for.
         running: requests now; one that was given up counts until its thread has really ended.
         draining: no new ones are taken.
     """
 
-    def __init__(self, most: int, seconds: float) -> None:
+    def __init__(self, most: int, seconds: float, batcher: Batcher) -> None:
         self.most = most
+        self.batcher = batcher
         self.seconds = seconds
         self.running = 0
         self.draining = False
@@ -83,7 +85,12 @@ class Work:
         """Start a task; it is one of those that run until its thread is done with it."""
         self.running += 1
         self.tickets.add(ticket)
-        future = asyncio.get_running_loop().run_in_executor(self.pool, task, ticket)
+
+        def work() -> Result:
+            with self.batcher.taking_turns():
+                return task(ticket)
+
+        future = asyncio.get_running_loop().run_in_executor(self.pool, work)
 
         def ended(done: asyncio.Future[Any]) -> None:
             self.running -= 1

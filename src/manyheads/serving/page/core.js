@@ -33,7 +33,7 @@ const clamp = (value, most) => min(most, max(0, value));
 
 /** A number with so many decimals; a whole one; one of any size, short. */
 function n(value, digits = 3) {
-  return value === null ? "–" : value.toLocaleString(mh.language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
+  return value == null ? "–" : value.toLocaleString(mh.language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
 }
 const whole = (value) => n(value, 0);
 function brief(value) {

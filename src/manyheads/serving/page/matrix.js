@@ -24,8 +24,8 @@ function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1,
     const far = e.ctrlKey || e.metaKey;
     if (e.key === "Enter" || e.key === " ") pinned = !pinned;
     const to = {
-      ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1], PageUp: [row - 10, column],
-      PageDown: [row + 10, column], Home: [far ? 0 : row, 0], End: [far ? last : row, end], Enter: at, " ": at,
+      ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
+      Home: [far ? 0 : row, 0], End: [far ? last : row, end], Enter: at, " ": at,
     }[e.key];
     if (!to) return;
     e.preventDefault();

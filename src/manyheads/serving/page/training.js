@@ -45,7 +45,7 @@ function entropiesOf(run) {
   return [...new Set(found.map(([, , kind]) => kind))].map((wanted) => {
     const own = found.filter(([, , kind]) => kind === wanted);
     const options = {
-      rows: own.map(([, , , layer, head]) => t("attention.named", { layer, head })), columns: own[0][0].steps.map(whole), value: (row, column) => own[row][0].values[column],
+      rows: own.map(([, , , layer, head]) => t("attention.named", { layer, head })), columns: own[0][0].steps.map(whole), value: (row, column) => own[row][0].values[column], hidden: (row, column) => column >= own[row][0].values.length,
       high: max(...own.flatMap(([one]) => one.values)), label: `${t("training.entropy")}: ${t(`attention.${wanted}`)}`, rowTitle: t("attention.row"), columnTitle: t("column.update"),
     };
     return figure({ key: "training.entropy", title: options.label, chart: matrix(options), table: () => matrixTable(options) });
