@@ -27,7 +27,7 @@ def main(run: str) -> None:
         address = next(found[1] for line in server.stderr if (found := re.search(r"ready: .* at (\S+)", line)))
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, (language, view, state, (width, height)) in PICTURES.items():
-            page = browser.new_page(viewport={"width": width, "height": height})
+            page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
             page.goto(f"{address}/?lang={language}#/{view}?{urlencode(state)}")
             page.locator("#panel[aria-busy=false] .figure").first.wait_for()
             page.screenshot(path=HERE / name)

@@ -14,6 +14,8 @@ from tests.serving.process import GERMAN, Server
 
 from manyheads.inspection.documents import ClassificationInspection, Inspection, TranslationInspection
 from manyheads.runs import inspect
+from manyheads.runs.inspect import inspect_loaded
+from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.inspecting.apart import apart
 from manyheads.tasks.translation import Translator
 
@@ -192,3 +194,21 @@ def test_a_model_apart_has_the_weights_but_not_the_listeners(translator_run: Pat
     assert [id(one) for one in other.model.parameters()] == [id(one) for one in translator.model.parameters()]
     assert not {id(one) for one in other.model.modules()} & {id(one) for one in translator.model.modules()}
     assert other.translate(GERMAN[:3]) == translator.translate(GERMAN[:3])
+
+
+def test_a_look_that_nobody_waits_for_ends_at_its_next_step(translator_run: Path) -> None:
+    translator = Translator.load(translator_run)
+    asked: list[int] = []
+
+    def abandoned() -> list[int]:
+        asked.append(len(asked))
+        return [0] if len(asked) > 2 else []
+
+    found = inspect_loaded(apart(translator, abandoned), GERMAN[0], InspectOptions(occlusion=False))
+    assert isinstance(found, TranslationInspection)
+    whole = inspect_loaded(translator, GERMAN[0], InspectOptions(occlusion=False))
+    assert isinstance(whole, TranslationInspection)
+    assert 1 < len(found.target.tokens) <= 4 < len(whole.target.tokens)
+    other = apart(translator, lambda: [0])
+    assert isinstance(other, Translator)
+    assert [one.translation for one in other.translate(GERMAN[:3])] == ["", "", ""]

@@ -22,7 +22,7 @@ function inkOn(colour) {
   return (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
 }
 /** What the colours mean; the style sheet has them too. */
-const legend = (low, high) => h("span", { class: "legend" }, brief(low), h("span", { class: "ramp" }), brief(high));
+const legend = (low, high) => h("span", { class: "legend" }, n(low, 2), h("span", { class: "ramp" }), n(high, 2));
 
 /** A chart with a title and a note from the strings, and its values as a table: `table` gives [heads, rows]. */
 function figure({ key, values, title = t(key, values), about = known(`${key}_note`) && t(`${key}_note`, values), chart, table }) {

@@ -26,7 +26,7 @@ Module = TypeVar("Module", bound=nn.Module)
 def apart(
     loaded: Translator | Classifier | Generator, abandoned: Abandoned = nobody
 ) -> Translator | Classifier | Generator:
-    """The same with modules of its own; a search that is abandoned ends at its next step."""
+    """The same with modules of its own; once `abandoned` names anything, every search ends at its next step."""
     if isinstance(loaded, Translator):
         engine = loaded.engine
         if isinstance(engine, TorchEngine):
@@ -51,7 +51,8 @@ class EngineApart(TorchEngine):
 
     def stepper(self, source: Tensor, job: Job) -> Stepper:
         """See `TorchEngine.stepper`."""
-        return super().stepper(source, replace(job, abandoned=self.abandoned))
+        rows = range(len(job.rows))
+        return super().stepper(source, replace(job, abandoned=lambda: rows if self.abandoned() else ()))
 
 
 def with_same_weights(model: Module) -> Module:
