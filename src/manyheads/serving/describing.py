@@ -123,7 +123,7 @@ def translate(settings: ServeSettings, codes: list[str]) -> Schema:
     properties: dict[str, Schema] = {
         "q": texts(settings),
         "source": TEXT | {"enum": ["auto", *codes]},
-        "target": TEXT | ({"enum": codes} if codes else {"description": "no translator is served"}),
+        "target": TEXT | {"enum": codes or [""]},
         "format": {"type": "string", "enum": ["text", "html"], "default": "text"},
         "alternatives": {"type": "integer", "minimum": 0, "maximum": settings.alternatives_limit, "default": 0},
         "api_key": KEY,
