@@ -13,6 +13,7 @@ from tests.runs.parts import make_config, write_corpus
 from tests.serving.browser import Reader, open_browser
 from tests.serving.process import Server, serving, train_classifier, train_language_model
 
+from manyheads.cli.main import run as manyheads
 from manyheads.runs import inspect, stand_alone, train
 from manyheads.runs.page import PAGE, script_of
 
@@ -340,4 +341,24 @@ def test_a_page_that_stands_alone_needs_nobody(browser: Browser, runs: tuple[Pat
     assert reader.page.locator("[role=tab]").count() == len(VIEWS) - 1
     reader.open("words")
     assert "<script>alert(1)</script>" in reader.page.locator(".about-source").inner_text()
+    reader.close()
+
+
+ALONE = [(2, "a really lovely film", 4), (3, "ANNA:", 5), (3, None, 2)]
+
+
+@pytest.mark.parametrize(("place", "text", "views"), ALONE)
+def test_the_command_writes_a_page_that_stands_alone(
+    browser: Browser, runs: tuple[Path, ...], tmp_path: Path, place: int, text: str | None, views: int
+) -> None:
+    path = tmp_path / "page.html"
+    asked = [] if text is None else [text]
+    assert manyheads(["-q", "inspect", str(runs[place]), *asked, "--save", str(path)]) == 0
+    reader = Reader(browser, path.as_uri(), language="ko")
+    reader.page.goto(f"{path.as_uri()}?lang=ko")
+    reader.page.locator("#panel[aria-busy=false] .figure").first.wait_for()
+    assert reader.page.locator("[role=tab]").count() == views
+    if text is not None:
+        assert text in reader.page.locator(".about").inner_text()
+    assert reader.faults == []
     reader.close()

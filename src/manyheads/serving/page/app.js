@@ -7,7 +7,7 @@ let drawing = 0;
 
 /** The tabs that there are: a server has those of a task, a document those that it holds. */
 function fitting() {
-  const { task, watched } = currentModel();
+  const { task, watched } = theModel();
   return ORDER.filter((name) => views[name].tasks.includes(task) && (live ? watched || !(views[name].inside || name === "model") : !views[name].served && mh.about.parts.includes({ training: "curves", model: "model" }[name] || "inspection")));
 }
 
@@ -16,7 +16,7 @@ function drawSettings() {
   const key = h("input", { type: "password", autocomplete: "off", onchange: () => { mh.key = key.value.trim(); render(); } });
   key.value = mh.key;
   settings.replaceChildren(live ? h("a", { href: "docs" }, "API") : "",
-    models.length > 1 ? choice(t("settings.model"), models, currentModel().name, (model) => { change({ ...OWN, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
+    models.length > 1 ? choice(t("settings.model"), models, theModel().name, (model) => { change({ ...OWN, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
     mh.about.key_required ? h("label", { class: "field" }, h("span", {}, t("settings.key")), key) : "",
     h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => speak(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),
     choice(t("settings.theme"), ["auto", "light", "dark"].map((one) => [one, t(`theme.${one}`)]), recall("theme") || "auto", (theme) => { recall("theme", theme); dress(theme); }));
@@ -83,7 +83,7 @@ function aboutOf({ kind, source, target, text, label, score }) {
 
 function nothing() {
   const [first] = fitting();
-  const { example: q } = currentModel();
+  const { example: q } = theModel();
   return div("empty", h("p", {}, t("empty")), h("div", { class: "controls" },
     button(t(`tab.${first}`), () => { change({ tab: first }); render(); }, { class: "primary" }), q && button(t("translate.example"), () => { change({ q }); render(); })));
 }

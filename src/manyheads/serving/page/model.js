@@ -3,7 +3,7 @@
 views.model = { tasks: ["translation", "classification", "language-modeling"], build: buildModel };
 
 async function buildModel(panel) {
-  const { model: found, sources } = await modelOf(currentModel().name);
+  const { model: found, sources } = await modelOf(theModel().name);
   const inspection = await inspected().catch(() => null);
   const { total_steps: total, warmup_steps: warmup, schedule: name, steps: x, rates: y } = found.learning_rate;
   const shown = ["parameters", "d_model", "d_ff", "num_heads", "num_encoder_layers", "num_decoder_layers", "norm", "positions"].map((one) => [t(`model.${one}`), { ...found.model, parameters: found.parameters }[one]]);

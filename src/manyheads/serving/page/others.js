@@ -3,6 +3,9 @@
 views.classify = { tasks: ["classification"], build: buildClassify };
 views.continue = { tasks: ["language-modeling"], build: buildContinue };
 
+/** In a document the text itself is shown. */
+const own = (found) => (live ? "" : aboutOf(found));
+
 /** A box for a text, and below it what `show` makes of it. */
 async function under(panel, show) {
   const holder = stack();
@@ -23,7 +26,7 @@ async function buildClassify(panel) {
     if (!found) return [];
     const classes = [...found.classes].sort((one, other) => other.probability - one.probability);
     const { label, pooling, occlusion, text } = found;
-    return [figure({
+    return [own(found), figure({
       key: "classify.label", values: { label }, about: t(`classify.${pooling}`), chart: bars(classes.map((one) => [one.label, one.probability, n(one.probability), "", one.label === label]), 1),
       table: () => [heads("class probability"), classes.map((one) => [one.label, one.probability])],
     }), occlusion ? missingWords(occlusion, text.words, { label }) : ""];
@@ -33,7 +36,7 @@ async function buildClassify(panel) {
 /** What a language model thinks may come next, and how temperature, top-k and top-p change that. */
 async function buildContinue(panel) {
   const written = h("p", { class: "translation", dir: "auto", "aria-live": "polite" });
-  const asked = (more) => ask("api/next", { model: currentModel().name, q: state.q, temperature: state.temperature, top_k: state.topk, top_p: state.topp, ...more });
+  const asked = (more) => ask("api/next", { model: theModel().name, q: state.q, temperature: state.temperature, top_k: state.topk, top_p: state.topp, ...more });
   const later = debounce(200, () => run());
   const dial = (name, options) => slider(t(`continue.${name}`), { value: state[name], ...options }, (value) => { change({ [name]: value }); later(); });
   if (live) {
@@ -45,10 +48,9 @@ async function buildContinue(panel) {
   panel.append(written);
   const run = await under(panel, async () => {
     const found = live ? await asked() : await inspected();
-    if (!live) written.textContent = found.text.text;
     const tokens = found.tokens || found.next.map((one) => ({ ...one, share: one.probability }));
     const append = (one) => live && one.text && quiet(t("continue.append"), () => { change({ ...OWN, q: state.q + one.text }); render(true); }, `${t("continue.append")}: ${spell(one.piece)}`);
-    return [figure({
+    return [own(found), figure({
       key: "continue.next", about: live && t("continue.note", { kept: whole(found.kept) }),
       chart: bars(tokens.map((one) => [spell(one.piece), one.share, live ? `${n(one.share)} (${n(one.probability)})` : n(one.share), append(one)]), 1),
       table: () => [heads("piece share probability"), tokens.map((one) => [one.piece, one.share, one.probability])],

@@ -33,15 +33,15 @@ const modelOf = (name) => given("model", `api/model?model=${encodeURIComponent(n
 const trainingOf = (name) => given("curves", `api/curves?model=${encodeURIComponent(name)}`);
 
 /** The model that is looked at, as it was described. */
-const currentModel = () => mh.about.models.find((one) => one.name === state.model) || mh.about.models[0];
+const theModel = () => mh.about.models.find((one) => one.name === state.model) || mh.about.models[0];
 
 /** The sentences of a text with their translations. */
-const translated = (q) => ask("api/translate", { model: currentModel().name, q, ...(state.beam && { beam: Number(state.beam) }) });
+const translated = (q) => ask("api/translate", { model: theModel().name, q, ...(state.beam && { beam: Number(state.beam) }) });
 
 /** What the reader's text did inside the model, or null when there is none yet. */
 async function inspected() {
   if (embedded) return embedded.inspection;
-  const { name: model, task } = currentModel();
+  const { name: model, task } = theModel();
   const prefix = state.prefix ? state.prefix.split(".").map(Number) : undefined;
   if (!state.q.trim() && !prefix) return null;
   if (task === "language-modeling") return ask("api/inspect", { model, q: prefix ? "" : state.q, prefix, max_tokens: state.more });

@@ -9,7 +9,7 @@ const MOST_POINTS = 300;
 
 async function buildTraining(panel) {
   const names = mh.about.models.map((one) => one.name);
-  const chosen = new Set([currentModel().name]);
+  const chosen = new Set([theModel().name]);
   const holder = stack();
   if (live && names.length > 1) {
     panel.append(h("fieldset", { class: "controls" }, h("legend", {}, t("training.runs")), names.map((name) => check(name, chosen.has(name), (on) => { chosen[on ? "add" : "delete"](name); draw(); }))));

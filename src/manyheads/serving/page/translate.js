@@ -9,7 +9,7 @@ views.translate = { tasks: ["translation"], served: true, build: buildTranslate 
 
 /** A box for a text, with an example and the characters that are left; `run` is called when it has changed. */
 function textBox(head, run) {
-  const { source, example } = currentModel();
+  const { source, example } = theModel();
   const count = h("p", { class: "count", id: "count" });
   const later = debounce(WAIT, ran);
   const box = h("textarea", {
@@ -33,7 +33,7 @@ function textBox(head, run) {
 }
 
 async function buildTranslate(panel) {
-  const model = currentModel();
+  const model = theModel();
   const output = h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite" });
   const speed = h("p", { class: "count" });
   const below = stack();
