@@ -16,10 +16,11 @@ function shade(share) {
   const lower = min(CIVIDIS.length - 2, floor(place));
   return CIVIDIS[lower].map((one, i) => round(one + (CIVIDIS[lower + 1][i] - one) * (place - lower)));
 }
+const RAMP = range(256).map((i) => [...shade(i / 255), 255]);
 /** Black or white, whichever is read more easily on a colour. */
 function inkOn(colour) {
   const [red, green, blue] = colour.map((part) => (part < 11 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4));
-  return (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
+  return (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) ** 2 > 0.0525 ? "#000" : "#fff";
 }
 /** What the colours mean; the style sheet has them too. */
 const legend = (low, high) => h("span", { class: "legend" }, n(low, 2), h("span", { class: "ramp" }), n(high, 2));
@@ -126,14 +127,14 @@ function curves({ label, series, xTitle, yTitle }) {
     read(nearest(xs, first + share * (last - first)));
   });
 
-  const text = (x, y, words, anchor = "middle") => svg("text", { class: "tick", x, y, "text-anchor": anchor }, words);
-  const mark = (k, x, y) => svg("text", { class: "mark", x, y: y + 4, "text-anchor": "middle" }, MARKS[k % 7]);
+  const text = (x, y, words, look = "tick") => svg("text", { class: look, x, y }, words);
+  const mark = (k, x, y) => svg("text", { class: "mark", x, y: y + 4 }, MARKS[k % 7]);
   const line = (k, d) => svg("path", { class: "curve", d, "stroke-dasharray": DASHES[k % 7] });
   sized(holder, (width) => {
     const height = round(min(300, max(200, width * 0.4)));
     Object.assign(box, { right: width - 16, bottom: height - 40 });
     holder.replaceChildren(svg("svg", { width, height },
-      ticks(low, high, 5).map(([y, said]) => [svg("path", { class: "grid", d: `M${box.left} ${toY(y)}H${box.right}` }), text(box.left - 8, toY(y) + 4, said, "end")]),
+      ticks(low, high, 5).map(([y, said]) => [svg("path", { class: "grid", d: `M${box.left} ${toY(y)}H${box.right}` }), text(box.left - 8, toY(y) + 4, said, "tick end")]),
       ticks(first, last, max(2, floor(width / 80))).filter(([x]) => Number.isInteger(x)).map(([x]) => text(toX(x), box.bottom + 18, brief(x))), text((box.left + box.right) / 2, height - 4, xTitle),
       series.map(({ x, y }, k) => svg("g", { class: `c${k % 7}` }, line(k, x.map((one, i) => `${i ? "L" : "M"}${toX(one).toFixed(1)} ${toY(y[i]).toFixed(1)}`).join("")),
         x.flatMap((one, i) => (i % ceil(x.length / 12) ? [] : [mark(k, toX(one), toY(y[i]))])))), cursor));

@@ -102,7 +102,7 @@ function paint(canvas, share) {
   const image = pen.createImageData(canvas.width, canvas.height);
   range(canvas.width * canvas.height).forEach((i) => {
     const amount = share(floor(i / canvas.width), i % canvas.width);
-    if (amount !== null) image.data.set([...shade(amount), 255], 4 * i);
+    if (amount !== null) image.data.set(RAMP[round(255 * clamp(amount, 1))], 4 * i);
   });
   pen.putImageData(image, 0, 0);
 }
