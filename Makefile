@@ -15,7 +15,7 @@ COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 $(VENV)/lib >/dev/null || 
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
-.PHONY: setup demo test check docs pages dist clean
+.PHONY: setup demo test check docs pages dist browser clean
 
 setup: $(READY)
 
@@ -24,7 +24,7 @@ demo: $(READY)
 
 check: test
 
-test: $(READY_FOR_TESTS)
+test: $(READY_FOR_TESTS) browser
 	$(IN_VENV) -m ruff check
 	$(IN_VENV) -m ruff format --check
 	$(IN_VENV) -m mypy
@@ -40,6 +40,17 @@ pages: $(READY_FOR_TESTS)
 
 dist: $(IN_VENV)
 	PYTHON=$(IN_VENV) .ci/release
+
+# What the tests of the page look at it with. Without it they are skipped, or fail where
+# MANYHEADS_TESTS_NEED_BROWSER is set (.ci/run).
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+		command -v $$name >/dev/null && exit 0; done; \
+	command -v apt-get >/dev/null || { echo "No Chromium here: the page is not tested."; exit 0; }; \
+	[ "$$(id -u)" = 0 ] && become="" || become="sudo -n"; \
+	echo "Installing chromium, with which the page is tested."; \
+	{ $$become apt-get -qq update && $$become apt-get -qq install --no-install-recommends -y chromium; } >/dev/null 2>&1 \
+		|| echo "It cannot be installed: the page is not tested. By hand: sudo apt install chromium"
 
 clean:
 	rm -rf $(VENV)

@@ -62,7 +62,8 @@ def idle(client: httpx.Client, within: float) -> bool:
 def test_a_key_is_needed_and_must_be_right(strict: tuple[Server, dict[str, str]]) -> None:
     server, secrets = strict
     with server.client() as client:
-        for path, body in (("/translate", SHORT), ("/detect", {"q": "a"})):
+        looked = {"q": GERMAN[0], "model": "de-en"}
+        for path, body in (("/translate", SHORT), ("/detect", {"q": "a"}), ("/api/inspect", looked)):
             answer = client.post(path, json=body)
             assert answer.status_code == 400
             assert answer.json() == {"error": "Please contact the server operator to get an API key"}
@@ -98,6 +99,14 @@ def test_a_request_that_takes_too_long_is_stopped_and_so_is_the_decoding(
         assert LIMIT <= monotonic() - begun < LIMIT + 0.5
         assert idle(client, within=0.5)
         assert client.post("/translate", json=SHORT | {"api_key": secrets["any"]}).status_code == 200
+
+
+def test_a_look_that_takes_too_long_is_stopped_too(strict: tuple[Server, dict[str, str]]) -> None:
+    server, secrets = strict
+    with server.client(headers={"Authorization": f"Bearer {secrets['any']}"}) as client:
+        asked = {"q": "a b c d e f g h " * 15, "model": "en-ko", "beam": 16}
+        assert client.post("/api/inspect", json=asked).status_code == 504
+        assert idle(client, within=3.0)
 
 
 def test_a_client_that_leaves_frees_its_work(strict: tuple[Server, dict[str, str]]) -> None:
@@ -227,6 +236,7 @@ def test_metrics_need_their_token_and_are_what_prometheus_reads(server: Server) 
 def test_nothing_of_a_request_is_in_the_log(server: Server) -> None:
     with server.client() as client:
         client.post("/translate", params=SHORT | {"q": "secretword", "api_key": "mh-secretkey"})
+        client.post("/api/inspect", json={"model": "de-en", "q": "secretword " * 300, "target": "secretword"})
         client.get("/secretpath/secretword")
         client.post("/translate", content=b"{secretword", headers={"Content-Type": "application/json"})
     with socket.create_connection(("127.0.0.1", server.port)) as sock:

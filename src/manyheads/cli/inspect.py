@@ -46,11 +46,22 @@ def check_file(path: Path | None) -> None:
 
 
 def deliver(
-    context: click.Context, found: Shown, save: Path | None, view: str | None, look: Look, *, as_json: bool
+    context: click.Context,
+    found: Shown,
+    save: Path | None,
+    view: str | None,
+    look: Look,
+    *,
+    as_json: bool,
+    page: Callable[[], str] | None = None,
 ) -> None:
-    """Write the file that was asked for, or print."""
+    """Write the file that was asked for, or print; `page` makes the HTML of all views."""
     if save is not None:
-        content = found.to_format(save.suffix.removeprefix(".").lower(), view, look)
+        kind = save.suffix.removeprefix(".").lower()
+        if kind == "html" and view is None and page is not None:
+            content = page().encode()
+        else:
+            content = found.to_format(kind, view, look)
         try:
             save.write_bytes(content)
         except OSError as error:
@@ -140,7 +151,7 @@ def inspect(
         device=device,
     )
     look = Look(kind, layer, None if head == "mean" else int(head))
-    deliver(context, found, save, view, look, as_json=as_json)
+    deliver(context, found, save, view, look, as_json=as_json, page=lambda: runs.stand_alone(run, found))
 
 
 @click.command(

@@ -13,6 +13,7 @@ from manyheads.runs.evaluate import Evaluation, evaluate
 from manyheads.runs.export import Export, export
 from manyheads.runs.inspect import inspect
 from manyheads.runs.masked import MaskedEvaluation
+from manyheads.runs.page import stand_alone
 from manyheads.runs.perplexity import TextEvaluation
 from manyheads.runs.push import push
 from manyheads.runs.report import data_report
@@ -44,6 +45,7 @@ __all__ = [
     "export",
     "inspect",
     "push",
+    "stand_alone",
     "suggest",
     "train",
 ]

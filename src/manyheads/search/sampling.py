@@ -16,7 +16,7 @@ from manyheads.search.greedy import Choose, follow, results
 from manyheads.search.interface import Hypothesis, Stepper
 from manyheads.search.options import Sampling
 
-__all__ = ["draw_tokens", "sample", "sampling_choice"]
+__all__ = ["draw_tokens", "drawing_weights", "sample", "sampling_choice"]
 
 
 def sample(
@@ -113,15 +113,21 @@ def draw_tokens(
     if own.isnan().any():
         raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
     own[:, list(forbidden)] = -torch.inf
-    likeliest = own.max(dim=1, keepdim=True).values.clamp(min=torch.finfo(own.dtype).min)
-    weights = ((own - likeliest) / sampling.temperature).exp()  # the likeliest is 1
-    if sampling.top_k or sampling.top_p < 1:
-        weights = weights * nucleus(weights, sampling.top_k or weights.size(1), sampling.top_p)
+    weights = drawing_weights(own, sampling)
     cumulative = weights.cumsum(dim=1)
     total = cumulative[:, -1:]
     wanted = torch.minimum(chances[:, None] * total, total.nextafter(torch.zeros_like(total)))
     tokens = (cumulative <= wanted).sum(dim=1).clamp(max=weights.size(1) - 1)
     return tokens, own.gather(1, tokens[:, None])[:, 0]
+
+
+def drawing_weights(own: Tensor, sampling: Sampling) -> Tensor:
+    """How likely each token is to be drawn, as a multiple of the likeliest: log-probabilities (R, V) -> (R, V)."""
+    likeliest = own.max(dim=1, keepdim=True).values.clamp(min=torch.finfo(own.dtype).min)
+    weights = ((own - likeliest) / sampling.temperature).exp()  # the likeliest is 1
+    if sampling.top_k or sampling.top_p < 1:
+        weights = weights * nucleus(weights, sampling.top_k or weights.size(1), sampling.top_p)
+    return weights
 
 
 def nucleus(weights: Tensor, top_k: int, top_p: float) -> Tensor:

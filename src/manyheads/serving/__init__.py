@@ -8,6 +8,7 @@ work.py      how many requests at once, how long     batching.py texts of many r
 models.py    the runs that are served                engine.py   a translator's way into the common queue
 translating.py  classifying.py  completing.py        what is computed
 markup/      HTML taken apart and put together       detecting.py  which language a text is in
+looking.py   what the page asks for
 pages.py     files for a browser                     metrics.py  openapi.py
 ```
 """

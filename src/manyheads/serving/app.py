@@ -9,15 +9,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from manyheads.serving import classifying, completing, describing, pages, translating, watching
+from manyheads.serving import classifying, completing, describing, looking, pages, translating, watching
 from manyheads.serving.answers import ClientGone, Refusal, error_answer
 from manyheads.serving.guard import CLIENT_GONE, Guard
 from manyheads.serving.service import Service
 
 __all__ = ["make_app"]
 
-COMPUTING = frozenset(("/translate", "/detect", "/classify", "/v1/completions"))
-ROOMS = (translating, classifying, completing, watching, describing, pages)
+COMPUTING = frozenset(("/translate", "/detect", "/classify", "/v1/completions", *looking.COMPUTING))
+ROOMS = (translating, classifying, completing, looking, watching, describing, pages)
 
 
 def make_app(service: Service) -> ASGIApp:

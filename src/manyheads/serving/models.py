@@ -6,26 +6,68 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.ctranslate2 import is_export
+from manyheads.runs.curves import last_total_steps
+from manyheads.runs.inspect import Loaded, load_for_inspection
+from manyheads.runs.page import described, example_of
 from manyheads.serving.batching import Batcher, Ticket
 from manyheads.serving.detecting import Detector, detector_of
 from manyheads.serving.engine import queued
 from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.classification import Classifier
+from manyheads.tasks.engine import TorchEngine
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 from manyheads.training.precision import pick_device
 
-__all__ = ["Models", "check_runs", "load_models", "make_batcher"]
+__all__ = ["Models", "Opened", "check_runs", "load_models", "make_batcher"]
 
 Pair = tuple[str, str]
 MOST_WORKERS = 8
+
+
+@dataclass(eq=False)
+class Opened:
+    """A run that is served, as the page looks at it.
+
+    Attributes:
+        name: by which the page chooses it; no other has it.
+        folder: the run directory, or the exported folder.
+        loaded: what computes.
+        description: see `described`.
+        watched: what is looked into, where that is not what computes; opened when it is first asked for.
+        document: of the model as a whole, when it has been asked for.
+    """
+
+    name: str
+    folder: Path
+    loaded: Loaded
+    description: dict[str, Any]
+    watched: Loaded | None = None
+    document: dict[str, Any] | None = None
+
+    def model(self) -> Loaded:
+        """What can be looked into: the model in PyTorch.
+
+        Raises:
+            RunError: the folder holds an export, and no run.
+        """
+        if not isinstance(self.loaded, Translator) or isinstance(self.loaded.engine, TorchEngine):
+            return self.loaded
+        if self.watched is None:
+            self.watched = load_for_inspection(self.folder, "cpu")
+        return self.watched
+
+    def total_steps(self) -> int | None:
+        """How many updates its training was to have, if it has told."""
+        return last_total_steps(self.folder)
 
 
 @dataclass
@@ -33,11 +75,13 @@ class Models:
     """What is served.
 
     Attributes:
+        opened: all runs by their names, in the order in which they were given.
         translators: by (source, target).
         classifiers, generators: by the name of their run.
         detector: tells the languages of the translators apart.
     """
 
+    opened: dict[str, Opened] = field(default_factory=dict)
     translators: dict[Pair, Translator] = field(default_factory=dict)
     classifiers: dict[str, Classifier] = field(default_factory=dict)
     generators: dict[str, Generator] = field(default_factory=dict)
@@ -75,26 +119,44 @@ def load_models(
     models = Models()
     for run in runs:
         task = "translation" if is_export(run) else RunDirectory.existing(run).config().task
+        loaded: Loaded
         if task == "translation":
-            add_translator(models, run, settings)
+            loaded = add_translator(models, run, settings)
         elif task == "classification":
-            models.classifiers[new_name(run, models.classifiers)] = Classifier.load(run, device=settings.device)
+            loaded = Classifier.load(run, device=settings.device)
+            models.classifiers[new_name(run, models.classifiers)] = loaded
         elif task == "language-modeling":
-            models.generators[new_name(run, models.generators)] = Generator.load(run, device=settings.device)
+            loaded = Generator.load(run, device=settings.device)
+            models.generators[new_name(run, models.generators)] = loaded
         else:
             raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
+        open_for_the_page(models, run, loaded)
     models.detector = detector_of(runs, models.languages, tell)
     warm_up(models, batcher)
     return models
 
 
-def add_translator(models: Models, run: Path, settings: ServeSettings) -> None:
+def open_for_the_page(models: Models, run: Path, loaded: Loaded) -> None:
+    """Let the page know of a run, by the name of its folder, or that with a number behind it."""
+    folder = run.resolve()
+    name = folder.name
+    for number in range(2, len(models.opened) + 3):
+        if name not in models.opened:
+            break
+        name = f"{folder.name}-{number}"
+    watched = not is_export(run)
+    description = described(loaded.config, name, example=example_of(run) if watched else "", watched=watched)
+    models.opened[name] = Opened(name, folder, loaded, description)
+
+
+def add_translator(models: Models, run: Path, settings: ServeSettings) -> Translator:
     """Open a translator and put it where its languages say."""
     translator = Translator.load(run, device=settings.device, engine=settings.engine, precision=settings.precision)
     pair = (translator.config.data.source, translator.config.data.target)
     if pair in models.translators:
         raise UsageError(f"{run} translates {pair[0]}-{pair[1]}, and so does a run before it. Serve one of them.")
     models.translators[pair] = translator
+    return translator
 
 
 def new_name(run: Path, others: dict[str, object] | dict[str, Classifier] | dict[str, Generator]) -> str:

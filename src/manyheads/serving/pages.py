@@ -13,6 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from manyheads.runs.page import PAGE, script_of
+
 __all__ = ["routes"]
 
 HERE = Path(__file__).parent
@@ -38,8 +40,15 @@ def routes() -> list[Route]:
             if path.is_file() and path.suffix in KINDS:
                 name = path.relative_to(HERE / folder).as_posix()
                 address = index if name == INDEX else others + name
-                found.append(Route(address, served(path.read_bytes(), KINDS[path.suffix]), methods=["GET"]))
+                found.append(Route(address, served(content_of(path), KINDS[path.suffix]), methods=["GET"]))
     return found
+
+
+def content_of(path: Path) -> bytes:
+    """A file as it is sent; of our own scripts without indentation and comments."""
+    content = path.read_bytes()
+    ours = path.suffix == ".js" and path.parent == PAGE
+    return script_of(content.decode()).encode() if ours else content
 
 
 def served(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:

@@ -24,7 +24,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.alignment import pharaoh, word_alignment
-from manyheads.tasks.engine import SILENT, TorchEngine
+from manyheads.tasks.engine import SILENT, Job, TorchEngine
 from manyheads.tasks.inspecting.common import facts, neighbours, predictions, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
@@ -58,6 +58,7 @@ def inspect_translation(
     with engine.evaluating():
         found, tree, given = outputs(translator, engine, ids, search, options)
         best = found[0]
+        check_some(len(best.tokens), "output", engine.longest)
         output = [*best.tokens, *[EOS][: best.ended]]
         source = functional.pad(pad_rows([ids], PAD, last=EOS), (0, options.padding), value=PAD)
         target_in = pad_rows([output[:-1]], PAD, first=BOS)
@@ -93,7 +94,7 @@ def outputs(
     """The outputs, best first, the search, and how many tokens of the output were given."""
     tokenizer = translator.tokenizers.target
     prefix, ends = prefix_ids(options.prefix, tokenizer)
-    check_prefix(len(prefix), engine.longest)
+    check_some(len(prefix), "prefix", engine.longest)
     if options.target is None and not ends:
         found, tree = searched(engine, ids, search, tokenizer)
         return found, tree, len(prefix)
@@ -104,10 +105,10 @@ def outputs(
     return [given], None, len(forced) + 1
 
 
-def check_prefix(tokens: int, most: int) -> None:
-    """A prefix may be empty, but must not be too long."""
+def check_some(tokens: int, what: str, most: int) -> None:
+    """A prefix or an output may be empty, but must not be too long."""
     if tokens:
-        check_length(tokens, "prefix", most)
+        check_length(tokens, what, most)
 
 
 def searched(
@@ -124,7 +125,7 @@ def searched(
     with torch.inference_mode():
         source = pad_rows([ids], PAD, last=EOS).to(engine.device)
         found = beam_search(
-            engine.ruled(source, [ids], search),
+            engine.stepper(source, Job([ids], search)),
             beam_size=search.beam_size,
             n_best=search.n_best,
             length_penalty=search.length_penalty,

@@ -1,0 +1,153 @@
+"""The page that shows what a model does: what it needs to know of a run, and as a file that stands alone.
+
+Its files stand in `serving/page`. `manyheads serve` sends them to a browser as they are; a file that stands alone
+has them inside, with the data, and a policy that allows these scripts and nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import manyheads
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.errors import RunError
+from manyheads.inspection.documents import Inspection, ModelInspection
+from manyheads.runs.curves import curves
+from manyheads.runs.inspect import inspect
+from manyheads.text.languages import language_name
+
+__all__ = ["LANGUAGES", "PAGE", "described", "example_of", "model_document", "script_of", "stand_alone"]
+
+PACKAGE = Path(manyheads.__file__).parent
+PAGE = PACKAGE / "serving" / "page"
+LANGUAGES = ("en", "ko")
+MOST_LINES = 90  # of code that is shown for a symbol
+
+
+def described(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
+    """What the page is told of a model before it asks for more: `watched` says whether it can be looked into."""
+    found: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
+    if config.task == "translation":
+        source, target = config.data.source, config.data.target
+        found |= {"source": source, "target": target, "beam": config.search.beam_size}
+        found |= {"source_name": language_name(source), "target_name": language_name(target)}
+    return found
+
+
+def model_document(found: ModelInspection) -> dict[str, Any]:
+    """A model for the page: with the code that its symbols mean."""
+    return {"model": found.packed_dict(), "sources": excerpts(tuple(one.source for one in found.symbols))}
+
+
+@cache
+def excerpts(places: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """The functions and classes that begin at places such as "model/attention.py:31", as `{"line", "text"}`."""
+    found = {}
+    for place in places:
+        name, _, line = place.rpartition(":")
+        text = (PACKAGE / name).read_text(encoding="utf-8")
+        first, last = extent(ast.parse(text), int(line))
+        lines = text.splitlines()[first - 1 : min(last, first + MOST_LINES - 1)]
+        found[place] = {"line": first, "text": "\n".join(lines)}
+    return found
+
+
+def extent(tree: ast.Module, line: int) -> tuple[int, int]:
+    """First and last line of the function or class that begins at a line, decorators counted."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            if first <= line <= node.lineno:
+                return first, node.end_lineno or node.lineno
+    return line, line
+
+
+def example_of(run: Path) -> str:
+    """A sentence that the run showed on its way, or ""."""
+    try:
+        samples = curves([run]).runs[0].samples
+    except RunError:
+        return ""
+    return samples[-1].source if samples else ""
+
+
+def stand_alone(run: str | Path, found: Inspection) -> str:
+    """A page with an inspection, the model and its training inside; it asks nobody for anything.
+
+    Args:
+        run: whose inspection it is.
+        found: of a text, or of the model.
+
+    Raises:
+        RunError: there is no such run.
+    """
+    run = Path(run)
+    model = found if isinstance(found, ModelInspection) else inspect(run)
+    assert isinstance(model, ModelInspection)
+    try:
+        training = curves([run]).to_dict()
+    except RunError:
+        training = None
+    parts = {"inspection": found is not model, "curves": training is not None, "model": True}
+    about = {
+        "models": [described(RunDirectory.existing(run).config(), run.resolve().name)],
+        "parts": [name for name, there in parts.items() if there],
+        "char_limit": 0,
+        "key_required": False,
+    }
+    return page_with(
+        {
+            "strings": {language: json.loads(text_of(f"{language}.json")) for language in LANGUAGES},
+            "about": about,
+            "inspection": None if found is model else found.packed_dict(),
+            "model": model_document(model),
+            "curves": training,
+        },
+        run.resolve().name,
+    )
+
+
+def page_with(data: dict[str, Any], title: str) -> str:
+    """The page as one file, with its style, its scripts and the data inside."""
+    style, index = text_of("page.css"), text_of("index.html")
+    names = re.findall(r'<script src="page/([\w.-]+)" defer></script>\n', index)
+    script = "\n".join(script_of(text_of(name)) for name in names)
+    policy = (
+        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    document = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    inside = (
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>{escape(title)}</title>\n'
+        f"<style>{style}</style>\n"
+    )
+    index = re.sub(r'<link rel="stylesheet"[^\n]*\n|<script src=[^\n]*\n|<title>[^\n]*\n', "", index)
+    index = index.replace('<meta name="viewport"', inside + '<meta name="viewport"', 1)
+    scripts = (
+        f'<script type="application/json" id="manyheads-data">{document}</script>\n<script>{script}</script>\n'
+    )
+    return index.replace("</body>", scripts + "</body>")
+
+
+def script_of(text: str) -> str:
+    """A script as a browser gets it: lines stay where they are, without indentation and comments of their own."""
+    return re.sub(r"(?m)^[ \t]*(?:/\*.*\*/[ \t]*$)?", "", text)
+
+
+def text_of(name: str) -> str:
+    """A file of the page."""
+    return (PAGE / name).read_text(encoding="utf-8")
+
+
+def digest(text: str) -> str:
+    """As a policy names a script or style that it allows."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

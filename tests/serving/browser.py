@@ -1,0 +1,123 @@
+"""A browser that looks at the page as a person does, and writes down all that a page must not do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+SCREENS = Path(__file__).parent.parent.parent / "test-artefacts" / "page"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+REQUIRED = "MANYHEADS_TESTS_NEED_BROWSER"
+MILLISECONDS = 15_000
+# Tells the console of everything that the policy of the page has stopped.
+WATCH_POLICY = """
+document.addEventListener("securitypolicyviolation",
+  (event) => console.error("policy: " + event.violatedDirective + " " + event.blockedURI));
+"""
+
+
+@contextmanager
+def open_browser() -> Iterator[Browser]:
+    """Chromium of this machine; without one the tests are skipped, or fail where one is required."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        reason = "there is no Chromium here: apt-get install chromium"
+        if os.environ.get(REQUIRED):
+            pytest.fail(f"{reason}, or unset {REQUIRED}")
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Reader:
+    """A person with a browser.
+
+    Attributes:
+        page: what is shown.
+        faults: what the console said, errors of scripts, requests to anybody else.
+        name: of its screens.
+    """
+
+    def __init__(
+        self, browser: Browser, address: str, *, language: str = "en", width: int = 1280, scheme: str = "light"
+    ) -> None:
+        self.address, self.language, self.width = address, language, width
+        self.name = f"{language}-{width}"
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 850},
+            color_scheme="dark" if scheme == "dark" else "light",
+            reduced_motion="reduce",
+            accept_downloads=True,
+        )
+        self.context.set_default_timeout(MILLISECONDS)
+        self.context.add_init_script(WATCH_POLICY)
+        self.page: Page = self.context.new_page()
+        self.faults: list[str] = []
+        self.page.on("console", lambda said: self.faults.append(f"{said.type}: {said.text}"))
+        self.page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
+        self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.note(request.url))
+
+    def note(self, url: str) -> None:
+        if not url.startswith((self.address, "data:", "blob:")):
+            self.faults.append(f"outside: {url}")
+
+    def open(self, tab: str, **state: object) -> Locator:
+        """Go to a view by its address."""
+        hash_ = f"#/{tab}?{urlencode(state)}" if state else f"#/{tab}"
+        here = self.page.url.partition("#")[0]
+        if here == f"{self.address}?lang={self.language}":
+            self.page.evaluate(
+                "(hash) => { location.hash = hash; return new Promise((done) => setTimeout(done)); }", hash_
+            )
+        else:
+            self.page.goto(f"{self.address}?lang={self.language}{hash_}")
+        return self.shown(tab)
+
+    def shown(self, tab: str) -> Locator:
+        """Wait until a view is there; returns its panel."""
+        self.page.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
+        self.page.locator("#panel[aria-busy=false]").wait_for()
+        return self.page.locator("#panel")
+
+    def figure(self, name: str) -> Locator:
+        return self.page.locator(f'[data-figure="{name}"]')
+
+    def focused(self, expression: str) -> Any:
+        """Something of the element that has the focus, called `e`."""
+        return self.page.evaluate(f"(() => {{ const e = document.activeElement; return {expression}; }})()")
+
+    def check(self, name: str, *, rules: bool = False) -> None:
+        """The page is not wider than the window; nothing forbidden happened; rules of accessibility hold."""
+        wider = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        SCREENS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENS / f"{name}-{self.name}.png", full_page=True)
+        assert wider == 0, f"{name}: {wider} pixels too wide"
+        assert self.faults == []
+        if rules:
+            found = Axe().run(self.page)
+            assert found.violations_count == 0, found.generate_report()
+
+    def until(self, what: str, *, seconds: float = MILLISECONDS / 1000) -> None:
+        """Wait for something that is true in the page."""
+        end = time.monotonic() + seconds
+        while not self.page.evaluate(what):
+            assert time.monotonic() < end, what
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        self.context.close()

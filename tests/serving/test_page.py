@@ -1,0 +1,364 @@
+"""The page does what it says: in a real browser, on its own, in both languages, on a desk and on a phone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+from tests.runs.parts import make_config, write_corpus
+from tests.serving.browser import Reader, open_browser
+from tests.serving.process import Server, serving, train_classifier, train_language_model
+
+from manyheads.cli.main import run as manyheads
+from manyheads.runs import inspect, stand_alone, train
+from manyheads.runs.page import PAGE, script_of
+
+SENTENCE = "der Mann isst heute Brot"
+VIEWS = ("translate", "words", "alignment", "attention", "beam", "training", "model")
+# Every language and width; on each, all rules of accessibility in one of the colour schemes.
+LOOKS = [("en", 1280, "light"), ("ko", 390, "dark")]
+
+
+def train_back(folder: Path) -> Path:
+    """A translator en-de of another shape, for the other direction: it has hardly learnt anything."""
+    data = {"source": "en", "target": "de"}
+    config = make_config(write_corpus(folder / "corpus"), data=data, model={"positions": "sinusoidal"})
+    train(config, folder / "en-de")
+    return folder / "en-de"
+
+
+@pytest.fixture(scope="module")
+def runs(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    folder = tmp_path_factory.mktemp("more")
+    return translator_run, train_back(folder), train_classifier(folder), train_language_model(folder)
+
+
+@pytest.fixture(scope="module")
+def address(runs: tuple[Path, ...]) -> Iterator[str]:
+    with serving(*runs) as server:
+        yield f"{server.url}/"
+        assert isinstance(server, Server)
+        assert server.end() == 0
+        assert "fault" not in server.text
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def reader(browser: Browser, address: str) -> Iterator[Reader]:
+    found = Reader(browser, address)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def clean(reader: Reader) -> Iterator[Reader]:
+    """The reader; whatever a test does with it, nothing forbidden happens."""
+    yield reader
+    assert reader.faults == []
+
+
+def test_both_languages_have_the_same_strings() -> None:
+    english, korean = (json.loads((PAGE / f"{code}.json").read_text(encoding="utf-8")) for code in ("en", "ko"))
+    assert english.keys() == korean.keys()
+    for key, text in english.items():
+        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", korean[key])), key
+    scripts = "".join(path.read_text(encoding="utf-8") for path in PAGE.glob("*.js"))
+    for key in re.findall(r'\bt\("([\w.]+)"|\bkey: "([\w.]+)"', scripts):
+        assert "".join(key) in english
+    for name in " ".join(re.findall(r'\bheads\("([\w ]+)"\)', scripts)).split():
+        assert f"column.{name}" in english
+
+
+def test_the_scripts_are_small_and_nothing_is_fetched_from_elsewhere() -> None:
+    scripts = [script_of(path.read_text(encoding="utf-8")) for path in PAGE.glob("*.js")]
+    assert sum(len(one.encode()) for one in scripts) < 60_000
+    for path in PAGE.iterdir():
+        addresses = re.findall(r"https?://[^\s\"'`)]+", path.read_text(encoding="utf-8"))
+        assert set(addresses) <= {"http://www.w3.org/2000/svg"}, path.name
+    index = (PAGE / "index.html").read_text(encoding="utf-8")
+    assert not re.findall(r"<script(?![^>]* src=)|<style|\sstyle=|\son\w+=", index)
+
+
+def test_every_letter_of_the_paper_has_a_name_in_both_languages(runs: tuple[Path, ...]) -> None:
+    korean = json.loads((PAGE / "ko.json").read_text(encoding="utf-8"))
+    for run in runs:
+        for symbol in inspect(run).symbols:  # type: ignore[attr-defined]
+            assert f"symbol.{symbol.symbol}" in korean
+
+
+@pytest.mark.parametrize(("language", "width", "scheme"), LOOKS)
+def test_every_view_of_a_translator(browser: Browser, address: str, language: str, width: int, scheme: str) -> None:
+    reader = Reader(browser, address, language=language, width=width, scheme=scheme)
+    for view in VIEWS:
+        reader.open(view, q=SENTENCE)
+        reader.check(view, rules=True)
+    reader.close()
+
+
+@pytest.mark.parametrize(("language", "width"), [("ko", 1280), ("en", 390)])
+def test_every_view_in_the_other_sizes(browser: Browser, address: str, language: str, width: int) -> None:
+    reader = Reader(browser, address, language=language, width=width)
+    for view in VIEWS:
+        reader.open(view, q=f"{SENTENCE} der Hund spielt und die Katze schläft und das Pferd singt {SENTENCE}")
+        reader.check(f"{view}-long")
+    reader.close()
+
+
+@pytest.mark.parametrize(("language", "width", "scheme"), LOOKS)
+def test_other_kinds_have_their_own_first_view(
+    browser: Browser, address: str, language: str, width: int, scheme: str
+) -> None:
+    reader = Reader(browser, address, language=language, width=width, scheme=scheme)
+    for view in ("classify", "attention"):
+        reader.open(view, model="reviews", q="a really lovely film")
+        reader.check(f"{view}-classifier", rules=True)
+    assert reader.page.locator("[role=tab]").count() == 4
+    for view in ("continue", "words"):
+        reader.open(view, model="writer", q="ANNA:")
+        reader.check(f"{view}-writer", rules=True)
+    reader.close()
+
+
+def test_a_text_is_translated_as_it_is_typed_and_back(clean: Reader) -> None:
+    clean.open("translate")
+    box = clean.page.locator("#source")
+    before = clean.page.locator("#count").inner_text()
+    box.fill("der Hund läuft")
+    clean.page.locator(".translation").wait_for()
+    assert clean.page.locator(".translation").inner_text() == "the dog runs"
+    assert clean.page.locator("#count").inner_text() != before
+    table = clean.figure("translate.alternatives").locator("tbody tr")
+    scores = [float(one.replace("−", "-")) for one in table.locator("td:nth-child(3)").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True)
+    assert table.nth(0).locator("td").nth(1).inner_text() == "the dog runs"
+    assert table.nth(1).locator("u").count() > 0
+    clean.page.get_by_role("button", name="Swap the languages").click()
+    clean.until("document.querySelector('#source').value === 'the dog runs'")
+    clean.until("document.querySelector('.output').lang === 'de'")
+
+
+def test_several_sentences_are_looked_at_one_by_one(clean: Reader) -> None:
+    clean.open("translate", q="der Hund läuft.\ndie Katze schläft.")
+    clean.page.locator(".sentence").nth(1).click()
+    clean.page.locator("#tab-attention").click()
+    clean.shown("attention")
+    assert "Katze" in clean.page.locator(".about-source").inner_text()
+
+
+def test_another_word_leads_to_another_output(clean: Reader) -> None:
+    clean.open("words", q=SENTENCE)
+    first = clean.page.locator(".about-target").inner_text()
+    rival = clean.figure("words.rivals").locator(".bars li").nth(1)
+    piece = rival.locator(".bar-label").inner_text()
+    rival.get_by_role("button").click()
+    clean.page.locator(".changed").wait_for()
+    assert clean.page.locator(".about-target").inner_text() != first
+    assert clean.page.locator(".token").first.locator(".token-text").inner_text() == piece
+    assert "given" in (clean.page.locator(".token").first.get_attribute("class") or "")
+    assert "prefix=" in clean.page.url
+    clean.page.locator(".changed button").click()
+    clean.until("!document.querySelector('.changed')")
+    assert clean.page.locator(".about-target").inner_text() == first
+
+
+def test_the_numbers_are_those_of_the_inspection(clean: Reader, runs: tuple[Path, ...]) -> None:
+    found = inspect(runs[0], SENTENCE)
+    clean.open("attention", q=SENTENCE, kind="decoder", layer=0, head=1)
+    panel = clean.figure("attention.decoder")
+    panel.get_by_role("button", name="Show as table").click()
+    rows = panel.locator(".values tbody tr")
+    weights = found.attention[1].weights[0, 1]  # type: ignore[attr-defined]
+    assert rows.count() == len(weights)
+    for row, values in enumerate(weights):
+        cells = rows.nth(row).locator("td").all_inner_texts()[1:]
+        assert cells[row + 1 :] == ["masked"] * (len(values) - row - 1)
+        shown = [float(cell.replace("−", "-")) for cell in cells[: row + 1]]
+        assert shown == pytest.approx(values[: row + 1].tolist(), abs=1e-4)
+
+
+def test_all_can_be_done_by_keyboard_and_the_focus_is_seen(clean: Reader) -> None:
+    clean.open("translate", q=SENTENCE)
+    keys = clean.page.keyboard
+    clean.page.locator("#tab-translate").focus()
+    for view in ("words", "alignment", "attention"):
+        keys.press("ArrowRight")
+        clean.shown(view)
+        assert clean.focused("e.id") == f"tab-{view}"
+    assert clean.focused("getComputedStyle(e).outlineStyle") == "solid"
+    clean.page.locator(".matrix td[tabindex='0']").first.focus()
+    keys.press("ArrowDown")
+    keys.press("ArrowRight")
+    assert clean.focused("e.dataset.at") == "1 1"
+    keys.press("Control+End")
+    last = clean.focused("e.dataset.at")
+    keys.press("Enter")
+    assert "pinned" in clean.page.locator(".reading").first.inner_text()
+    keys.press("Home")
+    assert clean.focused("e.dataset.at") == f"{last.split()[0]} 0"
+    seen = set()
+    clean.page.locator(".skip").focus()
+    for _ in range(60):
+        keys.press("Tab")
+        if clean.focused("e === document.body"):
+            break
+        assert clean.focused("getComputedStyle(e).outlineStyle") != "none", clean.focused("e.outerHTML")
+        seen.add(clean.focused("e.tagName"))
+    assert {"BUTTON", "SELECT", "INPUT", "TD"} <= seen
+
+
+def test_heads_side_by_side_and_the_mask_of_padding(clean: Reader) -> None:
+    clean.open("attention", q=SENTENCE, kind="encoder")
+    clean.page.locator(".thumbnail").nth(1).click()
+    clean.page.get_by_label("Compare with").select_option("0.0")
+    assert clean.page.locator(".matrix").count() == 2
+    assert "head=1" in clean.page.url
+    assert clean.page.locator(".matrix .masked").count() == 0
+    clean.page.get_by_label("<pad>").check()
+    clean.page.locator(".matrix .masked").first.wait_for()
+    rows = clean.page.locator(".matrix").first.locator("tbody tr").count()
+    assert clean.page.locator(".matrix").first.locator(".masked").count() == 3 * rows
+
+
+def test_the_beam_grows_step_by_step(clean: Reader) -> None:
+    clean.open("beam", q=SENTENCE)
+    nodes = clean.page.locator(".tree .node")
+    every = nodes.count()
+    assert nodes.locator("visible=true").count() == every
+    slider = clean.figure("beam.tree").locator("input[type=range]")
+    slider.focus()
+    clean.page.keyboard.press("Home")
+    first = nodes.locator("visible=true").count()
+    assert 1 <= first < every
+    clean.page.keyboard.press("ArrowRight")
+    assert first < nodes.locator("visible=true").count() <= every
+    assert "step=1" in clean.page.url
+    clean.page.locator(".node[tabindex='0']").focus()
+    clean.page.keyboard.press("ArrowLeft")
+    assert clean.focused("e.className").startswith("node")
+    assert clean.figure("beam.tree").locator(".reading").inner_text().strip()
+
+
+def test_every_chart_is_a_table_too_and_can_be_saved(clean: Reader) -> None:
+    for view in VIEWS[1:]:
+        clean.open(view, q=SENTENCE)
+        for figure in clean.page.locator(".figure").all():
+            if figure.locator(".chart, .matrix, .picture, .tree, .alignment, .bars, .heads, .tokens").count():
+                figure.get_by_role("button", name="Show as table").click()
+                assert figure.locator(".values tbody tr").count() > 0, view
+    with clean.page.expect_download() as download:
+        clean.figure("model.blocks").get_by_role("button", name="CSV").click()
+    lines = Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()
+    assert lines[0] == '"Block","Parameters"'
+    assert all(re.fullmatch(r'"[\w.]+","\d+"', line) for line in lines[1:])
+
+
+def test_an_address_leads_back_to_what_was_looked_at(clean: Reader, browser: Browser, address: str) -> None:
+    clean.open("attention", q=SENTENCE, kind="decoder", layer=0, head=1)
+    link = clean.page.url
+    other = Reader(browser, address)
+    other.page.goto(link)
+    other.shown("attention")
+    assert other.page.locator(".figure h2").first.inner_text() == "Decoder self-attention, layer 0, head 1"
+    other.page.locator("#tab-beam").click()
+    other.shown("beam")
+    other.page.go_back()
+    other.shown("attention")
+    assert other.faults == []
+    other.close()
+
+
+def test_language_and_colours_can_be_switched(clean: Reader) -> None:
+    clean.open("model")
+    dark = "matchMedia('(prefers-color-scheme: dark)').matches"
+    assert not clean.page.evaluate(dark)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = clean.page.evaluate(paper)
+    clean.page.get_by_label("Colours").select_option("dark")
+    assert clean.page.evaluate(paper) != light
+    clean.page.get_by_role("button", name="한국어").click()
+    clean.until("document.documentElement.lang === 'ko'")
+    assert clean.page.locator("#tab-model").inner_text() == "모델"
+    assert clean.focused("e.lang") == "ko"
+    clean.page.get_by_role("button", name="English").click()
+    clean.until("document.documentElement.lang === 'en'")
+    clean.page.get_by_label("색상").or_(clean.page.get_by_label("Colours")).select_option("auto")
+
+
+def test_a_letter_of_the_paper_shows_the_code_that_computes_it(clean: Reader) -> None:
+    clean.open("model", symbol="A")
+    opened = clean.page.locator("details.symbol[open]")
+    assert opened.count() == 1
+    assert "softmax" in opened.locator(".equation").inner_text()
+    code = opened.locator(".code").inner_text()
+    assert "def attention_weights" in code
+
+
+def test_what_comes_next_follows_the_sliders(clean: Reader) -> None:
+    clean.open("continue", model="writer", q="ANNA:")
+    bars = clean.figure("continue.next").locator(".bar-value")
+    before = bars.first.inner_text()
+    slider = clean.page.get_by_label("Top-k")
+    slider.focus()
+    clean.page.keyboard.press("ArrowRight")
+    clean.until(
+        "document.querySelector('[data-figure=\"continue.next\"] .bar-value').textContent.startsWith('1.000')"
+    )
+    assert bars.first.inner_text() != before
+    clean.page.get_by_role("button", name="Write on").click()
+    clean.page.locator("mark").wait_for()
+
+
+def test_what_is_wrong_is_told_where_it_belongs(clean: Reader) -> None:
+    clean.open("translate", q="x" * 5_001)
+    clean.page.locator(".output .wrong").wait_for()
+    assert "5000" in clean.page.locator(".output .wrong").inner_text()
+    assert "wrong" in (clean.page.locator("#count").get_attribute("class") or "")
+    clean.open("attention", q="der Hund " * 200)
+    assert "tokens" in clean.page.locator("[role=alert]").inner_text()
+    assert all("400" in fault for fault in clean.faults)  # the browser's own note of the answer
+    clean.faults.clear()
+
+
+def test_a_page_that_stands_alone_needs_nobody(browser: Browser, runs: tuple[Path, ...], tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    trap = "der Hund </script><script>alert(1)</script><img src=x onerror=alert(2)> läuft"
+    found = inspect(runs[0], trap)
+    path.write_text(stand_alone(runs[0], found), encoding="utf-8")
+    reader = Reader(browser, path.as_uri())
+    reader.context.set_offline(True)
+    for view in VIEWS[1:]:
+        reader.open(view)
+        reader.check(f"{view}-alone", rules=view == "words")
+    assert reader.page.locator("[role=tab]").count() == len(VIEWS) - 1
+    reader.open("words")
+    assert "<script>alert(1)</script>" in reader.page.locator(".about-source").inner_text()
+    reader.close()
+
+
+ALONE = [(2, "a really lovely film", 4), (3, "ANNA:", 5), (3, None, 2)]
+
+
+@pytest.mark.parametrize(("place", "text", "views"), ALONE)
+def test_the_command_writes_a_page_that_stands_alone(
+    browser: Browser, runs: tuple[Path, ...], tmp_path: Path, place: int, text: str | None, views: int
+) -> None:
+    path = tmp_path / "page.html"
+    asked = [] if text is None else [text]
+    assert manyheads(["-q", "inspect", str(runs[place]), *asked, "--save", str(path)]) == 0
+    reader = Reader(browser, path.as_uri(), language="ko")
+    reader.page.goto(f"{path.as_uri()}?lang=ko")
+    reader.page.locator("#panel[aria-busy=false] .figure").first.wait_for()
+    assert reader.page.locator("[role=tab]").count() == views
+    if text is not None:
+        assert text in reader.page.locator(".about").inner_text()
+    assert reader.faults == []
+    reader.close()
