@@ -1,6 +1,9 @@
 # make demo    set up, then train a small translator on built-in text, score it and translate with it
 # make test    set up with the tools for tests, then check everything: style, types, tests (also: make check)
 # make setup   only set up: .venv with the package in it
+# make docs    build the book into build/docs; a warning is an error
+# make pages   run every page and notebook of the book whole (some minutes)
+# make dist    build wheel and source archive, and try both in an empty environment
 # Another Python: make demo PYTHON=python3.12
 
 PYTHON ?= python3
@@ -12,7 +15,7 @@ COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 $(VENV)/lib >/dev/null || 
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
-.PHONY: setup demo test check clean browser
+.PHONY: setup demo test check docs pages dist browser clean
 
 setup: $(READY)
 
@@ -26,6 +29,17 @@ test: $(READY_FOR_TESTS) browser
 	$(IN_VENV) -m ruff format --check
 	$(IN_VENV) -m mypy
 	$(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(IN_VENV) -m tests.docs.korean
+
+docs: $(READY_FOR_TESTS)
+	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs
+
+pages: $(READY_FOR_TESTS)
+	$(IN_VENV) -m tests.docs.pages $$(grep -rl --include='*.md' --exclude-dir=generated --exclude-dir=ko '^```text' docs)
+	$(IN_VENV) -m tests.docs.notebooks notebooks/*.ipynb
+
+dist: $(IN_VENV)
+	PYTHON=$(IN_VENV) .ci/release
 
 # What the tests of the page look at it with. Without it they are skipped, or fail where
 # MANYHEADS_TESTS_NEED_BROWSER is set (.ci/run).

@@ -13,7 +13,10 @@ from manyheads.cli.main import Program, program
 from manyheads.config.load import recipe_paths
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts),
+]
 ENGLISH, KOREAN = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.ko.md"))
 
 
@@ -49,7 +52,7 @@ def test_the_model_built_from_its_parts_has_the_shape_it_says() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param(call, id=f"{page.stem}: {' '.join(call)}")
+        pytest.param(call, id=f"{page.parent.name}/{page.stem}: {' '.join(call)}")
         for page in PAGES
         for call in commands(page.read_text(encoding="utf-8"))
     ],

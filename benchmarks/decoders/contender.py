@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 from decoders.orders import Order, Rows
-
-BENCHMARKS = Path(__file__).parents[1]
+from peers.companion import Companion, version
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ DECODERS = {
 }
 
 
-class Contender:
+class Contender(Companion):
     """One of them, waiting for orders.
 
     Attributes:
@@ -68,37 +62,12 @@ class Contender:
 
     def __init__(self, name: str, folder: Path, run: Path, threads: int) -> None:
         """Start it and wait until it has begun."""
-        self.name = name
         self.decoder = DECODERS[name]
         self.threads = threads
-        self.log = folder / f"{name.replace(':', '-')}.log"
         self.version = version(self.decoder.package)
         self.mebibytes = 0.0
-        command = [
-            sys.executable,
-            "-m",
-            f"decoders.{self.decoder.module}",
-            str(folder),
-            str(run),
-            self.decoder.kind,
-        ]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                command,
-                env=environment(threads),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self.receive()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.process.kill()
-        self.process.communicate()
+        arguments = [f"decoders.{self.decoder.module}", str(folder), str(run), self.decoder.kind]
+        super().__init__(name, folder / f"{name.replace(':', '-')}.log", arguments, threads=threads)
 
     def settings(self, mode: str) -> list[str]:
         """The workers x threads to be tried in a mode."""
@@ -107,38 +76,7 @@ class Contender:
 
     def decode(self, order: Order) -> tuple[float, Rows]:
         """Seconds, and the outputs."""
-        assert self.process.stdin is not None
-        print(json.dumps(asdict(order)), file=self.process.stdin, flush=True)
+        self.send(json.dumps(asdict(order)))
         found = self.receive()
         self.mebibytes = found["mebibytes"]
         return found["seconds"], found["outputs"]
-
-    def receive(self) -> dict[str, Any]:
-        """Wait for its answer."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
-            raise SystemExit(f"{self.name} ended, and its last words were:\n{tail}")
-        found: dict[str, Any] = json.loads(line)
-        return found
-
-
-def version(package: str) -> str:
-    """The installed version of a package."""
-    from importlib.metadata import version as installed
-
-    return installed(package)
-
-
-def environment(threads: int) -> dict[str, str]:
-    """The environment variables of a contender."""
-    paths = [str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    number = str(threads)
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
-        "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": number,
-        "MKL_NUM_THREADS": number,
-    }

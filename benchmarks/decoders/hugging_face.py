@@ -9,10 +9,15 @@ import torch
 from transformers import MarianMTModel
 
 from decoders.orders import Decode, Order, Rows, by_length, serve
+from manyheads.interop.marian import marian_numbers
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    folder, run = Path(sys.argv[1]), sys.argv[2]
+    numbers = marian_numbers(Translator.load(run, device="cpu").model)  # of each id of ours
+    ids = {number: i for i, number in enumerate(numbers) if i != BOS}
     model = MarianMTModel.from_pretrained(folder / "exports" / "huggingface").eval()
     settings = model.config
     pad, eos, start = settings.pad_token_id, settings.eos_token_id, settings.decoder_start_token_id
@@ -23,7 +28,9 @@ def main() -> None:
         @torch.inference_mode()
         def generate(rows: Rows) -> Rows:
             longest = max(map(len, rows))
-            source = torch.tensor([[*row, eos, *[pad] * (longest - len(row))] for row in rows])
+            source = torch.tensor(
+                [[*(numbers[i] for i in row), eos, *[pad] * (longest - len(row))] for row in rows]
+            )
             found = model.generate(
                 source,
                 attention_mask=source != pad,
@@ -32,7 +39,7 @@ def main() -> None:
                 length_penalty=1.0,
                 max_new_tokens=2 * longest + 20,
                 forced_eos_token_id=None,
-                bad_words_ids=[[pad]],
+                bad_words_ids=[[i] for i in sorted({pad, start} - {eos})],
             )
             return [without_marks(row) for row in found.tolist()]
 
@@ -40,7 +47,7 @@ def main() -> None:
 
     def without_marks(row: list[int]) -> list[int]:
         written = row[1:] if row[0] == start else row
-        return written[: written.index(eos)] if eos in written else written
+        return [ids[i] for i in (written[: written.index(eos)] if eos in written else written)]
 
     serve(prepare, folder)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does, before torch is there
 
 import torch
 

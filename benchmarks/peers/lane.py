@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-BENCHMARKS = Path(__file__).parents[1]
+from peers.companion import Companion, version
 
 
 @dataclass(frozen=True)
@@ -46,7 +40,7 @@ TOOLKITS = {
 CONTENDERS = [f"{name}:{precision}" for name, toolkit in TOOLKITS.items() for precision in toolkit.precisions]
 
 
-class Lane:
+class Lane(Companion):
     """One contender, waiting at the beginning of an update.
 
     Attributes:
@@ -69,29 +63,12 @@ class Lane:
         name, _, precision = contender.partition(":")
         self.contender = contender
         self.toolkit = TOOLKITS[name]
-        self.log = folder / f"{name}-{precision}.log"
-        self.version = version(python or sys.executable, self.toolkit.package)
-        command = [python or sys.executable, "-m", f"peers.{self.toolkit.module}", str(folder), precision]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                command,
-                env=environment(threads, ours=python is None),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+        self.version = version(self.toolkit.package, python)
         self.speeds: list[float] = []
         self.tokens = self.updates = 0
         self.mebibytes = 0.0
-        self.receive()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.process.kill()
-        self.process.communicate()
+        arguments = [f"peers.{self.toolkit.module}", str(folder), precision]
+        super().__init__(contender, folder / f"{name}-{precision}.log", arguments, threads=threads, python=python)
 
     def work(self, updates: int) -> float:
         """A turn of some updates; returns its target tokens a second."""
@@ -100,45 +77,9 @@ class Lane:
         self.tokens += int(found["tokens"])
         self.updates += updates
         self.mebibytes = found["mebibytes"]
-        return found["tokens"] / found["seconds"]
+        return float(found["tokens"] / found["seconds"])
 
     def validation_loss(self) -> float:
         """Nats a target token of the validation text, in fp32 and without smoothing."""
         self.send("validate")
-        return self.receive()["nll"]
-
-    def send(self, command: str) -> None:
-        """Tell it what to do."""
-        assert self.process.stdin is not None
-        print(command, file=self.process.stdin, flush=True)
-
-    def receive(self) -> dict[str, float]:
-        """Wait for its answer."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
-            raise SystemExit(f"{self.contender} ended, and its last words were:\n{tail}")
-        found: dict[str, float] = json.loads(line)
-        return found
-
-
-def version(python: str, package: str) -> str:
-    """The version of a package that a Python has."""
-    asked = f"from importlib.metadata import version; print(version({package!r}))"
-    return subprocess.run([python, "-c", asked], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-
-
-def environment(threads: int, *, ours: bool) -> dict[str, str]:
-    """The environment variables of a contender; those with a Python of their own do not see our packages."""
-    paths = [str(BENCHMARKS)]
-    if ours and (path := os.environ.get("PYTHONPATH")):
-        paths.append(path)
-    number = str(threads)
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
-        "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": number,
-        "MKL_NUM_THREADS": number,
-    }
+        return float(self.receive()["nll"])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from manyheads.tasks.translation import Translator
     from manyheads.text.tokenizer import Tokenizer
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "Classifier",

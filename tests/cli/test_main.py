@@ -59,7 +59,7 @@ def test_every_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFi
 def test_every_example_can_be_typed(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     run([*verb.split(), "--help"])
     examples = capsys.readouterr().out.partition("Example")[2].split("\n", 1)[1]
-    lines = re.findall(r"manyheads ([^|<\n]*)", examples)
+    lines = re.findall(r"manyheads ([^|<>\n]*)", examples)
     assert lines
     for line in lines:
         words = shlex.split(line)
@@ -134,6 +134,7 @@ def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
         (["evaluate", "x", "--against", "y", "--output", "z"], "--output does not go with --against."),
         (["evaluate", "x", "--split", "dev"], "Invalid value for '--split': 'dev' is not one of"),
         (["show-config", "--set", "a.b=1"], "--set needs a CONFIG to change."),
+        (["show-config", "--schema", "demo-de-en"], "--schema is the same for every configuration; give it alone."),
         (["--wrong"], "No such option"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -262,3 +263,17 @@ def test_the_program_calls_itself_as_the_user_can_from_here(
     assert program_name() == ".venv/bin/manyheads"
     script.unlink()
     assert program_name() == f"{sys.executable} -m manyheads"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [("manyheads show-c", "show-config"), ("manyheads train --fo", "--force")]
+)
+def test_the_shell_completes_verbs_and_options(
+    words: str, found: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_MANYHEADS_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    with pytest.raises(SystemExit):
+        run([])
+    assert capsys.readouterr().out.strip() == f"plain,{found}"

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.cli.main import run
 from manyheads.cli.recipes import headline
-from manyheads.config.load import load_config, recipe_paths, resolve_recipe
+from manyheads.config.load import json_schema, load_config, recipe_paths, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.runs.suggest import SIZES, suggest
 
@@ -100,6 +100,10 @@ def test_the_defaults_are_shown_without_a_configuration(capsys: pytest.CaptureFi
 def test_json_holds_the_values(capsys: pytest.CaptureFixture[str]) -> None:
     values = json.loads(shown(capsys, RECIPE, "--json"))
     assert values == load_config(resolve_recipe(RECIPE)).model_dump(mode="json")
+
+
+def test_the_schema_for_editors_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(shown(capsys, "--schema")) == json_schema()
 
 
 def write_text(folder: Path, pairs: int, words: int = 6) -> Path:

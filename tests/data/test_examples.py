@@ -71,18 +71,19 @@ def test_a_text_is_cut_at_its_end() -> None:
     assert list(cut_text([5, 6, 7], 2, eos=EOS)) == [5, 6]
 
 
-def slow_cut(first: list[int], second: list[int], limit: int) -> list[int]:
+def slow_cut(first: list[int], second: list[int], limit: int, marks: int) -> list[int]:
     """One token after the other from the end of the longer text, of the second when they are equal."""
-    while len(first) + len(second) + 1 > limit:
+    while len(first) + len(second) + marks > limit:
         if len(first) > len(second):
             first = first[:-1]
         else:
             second = second[:-1]
-    return [*first, EOS, *second]
+    return [*first, *[EOS] * marks, *second]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
-def test_of_two_texts_the_longer_one_is_cut_first(limit: int) -> None:
+@pytest.mark.parametrize(("limit", "marks"), [(1, 1), (2, 1), (3, 1), (6, 1), (7, 1), (2, 2), (3, 2), (7, 2)])
+def test_of_two_texts_the_longer_one_is_cut_first(limit: int, marks: int) -> None:
     for a, b in product(range(8), repeat=2):
         first, second = list(range(10, 10 + a)), list(range(30, 30 + b))
-        assert list(cut_text([*first, EOS, *second], limit, eos=EOS)) == slow_cut(first, second, limit)
+        found = cut_text([*first, *[EOS] * marks, *second], limit, eos=EOS)
+        assert list(found) == slow_cut(first, second, limit, marks)

@@ -107,6 +107,14 @@ def test_the_calls_of_argos_give_our_translations(tmp_path: Path, changes: dict[
     assert len(set(shown)) > 2
 
 
+def test_the_check_lets_a_package_of_two_vocabularies_pass(tmp_path: Path) -> None:
+    path, opened = package(tmp_path, "float32", tokenizer={"joint": False, "vocab_size": 40})
+    right = reference(opened.model, Samples(opened.tokenizers.source.encode(sentences(9, seed=5)), "here"))
+    known = {opened.tokenizers.source.pieces([i])[0] for i in range(opened.tokenizers.source.size)}
+    assert any(set(opened.tokenizers.target.pieces(row)) - known for row in right.outputs)
+    assert check_argos(path, opened, right).largest < 2e-5
+
+
 def test_the_check_sees_other_pieces(tmp_path: Path) -> None:
     path, opened = package(tmp_path, "float32")
     right = reference(opened.model, Samples(opened.tokenizers.source.encode(sentences(9, seed=5)), "here"))

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from tests.interop.marian import write_marian_folder
 from tests.interop.parts import make_parts, sentences
+from tests.interop.pretrained import write_folder
 
-from manyheads import Translator, from_pretrained, runs
+from manyheads import Classifier, Translator, from_pretrained, runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.errors import RunError, UsageError
@@ -125,3 +126,14 @@ def test_what_is_no_name_is_not_asked_for(shelf: Path, own: Path, name: str) -> 
     card.write_text(card.read_text().replace("license:", "license: mit"), encoding="utf-8")
     with pytest.raises(UsageError, match="is no name on the hub"):
         runs.push(own, name)
+
+
+def test_a_pretrained_encoder_comes_down_by_its_name(shelf: Path, tmp_path: Path) -> None:
+    write_folder(shelf / "somebody" / "bert", "roberta", "classification", num_labels=3)
+    (shelf / "somebody" / "bert" / "code.py").write_text("raise SystemExit", encoding="utf-8")
+    done = runs.bring("somebody/bert", tmp_path / "run")
+    assert (done.source, done.task) == ("somebody/bert", "classification")
+    assert len(Classifier.load(tmp_path / "run").labels.names) == 3
+    (folder,) = (tmp_path / "cache").iterdir()
+    assert {path.name for path in folder.glob("*.*")} >= {"config.json", "model.safetensors", "tokenizer.json"}
+    assert not (folder / "code.py").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from safetensors.torch import load_file
 from tests.interop.marian import write_marian_folder
 from tests.interop.parts import Parts, make_parts, sentences
 
+from manyheads.checkpoint import write_tensors
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.marian import check_marian, marian_numbers, read_marian, their_numbers, write_marian
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Samples, random_samples, reference
 from manyheads.interop.sources import open_model
+from manyheads.interop.weights import read_weights
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
@@ -362,3 +365,35 @@ def test_any_source_is_opened_by_what_it_is(tmp_path: Path) -> None:
     assert isinstance(opened, OpenedModel)
     with pytest.raises(RunError, match="is not a directory"):
         open_model(str(tmp_path / "nothing"))
+
+
+def test_weights_in_several_files_are_read_by_their_index(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    theirs = write_marian_folder(folder)
+    right = dict(read_marian(folder).model.named_parameters())
+    (folder / "model.safetensors").unlink()
+    theirs.float().save_pretrained(folder, max_shard_size="20KB")
+    assert len(list(folder.glob("model-*.safetensors"))) > 2
+    for name, found in read_marian(folder).model.named_parameters():
+        torch.testing.assert_close(found, right[name], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("map_", "said"),
+    [
+        ({"a": "../model.safetensors"}, "no plain file of this folder"),
+        ({"a": "missing.safetensors"}, "it is missing"),
+        ({"a": 3}, "does not say which tensor is in which file"),
+        (None, "does not say which tensor is in which file"),
+        ({"a": "part.safetensors"}, "do not fit: only one of them has b"),
+        ({"a": "part.safetensors", "b": "part.safetensors", "c": "part.safetensors"}, "only one of them has c"),
+    ],
+)
+def test_an_index_that_does_not_fit_is_refused(tmp_path: Path, map_: object, said: str) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    write_tensors(folder / "part.safetensors", {"a": torch.ones(3), "b": torch.zeros(5)})
+    shutil.copy(folder / "part.safetensors", tmp_path / "model.safetensors")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": map_}), encoding="utf-8")
+    with pytest.raises(RunError, match=said):
+        read_weights(folder)

@@ -18,8 +18,9 @@ from manyheads import runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
-from manyheads.errors import ParityError, RunError, UsageError
+from manyheads.errors import ConfigError, ParityError, RunError, UsageError
 from manyheads.interop.marian import read_marian
+from manyheads.runs.scored import with_scores
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 
@@ -41,8 +42,10 @@ def texts_of(translator: Translator, **options: Any) -> list[str]:
     return [one.translation for one in translator.translate(TEXTS, **options)]
 
 
-@pytest.mark.parametrize("to", ["ctranslate2", "huggingface", "argos"])
+@pytest.mark.parametrize("to", ["ctranslate2", "huggingface", "argos", "onnx"])
 def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: Path, to: str) -> None:
+    if to == "onnx":
+        pytest.importorskip("onnxruntime")
     done = runs.export(trained, tmp_path / "out", to)
     assert done.parity.origin == "the first of the run's test set"
     assert done.parity.sentences == 6
@@ -52,6 +55,14 @@ def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: 
         assert done.quality.sentences == 6
         assert done.quality.signature.startswith("nrefs:1|")
     assert any("greedy outputs are the same" in line for line in done.lines())
+    if to != "argos":
+        card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+        right = runs.evaluate(trained)
+        assert (
+            f"- Scores on 6 sentences of its test set, beam 2: BLEU {right.scores.bleu:.2f} (nrefs:1|case:" in card
+        )
+        assert f"chrF {right.scores.chrf:.2f} ({right.scores.signature['chrf']})\n- Intended use" in card
+        assert "license:  # to be filled in by you" in card
     assert done.size == sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
     json.dumps(done.to_json(), allow_nan=False)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -66,6 +77,36 @@ def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_
     (copy / "config.json").write_text(json.dumps(content), encoding="utf-8")
     done = runs.export(copy, tmp_path / "out", "ctranslate2", quantization="int8")
     assert (done.parity.origin, done.quality) == ("random pieces of the vocabulary", None)
+
+
+def test_a_card_is_given_its_scores_once_and_keeps_all_else() -> None:
+    card = "license: mit\n\n- Data: x\n- Intended use and limits: mine\n"
+    first = with_scores(card, "- Scores on 7 sentences")
+    assert first == "license: mit\n\n- Data: x\n- Scores on 7 sentences\n- Intended use and limits: mine\n"
+    assert with_scores(first, "- Scores on 11 sentences") == first.replace("7", "11")
+    own = with_scores("# All my own words\n", "- Scores on 7 sentences")
+    assert own == "# All my own words\n\n- Scores on 7 sentences\n"
+    assert with_scores(own, "- Scores on 7 sentences") == own
+
+
+def test_what_goes_to_a_hub_tells_its_scores(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(trained, tmp_path / "copy"))
+    card = copy / "README.md"
+    text = card.read_text(encoding="utf-8").replace("license:  # to be filled in by you", "license: mit")
+    card.write_text(text, encoding="utf-8")
+    sent = []
+    module = import_module("manyheads.runs.push")
+    monkeypatch.setattr(module, "push_folder", lambda run, name, **_: sent.append((run / "README.md").read_text()))
+    runs.push(copy, "somebody/de-en")
+    runs.push(copy, "somebody/de-en")
+    assert sent[0] == sent[1]
+    assert "license: mit" in sent[0]
+    assert sent[0].count("- Scores on 6 sentences of its test set, beam 2: BLEU ") == 1
+    assert "- Intended use and limits: to be filled in by you" in sent[0]
 
 
 def test_what_is_there_is_not_overwritten(trained: Path, tmp_path: Path) -> None:
@@ -214,9 +255,9 @@ def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path)
     assert "Imported from" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
-def test_what_is_no_marian_model_is_refused(trained: Path, tmp_path: Path) -> None:
+def test_what_is_no_model_of_transformers_is_refused(trained: Path, tmp_path: Path) -> None:
     for where in (str(trained), str(tmp_path / "nothing")):
-        with pytest.raises(RunError, match="is no MarianMT model"):
+        with pytest.raises(RunError, match="is no model of transformers"):
             runs.bring(where, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
@@ -285,3 +326,34 @@ def test_a_model_to_go_on_from_that_is_missing_is_named(tmp_path: Path) -> None:
     config = fine_tuning(write_corpus(tmp_path / "corpus"), tmp_path / "nothing")
     with pytest.raises(RunError, match="nothing is not a directory"):
         runs.train(config, tmp_path / "run", listener=Ear())
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_a_translator_with_another_vocabulary_keeps_the_vectors_of_what_is_spelt_alike(
+    trained: Path, tmp_path: Path, joint: bool
+) -> None:
+    corpus, ear = write_corpus(tmp_path / "corpus"), Ear()
+    model = {"init_from": str(trained), "init_vocabulary": "replace", "dropout": 0.0}
+    model |= {} if joint else {"tied_embeddings": "decoder"}
+    config = make_config(
+        corpus, model=model, tokenizer={"kind": "characters", "joint": joint},
+        training={"steps": 1, "save_every": 1, "learning_rate": 1e-30, "warmup_steps": 0},
+    )  # fmt: skip
+    if not joint:  # one matrix for both cannot be two vocabularies
+        with pytest.raises(ConfigError, match=r'tied_embeddings = "all" needs one vocabulary'):
+            runs.train(config, tmp_path / "run", listener=ear)
+        return
+    runs.train(config, tmp_path / "run", listener=ear)
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    assert "resized: source_embedding.tokens.weight (" in told
+    assert "output.bias (" in told
+    new, old = RunDirectory(tmp_path / "run"), RunDirectory(trained)
+    pieces, theirs = (
+        one.source.pieces(range(one.source.size)) for one in (run.tokenizers(run.config()) for run in (new, old))
+    )
+    shared = [piece for piece in pieces if piece in theirs]
+    assert len(shared) > 15
+    for name in ("source_embedding.tokens.weight", "output.bias"):
+        after, before = new.weights()[name], old.weights()[name]
+        for piece in shared:
+            assert torch.equal(after[pieces.index(piece)], before[theirs.index(piece)]), (name, piece)

@@ -134,17 +134,23 @@ def test_a_classifier_can_be_adapted_by_thin_factors_and_a_head(text: Path, enco
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": {"d_ff": 24}}, r"feed_forward.* is \(20, 16\) in .*, but \(24, 16\) here"),
-        ({"model": {"num_encoder_layers": 2}}, r"encoder has no encoder_layers\.1\."),
-        ({"tokenizer": {"kind": "characters"}}, r"tokenizer\.kind = 'bpe', and this configuration 'characters'"),
-        ({"model": {"init_from": "/nowhere"}}, r"/nowhere is not a directory"),
+        ({"init_from": "/nowhere"}, r"/nowhere is not a directory"),
+        ({"init_vocabulary": "extend"}, r'"extend" is for words and characters; .* has tokenizer.kind = "bpe"'),
     ],
 )
 def test_what_does_not_fit_is_named(
-    text: Path, encoder: Path, tmp_path: Path, change: dict[str, dict[str, Any]], message: str
+    text: Path, encoder: Path, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
-    sections = {"model": MODEL | {"init_from": str(encoder)}}
-    for name, section in change.items():
-        sections[name] = sections.get(name, {}) | section
+    model = MODEL | {"init_from": str(encoder)} | change
     with pytest.raises(RunError, match=message):
-        train(labelled_config(text, **sections), tmp_path / "run", listener=Ear())
+        train(labelled_config(text, model=model), tmp_path / "run", listener=Ear())
+
+
+def test_the_encoder_has_its_shape_whatever_is_configured(text: Path, encoder: Path, tmp_path: Path) -> None:
+    ear = Ear()
+    model = {"d_model": 24, "num_heads": 3, "num_encoder_layers": 2, "init_from": str(encoder)}
+    config = labelled_config(text, model=model, tokenizer={"kind": "characters"}, training={"steps": 1})
+    train(config, tmp_path / "run", listener=ear)
+    (told,) = [message for message in ear.messages if message.startswith(f"as in {encoder}")]
+    assert told.endswith("d_model = 16, num_heads = 2, num_encoder_layers = 1, tokenizer.kind = bpe")
+    assert RunDirectory(tmp_path / "run").config().model.d_model == 16

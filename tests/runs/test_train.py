@@ -27,7 +27,7 @@ from tests.runs.parts import (
 )
 from tests.training.parts import Ear, scored
 
-from manyheads.checkpoint import RunDirectory, average_tensors
+from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.checkpoint.checkpoints import Checkpoints
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
@@ -350,6 +350,20 @@ def test_a_checkpoint_that_was_asked_for_in_between_changes_nothing_in_the_end(
     train(hard_config(corpus), run.path, listener=Asking())
     assert seen == [[], [4], [8, 9]]
     assert_same_run(run.path, finished)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
+def test_each_validation_decodes_with_the_weights_of_its_step(corpus: Path, tmp_path: Path, optimizer: str) -> None:
+    """Weights are arranged for decoding once, and anew when they have changed; fused optimisers do not tell."""
+    training = {"optimizer": optimizer, "steps": 24, "save_every": 8, "keep_checkpoints": 3}
+    train(make_config(corpus, training=training), tmp_path / "run", listener=Ear())
+    translator, run = Translator.load(tmp_path / "run", device="cpu"), RunDirectory(tmp_path / "run")
+    told = {record["step"]: record["samples"] for record in metrics(run.path) if record["kind"] == "validation"}
+    for step in (8, 16, 24):
+        load_weights(translator.model, run.checkpoints.weights(step), "the checkpoint")
+        outputs = translator.translate([source for source, _, _ in told[step]], beam_size=1)
+        assert [one.translation for one in outputs] == [output for _, _, output in told[step]], step
+    assert len({str(samples) for samples in told.values()}) > 1, "the outputs change"
 
 
 def test_a_log_line_cut_by_a_kill_is_forgotten(corpus: Path, finished: Path, tmp_path: Path) -> None:

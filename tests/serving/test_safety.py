@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import BadStatusLine, HTTPResponse
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -258,13 +259,13 @@ def test_what_is_no_http_is_refused_in_the_same_shape(server: Server) -> None:
                 continue
             if not sent.endswith(b"\n"):
                 sock.shutdown(socket.SHUT_WR)
+            answer = HTTPResponse(sock)
             try:
-                answer = sock.recv(10_000)
-            except ConnectionError:
+                answer.begin()
+            except (ConnectionError, BadStatusLine):  # closed without a word
                 continue
-            if answer:
-                assert answer.split()[1] in (b"400", b"403")
-                assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
+            assert answer.status in (400, 403)
+            assert json.loads(answer.read())["error"]
 
 
 def test_a_slow_client_keeps_nobody_from_being_served(server: Server) -> None:

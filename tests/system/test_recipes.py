@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.interop.pretrained import write_folder
 
 from manyheads import runs
 from manyheads.config.load import load_config, recipe_paths
@@ -73,6 +74,9 @@ def test_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Path
     overrides += ["training.steps=2", "training.epochs=none", "training.max_minutes=none", "data.limit=none"]
     if plain.tokenizer.kind in ("bpe", "unigram"):
         overrides.append("tokenizer.vocab_size=300")
+    if plain.model.init_from is not None:
+        write_folder(tmp_path / "encoder", "bert")
+        overrides.append(f"model.init_from={(tmp_path / 'encoder').as_posix()}")
     if plain.training.batch_sentences is not None:
         overrides.append("training.batch_sentences=16")
     config = load_config(RECIPES[name], overrides)

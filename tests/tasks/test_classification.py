@@ -121,7 +121,7 @@ def test_learned_positions_limit_a_text_too() -> None:
 
 def test_a_model_in_training_is_used_without_dropout_and_stays_in_training() -> None:
     classifier = make_classifier()
-    rows = encode_texts(classifier.tokenizer.encode, some_texts(5))
+    rows = encode_texts(classifier.tokenizer.encode, some_texts(5), 1)
     classifier.model.train()
     first, second = (class_probabilities(classifier.model, rows) for _ in range(2))
     assert np.array_equal(first, second)

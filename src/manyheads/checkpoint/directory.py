@@ -24,7 +24,7 @@ from manyheads.checkpoint.files import (
     write_tensors,
 )
 from manyheads.checkpoint.tokenizers import read_tokenizers, write_tokenizers
-from manyheads.checkpoint.weights import check_shapes, load_weights
+from manyheads.checkpoint.weights import Unfilled, check_shapes, load_weights
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config, Task
 from manyheads.errors import ConfigError, RunError
@@ -213,7 +213,9 @@ class RunDirectory:
         path = self.weights_path
         sizes = tokenizers.source.size, tokenizers.target.size
         check_shapes(config.model, sizes, read_shapes(path), str(path))  # before any memory is taken
-        return self.fill(EncoderDecoder(config.model, *sizes))
+        with Unfilled():
+            model = EncoderDecoder(config.model, *sizes)
+        return self.fill(model)
 
     def fill(self, model: Model) -> Model:
         """A model given the weights of the best validation, in eval mode; raises as `model`."""

@@ -56,6 +56,8 @@ def classify(
     if interactive and not quiet:
         click.echo("Type a line to label it; Ctrl-D ends.", err=True)
     classifier = Classifier.load(run, device=device)
+    if classifier.warning and not quiet:
+        click.echo(f"warning: {classifier.warning}", err=True)
     lines = input_lines(file, classifier.config.data.invalid_utf8)
     found = classifications(classifier, lines, 1 if interactive else LINES_AT_ONCE)
     with opened_output(output) as sink:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option
+from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option, set_option, settings_of
+from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
+    from manyheads.doctor.diagnosis import Diagnosis
+    from manyheads.doctor.machine import MachineReport
     from manyheads.doctor.museum import Language
 
 __all__ = ["VERBS"]
@@ -19,17 +23,51 @@ __all__ = ["VERBS"]
     epilog="""\b
 Examples:
   manyheads doctor
-  manyheads doctor --json""",
+  manyheads doctor multi30k-de-en --set data.root=data/multi30k
+  manyheads doctor runs/multi30k-de-en --json""",
 )
+@click.argument("subject", metavar="[CONFIG|RUN]", required=False)
+@set_option()
 @json_option()
 @click.pass_context
-def doctor(context: click.Context, as_json: bool) -> None:
-    """Look at this machine: versions, device, memory, disk, extras. Ends with 1 when something is wrong."""
-    from manyheads.doctor import examine_machine
+def doctor(context: click.Context, subject: str | None, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Say what is wrong with this machine, a configuration or a trained run. Ends with 1 when something is.
 
-    report = examine_machine()
-    echo_result(report, as_json=as_json)
-    context.exit(report.exit_code)
+    CONFIG is a TOML file, or the name of a recipe: its text, its settings and a new model are examined. RUN is a
+    run directory: its curves, its weights, how it decodes and what it writes. Nothing is changed.
+    """
+    found: MachineReport | Diagnosis
+    if subject is None:
+        if overrides:
+            raise UsageError("--set changes the settings of a configuration or a run. Name one.")
+        from manyheads.doctor import examine_machine
+
+        found = examine_machine()
+    else:
+        found = examined(context, subject, overrides)
+    echo_result(found, as_json=as_json)
+    context.exit(found.exit_code)
+
+
+def examined(context: click.Context, subject: str, overrides: tuple[str, ...]) -> Diagnosis:
+    """The diagnosis of a run, if it is a folder, else of a configuration."""
+    if Path(subject).is_dir():
+        from manyheads.cli.progress import open_progress
+        from manyheads.runs.examination import examine_run
+
+        with open_progress(settings_of(context)) as progress:
+            return examine_run(Path(subject), overrides=overrides, listener=progress)
+    from manyheads.config.load import load_config, resolve_recipe
+
+    config = load_config(resolve_recipe(subject), overrides)
+
+    from manyheads.cli.progress import (
+        open_progress,  # after the configuration: its mistakes need not wait for torch
+    )
+    from manyheads.runs.examination import examine_config
+
+    with open_progress(settings_of(context)) as progress:
+        return examine_config(config, subject, listener=progress)
 
 
 @click.command(

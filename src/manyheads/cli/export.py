@@ -10,7 +10,7 @@ from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option, setti
 
 __all__ = ["VERBS"]
 
-FORMATS = ["ctranslate2", "argos", "huggingface"]
+FORMATS = ["ctranslate2", "argos", "huggingface", "onnx"]
 NUMBERS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16"]
 FOLDER = click.Path(path_type=Path)
 
@@ -21,7 +21,8 @@ FOLDER = click.Path(path_type=Path)
 Examples:
   manyheads export runs/mine --to ctranslate2 exported/mine --quantization int8
   manyheads export runs/mine --to argos mine.argosmodel
-  manyheads export runs/mine --to huggingface exported/mine-marian""",
+  manyheads export runs/mine --to huggingface exported/mine-marian
+  manyheads export runs/mine --to onnx exported/mine-onnx""",
 )
 @click.argument("run", type=FOLDER)
 @click.argument("out", type=FOLDER)
@@ -53,24 +54,46 @@ def export(context: click.Context, run: Path, out: Path, to: str, quantization: 
     epilog="""\b
 Examples:
   manyheads import Helsinki-NLP/opus-mt-de-en runs/opus-de-en
-  manyheads import folders/opus-mt-de-en runs/opus-de-en --source de --target en""",
+  manyheads import folders/opus-mt-de-en runs/opus-de-en --source de --target en
+  manyheads import folders/gpt2 runs/gpt2 --language en
+  manyheads import folders/bert-sst2 runs/sentiment --language en""",
 )
 @click.argument("model")
 @click.argument("out", type=FOLDER)
 @click.option("--source", metavar="LANGUAGE", help="Language translated from.  [default: what the model says]")
 @click.option("--target", metavar="LANGUAGE", help="Language translated into.  [default: what the model says]")
+@click.option("--language", metavar="LANGUAGE", help="Language of the text, where nothing is translated.")
+@click.option("--labels", metavar="A,B", help="Make a classifier of an encoder without a head.")
 @click.option("--trust-pickle", is_flag=True, help="Read weights that are a pickle; only from somebody you trust.")
 @json_option()
 def import_(
-    model: str, out: Path, source: str | None, target: str | None, trust_pickle: bool, as_json: bool
+    model: str,
+    out: Path,
+    source: str | None,
+    target: str | None,
+    language: str | None,
+    labels: str | None,
+    trust_pickle: bool,
+    as_json: bool,
 ) -> None:
-    """Make a run directory OUT of a MarianMT model (opus-mt), and compare both.
+    """Make a run directory OUT of a model of transformers, and compare both.
 
-    MODEL is a folder, or user/name on the Hugging Face hub (extra hf).
+    MODEL is a folder, or user/name on the Hugging Face hub (extra hf): MarianMT (opus-mt), BERT, DistilBERT,
+    RoBERTa or GPT-2. An encoder without a head becomes a classifier with --labels; its head is new, and must
+    be trained.
     """
     from manyheads import runs
 
-    echo_result(runs.bring(model, out, source=source, target=target, trust_pickle=trust_pickle), as_json=as_json)
+    found = runs.bring(
+        model,
+        out,
+        source=source,
+        target=target,
+        language=language,
+        labels=[label for label in (labels or "").split(",") if label.strip()],
+        trust_pickle=trust_pickle,
+    )
+    echo_result(found, as_json=as_json)
 
 
 @click.command(

@@ -109,18 +109,26 @@ def init(folder: Path, recipe: str | None, root: Path | None, source: str | None
     epilog="""\b
 Examples:
   manyheads show-config
-  manyheads show-config multi30k-en-de-tiny --set model.d_model=512""",
+  manyheads show-config multi30k-en-de-tiny --set model.d_model=512
+  manyheads show-config --schema > manyheads.schema.json""",
 )
 @click.argument("config", required=False)
 @set_option()
 @json_option()
-def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool) -> None:
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of a configuration, for editors.")
+def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, schema: bool) -> None:
     """Show every setting as TOML: its meaning, its value, and its default where that differs.
 
-    CONFIG is a TOML file, or the name of a recipe; without it the defaults are shown.
+    CONFIG is a TOML file, or the name of a recipe; without it the defaults are shown. In an editor with TOML
+    support the line `#:schema manyheads.schema.json`, first in a file, brings completion and explanations.
     """
-    from manyheads.config.load import load_config, parse_config, resolve_recipe
+    from manyheads.config.load import json_schema, load_config, parse_config, resolve_recipe
 
+    if schema:
+        if config is not None or overrides:
+            raise click.UsageError("--schema is the same for every configuration; give it alone.")
+        echo_json(json_schema())
+        return
     if config is None:
         if overrides:
             raise click.UsageError("--set needs a CONFIG to change.")
@@ -136,7 +144,7 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool) -
 
 def described(config: Config) -> Iterator[str]:
     """A configuration as lines of TOML that `load_config` reads back, with each setting's meaning and default."""
-    from manyheads.config.schema import Section
+    from manyheads.config.schema.section import Section
 
     for name, value in config:
         if isinstance(value, Section):

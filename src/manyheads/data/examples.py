@@ -1,6 +1,7 @@
 """Texts with labels as tensors: what a classifier is fed, and what it must say.
 
-Shapes: B batch, S longest text with its marks. A text is `<s> tokens </s>`; two are `<s> tokens </s> tokens </s>`.
+Shapes: B batch, S longest text with its marks. A text is `<s> tokens </s>`; two are `<s> tokens </s> tokens </s>`,
+or with the two end marks between them that some pre-trained models know.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NO_LABEL = -100  # what a loss passes over
 
 
 class Example(NamedTuple):
-    """Ids of a text without the marks around it (an end mark stands between two texts), and its label."""
+    """Ids of a text without the marks around it (end marks stand between two texts), and its label."""
 
     ids: Ids
     label: int
@@ -110,8 +111,8 @@ def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
     """As much of a text as a model takes; of two texts the longer one loses its end first.
 
     Args:
-        ids: without the marks around them; an end mark stands between two texts.
-        limit: most ids, that mark counted.
+        ids: without the marks around them; end marks stand between two texts.
+        limit: most ids, those marks counted.
         eos: the end mark.
     """
     if len(ids) <= limit:
@@ -119,10 +120,11 @@ def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
     plain = [int(token) for token in ids]
     if eos not in plain:
         return plain[:limit]
-    first = plain.index(eos)
-    room, second = limit - 1, len(plain) - first - 1
+    first, marks = plain.index(eos), plain.count(eos)
+    begin = first + marks  # of the second text
+    room, second = max(0, limit - marks), len(plain) - begin
     kept = min(first, max(room - second, room - room // 2))  # of the first text
-    return [*plain[:kept], eos, *plain[first + 1 : first + 1 + room - kept]]
+    return [*plain[:kept], *[eos] * marks, *plain[begin : begin + room - kept]]
 
 
 def make_texts(

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.doctor.defects import found
-from manyheads.doctor.listening import Attention, Listener
+from manyheads.doctor.listening import Listener
+from manyheads.doctor.notes import Attention
 from manyheads.doctor.patient import Patient
 from manyheads.doctor.report import Finding
 from manyheads.doctor.samples import Samples

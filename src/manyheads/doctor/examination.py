@@ -13,21 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from manyheads.doctor.admission import Masks, admit
 from manyheads.doctor.anatomy import Anatomy, dissect, fill_findings, structure_findings
 from manyheads.doctor.behaviour import LengthLimit, Symptoms, find_limit, observe
 from manyheads.doctor.defects import found
-from manyheads.doctor.lessons import (
-    Collate,
-    Lessons,
-    Vocabulary,
-    default_collate,
-    falls_below_the_floor,
-    learned_by_heart,
-    lesson_findings,
-    read_lesson,
-    scoring_findings,
-)
-from manyheads.doctor.patient import Kind, Masks, Patient, admit, modes_kept, weights_kept
+from manyheads.doctor.learning import Lessons, falls_below_the_floor, learned_by_heart, scoring_findings
+from manyheads.doctor.lessons import Collate, Vocabulary, default_collate, lesson_findings, read_lesson
+from manyheads.doctor.patient import Kind, Patient, modes_kept, weights_kept
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.doctor.samples import Samples
 from manyheads.doctor.stepping import Stepping, check_stepper

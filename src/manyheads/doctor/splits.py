@@ -14,12 +14,16 @@ Pair = str | Sequence[str]
 WORDS = re.compile(r"[^\W\d_]+")
 WRONG = 0.05  # the share of test pairs seen in training from which on a score means little
 LONG_ENOUGH = 4  # words from which on one other word makes a near copy
+TOO_LONG = (
+    120  # words from which on only all of them are compared: each is left out in turn, which takes n * n steps
+)
 
 
 def examine_split(train: Sequence[Pair], test: Sequence[Pair]) -> Report:
     """Examine the data of training and of testing, texts or pairs of texts.
 
-    A near copy has the same words, but for case, punctuation and figures; or, from four words on, all but one.
+    A near copy has the same words, but for case, punctuation and figures; or, from four words on (and below
+    120), all but one.
     """
     return make_report(list(overlap(train, test)), ["test data do not stand in the training data"])
 
@@ -61,6 +65,6 @@ def near_keys(text: str) -> Iterator[tuple[str, ...]]:
     """Keys of which near copies share one: the words, and the words without each of them in turn."""
     words = tuple(WORDS.findall(text.casefold()))
     yield words
-    if len(words) >= LONG_ENOUGH:
+    if LONG_ENOUGH <= len(words) < TOO_LONG:
         for place in range(len(words)):
             yield ("", *words[:place], "_", *words[place + 1 :])

@@ -108,7 +108,11 @@ def check_argos(path: Path, opened: OpenedModel, right: Reference) -> Parity:
 
 
 def check_pieces(processor: sentencepiece.SentencePieceProcessor, opened: OpenedModel, right: Reference) -> None:
-    """Compare pieces of sources and texts of outputs; Argos shows underscores as blanks."""
+    """Compare pieces of sources and texts of outputs.
+
+    Argos puts outputs together with the source's model, which leaves pieces that it does not know as they are, and
+    then shows SentencePiece's mark as a blank (underscores too).
+    """
     pair = opened.tokenizers
     texts = [pair.source.decode(row) for row in right.samples.rows]
     rows = pair.source.encode(texts)
@@ -117,6 +121,7 @@ def check_pieces(processor: sentencepiece.SentencePieceProcessor, opened: Opened
     known = {pair.source.pieces([i])[0] for i in range(pair.source.size)}
     if split != [[piece for piece in row if piece in known] for row in given]:
         raise ParityError("the package splits text in another way than the run, and was not kept.")
-    joined = [processor.decode_pieces(pair.target.pieces(row)).strip() for row in right.outputs]
+    pieces = [pair.target.pieces(row) for row in right.outputs]
+    joined = [processor.decode_pieces(row).replace("▁", " ").strip() for row in pieces]
     if joined != [pair.target.decode(row).strip() for row in right.outputs]:
         raise ParityError("the package puts text together in another way than the run, and was not kept.")

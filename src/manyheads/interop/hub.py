@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub (extra ``hf``): runs of ours and MarianMT models down, runs up."""
+"""Models on the Hugging Face hub (extra ``hf``): runs of ours and models of transformers down, runs up."""
 
 from __future__ import annotations
 
@@ -11,22 +11,40 @@ from manyheads.errors import RunError, UsageError, require
 __all__ = ["fetched", "is_hub_name", "push_folder"]
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
-# What a model of either kind consists of. Nothing else is fetched, and nothing of it is a program.
+# What a model of any kind consists of. Nothing else is fetched, and nothing of it is a program.
 WANTED = [
     "config.json",
     "model.safetensors",
+    "model.safetensors.index.json",
+    "model-*.safetensors",
     "tokenizer.source.*",
     "tokenizer.target.*",
     "environment.json",
     "README.md",
+    "labels.json",
+    "languages.json",
     "generation_config.json",
     "tokenizer_config.json",
     "vocab.json",
     "source.spm",
     "target.spm",
+    "tokenizer.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "merges.txt",
 ]
 LEGACY = "pytorch_model.bin"
-SENT = [*WANTED[:6], "metrics.jsonl"]
+SENT = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.source.*",
+    "tokenizer.target.*",
+    "environment.json",
+    "labels.json",
+    "languages.json",
+    "README.md",
+    "metrics.jsonl",
+]
 
 
 def is_hub_name(text: str) -> bool:
@@ -52,7 +70,7 @@ def fetched(name: str) -> Path:
     folder = Path(hub.constants.HF_HUB_CACHE) / f"manyheads--{name.replace('/', '--')}"
     try:
         hub.snapshot_download(name, local_dir=folder, allow_patterns=WANTED)
-        if not (folder / "model.safetensors").exists():  # many opus-mt models; what to do is told at opening
+        if not any(folder.glob("model*.safetensors")):  # many opus-mt models; what to do is told at opening
             hub.snapshot_download(name, local_dir=folder, allow_patterns=[*WANTED, LEGACY])
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"{name} is no folder here, and the hub does not give it: {error}") from error

@@ -64,7 +64,9 @@ class Parity:
         sentences, tokens: how much was compared.
         origin: where the sentences come from.
         mean, largest: difference of the log-probabilities of a token, in nats.
-        same_outputs: how many greedy outputs are the same.
+        same_outputs: how many outputs are the same.
+        compared: of how many, a greedy output of each sentence unless given.
+        outputs: what they are.
     """
 
     sentences: int
@@ -73,6 +75,8 @@ class Parity:
     mean: float
     largest: float
     same_outputs: int
+    compared: int | None = None
+    outputs: str = "greedy outputs"
 
     def to_json(self) -> dict[str, Any]:
         """All of it."""
@@ -83,7 +87,7 @@ class Parity:
         return (
             f"compared on {self.sentences} sentences ({self.origin}), {self.tokens} tokens: log-probabilities "
             f"differ by {self.mean:.2g} nats in the mean, {self.largest:.2g} at most; {self.same_outputs} of "
-            f"{self.sentences} greedy outputs are the same"
+            f"{self.compared or self.sentences} {self.outputs} are the same"
         )
 
 

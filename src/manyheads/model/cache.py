@@ -45,7 +45,15 @@ class SharedPast:
         self.all: tuple[Tensor, ...] = ()  # and that it reads (2, G, H, N, E)
 
     def begin(self, width: int) -> None:
-        """Make room for a token of each of W = `width` rows, which sees itself and not those beside it."""
+        """Make room for a token of each of W = `width` rows, which `append` writes and reads."""
+        self.make_room(width)
+        if self.bias is not None:
+            self.seen = self.bias.narrow(2, 0, self.length).unsqueeze(1)
+        self.new = self.store.narrow(4, self.length - width, width).unbind(0)
+        self.all = self.store.narrow(4, 0, self.length).unbind(0)
+
+    def make_room(self, width: int) -> None:
+        """Count a token of each of W = `width` rows, which sees itself and not those beside it."""
         end = self.length + width
         if end > self.store.size(4):
             self.enlarge(max(FIRST_CAPACITY * width, 2 * end))
@@ -55,9 +63,6 @@ class SharedPast:
         if self.bias is not None:
             alone = self.bias.new_full((width, width), -math.inf).fill_diagonal_(0)
             self.bias[:, :, self.length : end] = alone
-            self.seen = self.bias.narrow(2, 0, end).unsqueeze(1)
-        self.new = self.store.narrow(4, self.length, width).unbind(0)
-        self.all = self.store.narrow(4, 0, end).unbind(0)
         self.length = end
 
     def enlarge(self, capacity: int) -> None:

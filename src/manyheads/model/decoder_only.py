@@ -19,6 +19,22 @@ from manyheads.model.transformer import Transformer
 
 __all__ = ["DecoderOnly"]
 
+NEVER = -1e4  # below any other logit, and still a number in half precision
+
+
+class OutputLayer(nn.Linear):
+    """Scores of all tokens, without a trained bias: (..., D) -> (..., V).
+
+    Where the vocabulary of a pre-trained model lacks special symbols, their ids get a bias that forbids them.
+    """
+
+    def __init__(self, width: int, size: int, absent: Sequence[int]) -> None:
+        super().__init__(width, size, bias=False)
+        if absent:
+            del self.bias
+            forbidden = torch.zeros(size).index_fill_(0, torch.tensor(absent), NEVER)
+            self.register_buffer("bias", forbidden, persistent=False)
+
 
 class DecoderOnly(Transformer):
     """A language model: the text so far in, scores of each next token out.
@@ -28,13 +44,21 @@ class DecoderOnly(Transformer):
 
     decoder_layers: Sequence[EncoderLayer]
 
-    def __init__(self, config: ModelConfig, size: int, *, pad: int = 1) -> None:
+    def __init__(self, config: ModelConfig, size: int, *, pad: int = 1, absent: Sequence[int] = ()) -> None:
+        """A new model.
+
+        Args:
+            config: its shape.
+            size: V.
+            pad: id of padding.
+            absent: ids that are no tokens, and never come next.
+        """
         super().__init__(config, pad)
         self.embedding = TokenEmbedding(config, size, pad)
         layers = [EncoderLayer(config) for _ in range(config.num_decoder_layers)]
         self.decoder_layers = nn.ModuleList(layers)  # type: ignore[assignment]
         self.decoder_norm = final_norm(config)
-        self.output = nn.Linear(config.d_model, size, bias=False)
+        self.output = OutputLayer(config.d_model, size, absent)
         rotary = config.positions == "rotary"
         self.rotary = RotaryPositions(config.d_model // config.num_heads) if rotary else None
         nn.init.normal_(self.output.weight, std=config.d_model**-0.5)

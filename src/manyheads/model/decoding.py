@@ -40,16 +40,9 @@ class EncoderDecoderStepper:
         """Append one token to each row: (R,) -> log-probabilities of the next (R, V), float32."""
         if self.live is not None:
             tokens = tokens.new_zeros(self.sentences * self.width).index_copy_(0, self.live, tokens)
-        x, turns = self.model.embed(tokens, self.place)
-        self.past.begin(self.width)
-        for number, (layer, memory) in enumerate(zip(self.model.decoder, self.memory, strict=True)):
-            x = layer.attend_to_target(x, number, self.past, turns)
-            x = layer.attend_to_source(x, memory, self.source_bias)
-            x = layer.feed_forward(x)
+        logits = self.model.step(tokens, self.place, self.past, self.memory, self.source_bias, self.live)
         self.place += 1
-        if self.live is not None:
-            x = x.index_select(0, self.live)
-        return functional.log_softmax(self.model.score(x), -1)
+        return functional.log_softmax(logits, -1)
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, in this order, repeats allowed: (R',)."""

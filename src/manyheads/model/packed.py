@@ -6,6 +6,7 @@ E head width, N tokens so far of the rows of a sentence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from manyheads.errors import UsageError
 from manyheads.model.cache import SharedPast
+from manyheads.model.compiled import MOST_ROWS, MOST_TOKENS, CompiledModel, compiled_model
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
 from manyheads.model.masks import padding_mask, position_ids
@@ -55,11 +57,12 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> PackedModel:
     onednn = weight.device.type == "cpu" and has_onednn()
     if precision == "int8" and not onednn:
         raise UsageError(f'precision "int8" is for a CPU with oneDNN, not for {weight.device.type}. Use "bf16".')
+    few = compiled_model(model, precision)
     if precision == "int8":
-        return PackedModel(model, Int8Product, torch.bfloat16)
+        return PackedModel(model, Int8Product, torch.bfloat16, few)
     dtype = torch.bfloat16 if precision == "bf16" else weight.dtype
     fast = onednn and dtype in (torch.float32, torch.bfloat16)
-    return PackedModel(model, OneDnnProduct if fast else PlainProduct, dtype)
+    return PackedModel(model, OneDnnProduct if fast else PlainProduct, dtype, few)
 
 
 class PackedModel:
@@ -70,7 +73,11 @@ class PackedModel:
     """
 
     def __init__(
-        self, model: EncoderDecoder, make: MakeProduct = PlainProduct, dtype: torch.dtype | None = None
+        self,
+        model: EncoderDecoder,
+        make: MakeProduct = PlainProduct,
+        dtype: torch.dtype | None = None,
+        few: CompiledModel | None = None,
     ) -> None:
         """Arrange the weights.
 
@@ -78,9 +85,11 @@ class PackedModel:
             model: whose they are.
             make: how products are computed.
             dtype: number format of the computation, the model's own if None.
+            few: compiled code for short sentences and steps of few rows, if there is any.
         """
         like = model.output.weight.detach()
         self.model = model
+        self.few = few
         self.dtype = dtype or like.dtype
         # Attention is in float32 at least: the kernels that it needs are slower in bf16.
         self.like = like.new_empty(0, dtype=torch.promote_types(self.dtype, torch.float32))
@@ -90,14 +99,16 @@ class PackedModel:
         self.encoder_norm = cast.norm(model.encoder_norm)
         self.decoder_norm = cast.norm(model.decoder_norm)
         self.output = cast.product(model.output)
-        self.made_of = states(model)
+        self.weights = weights_of(model)
+        self.made_of = states(self.weights)
         self.source_embedding = PackedEmbedding(model.source_embedding, cast)
         self.target_embedding = PackedEmbedding(model.target_embedding, cast)
-        self.places = Places(self, 0)
+        self.source_places = Places(self, self.source_embedding, 0)
+        self.places = Places(self, self.target_embedding, 0)
 
     def is_current(self) -> bool:
         """Whether the model's weights are still what they were."""
-        return self.made_of == states(self.model)
+        return self.made_of == states(self.weights)
 
     def past(self, sentences: int) -> SharedPast:
         """An empty past for so many sentences."""
@@ -116,6 +127,9 @@ class PackedModel:
             is added to the scores of attention to hide padding (B, 1, 1, S), None where there is no padding.
         """
         mask = padding_mask(source, self.model.pad)
+        length = source.size(1)
+        if self.few is not None and source.size(0) == 1 and length <= MOST_TOKENS and bool(mask.all()):
+            return self.few.encode(source[0], *self.start_of_source(length)), None
         positions = position_ids(mask)
         bias = None
         if not bool(mask.all()):
@@ -130,45 +144,92 @@ class PackedModel:
         memory = self.encoder_norm(x)
         return [layer.keys_values(memory, source.size(0)) for layer in self.decoder], bias
 
-    def embed(self, tokens: Tensor, place: int) -> tuple[Tensor, Tensor | None]:
-        """Tokens (R,) at a place of the target -> (R, D), and how queries and keys turn there (rotary only)."""
-        places = self.places
-        if place >= places.count:
-            places = self.places = Places(self, place + 1)
-        signal = None if places.signals is None else places.signals[:, place]
-        return self.target_embedding(tokens, signal), None if places.turns is None else places.turns[
-            :, place : place + 1
-        ]
+    def start_of_source(self, length: int) -> tuple[Tensor | None, Tensor | None]:
+        """What is added to the first embeddings (S, D), and how queries and keys turn there (S, E / 2, 2)."""
+        places = self.source_places
+        if length > places.count:
+            places = self.source_places = Places(self, self.source_embedding, length)
+        signals, turns = places.signals, places.turns
+        return None if signals is None else signals[:length], None if turns is None else turns[:length]
 
-    def score(self, x: Tensor) -> Tensor:
-        """Of what the last layer made (R, D), the logits of the next tokens (R, V) in float32."""
+    def at(self, place: int) -> tuple[Tensor | None, Tensor | None]:
+        """At a place of the target, what is added to embeddings (D,), and how queries and keys turn (E / 2, 2)."""
+        places = self.places  # other threads may have larger ones made
+        if place >= places.count:
+            places = self.places = Places(self, self.target_embedding, place + 1)
+        signals, turns = places.signals, places.turns
+        return None if signals is None else signals[place], None if turns is None else turns[place]
+
+    def step(
+        self,
+        tokens: Tensor,
+        place: int,
+        past: SharedPast,
+        memory: list[KeysValues],
+        source_bias: Tensor | None,
+        live: Tensor | None,
+    ) -> Tensor:
+        """Append a token to each row.
+
+        Args:
+            tokens: of all W rows of each of the G sentences (R,).
+            place: of the target, from 0.
+            past: of the self-attention; it grows.
+            memory: what `encode` gave.
+            source_bias: the same.
+            live: rows whose next tokens are asked for (R',); None is all.
+
+        Returns:
+            Logits of the next tokens (R', V), float32.
+        """
+        signal, turns = self.at(place)
+        width = len(tokens) // memory[0][0].size(0)
+        if self.few is not None and len(tokens) <= MOST_ROWS:
+            past.make_room(width)
+            logits = self.few.step(tokens, signal, turns, past, memory, source_bias)
+            return logits if live is None else logits.index_select(0, live)
+        x = self.target_embedding(tokens, signal)
+        past.begin(width)
+        for number, (layer, pair) in enumerate(zip(self.decoder, memory, strict=True)):
+            x = layer.attend_to_target(x, number, past, turns)
+            x = layer.attend_to_source(x, pair, source_bias)
+            x = layer.feed_forward(x)
+        if live is not None:
+            x = x.index_select(0, live)
         return self.output(self.decoder_norm(x)).float()
 
 
-def states(model: EncoderDecoder) -> list[tuple[int, int]]:
-    """What changes whenever a weight of the model does: where each lies and how often it was written to."""
-    return [(one.data_ptr(), 0 if one.is_inference() else one._version) for one in model.parameters()]
+def weights_of(model: EncoderDecoder) -> list[Mapping[str, Tensor | None]]:
+    """Where the model's parts keep their weights."""
+    return [part._parameters for part in model.modules() if part._parameters]
+
+
+def states(weights: Sequence[Mapping[str, Tensor | None]]) -> list[tuple[int, int]]:
+    """What changes whenever a weight does: where each lies and how often it was written to."""
+    found = [one for part in weights for one in part.values() if one is not None]
+    return [(one.data_ptr(), 0 if one.is_inference() else one._version) for one in found]
 
 
 class Places:
-    """The positions of places 0, 1, 2... of the target, worked out once for many.
+    """The positions of places 0, 1, 2... of a text, worked out once for many.
 
     Attributes:
         count: of how many.
-        signals: what is added to embeddings (1, count, D), if anything.
-        turns: how queries and keys turn (1, count, 1, 1, E / 2, 2), if they do.
+        signals: what is added to embeddings (count, D), if anything.
+        turns: how queries and keys turn (count, E / 2, 2), if they do.
     """
 
-    def __init__(self, packed: PackedModel, needed: int) -> None:
+    def __init__(self, packed: PackedModel, embedding: PackedEmbedding, needed: int) -> None:
         """At least `needed` of them.
 
         Raises:
             UsageError: they are more than the model's learned positions.
         """
-        rotary, limit = packed.model.rotary, packed.target_embedding.limit
+        rotary, limit = packed.model.rotary, embedding.limit
         self.count = max(FIRST_PLACES, 2 * needed)
         if limit is not None:
             self.count = max(needed, min(self.count, limit))
         positions = torch.arange(self.count, device=packed.like.device)[None]
-        self.signals = packed.target_embedding.signals(positions, self.count)
-        self.turns: Tensor | None = None if rotary is None else turns_of_heads(rotary(positions))
+        signals = embedding.signals(positions, self.count)
+        self.signals = None if signals is None else signals[0].contiguous()
+        self.turns: Tensor | None = None if rotary is None else rotary(positions)[0, 0].contiguous()

@@ -26,9 +26,22 @@ FIRST_ROWS = 256  # rows of the sinusoidal table at the start; it grows when a l
 
 def sinusoids(length: int, width: int) -> Tensor:
     """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos of it (section 3.5): -> (length, width) float32."""
-    place = torch.arange(length, dtype=torch.float64)[:, None]
-    rate = torch.exp(torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10_000.0) / width))
-    return torch.stack([(place * rate).sin(), (place * rate).cos()], -1).flatten(1).float()
+    table = torch.empty(length, width)
+    if not table.is_meta:
+        angles = torch.arange(length, dtype=torch.float64)[:, None] * rates(width, torch.float64)
+        table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()
+    return table
+
+
+def rates(width: int, dtype: torch.dtype) -> Tensor:
+    """1 / 10000^(2i/D): -> (width / 2,).
+
+    On the meta device, which has no memory, nothing is computed: torch would import its compiler for it.
+    """
+    found = torch.empty(width // 2, dtype=dtype)
+    if not found.is_meta:
+        torch.exp(torch.arange(0, width, 2, dtype=dtype) * (-math.log(10_000.0) / width), out=found)
+    return found
 
 
 class SinusoidalPositions(nn.Module):
@@ -77,8 +90,7 @@ class RotaryPositions(nn.Module):
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
-        rate = torch.exp(torch.arange(0, head_width, 2) * (-math.log(10_000.0) / head_width))
-        self.register_buffer("rate", rate, persistent=False)
+        self.register_buffer("rate", rates(head_width, torch.float32), persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
         """The rotation of each pair, its cosine and sine: (B or 1, S) -> (B or 1, 1, S, E / 2, 2) float32."""

@@ -6,12 +6,13 @@ Shapes: R rows, I width of the input, O width of the output.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Int8Product", "MakeProduct", "OneDnnProduct", "PlainProduct", "Product", "has_onednn"]
+__all__ = ["Int8Product", "MakeProduct", "OneDnnProduct", "PlainProduct", "Product", "has_onednn", "rounded"]
 
 Product = Callable[[Tensor], Tensor]  # (R, I) -> (R, O), a tensor of its own
 MakeProduct = Callable[[Tensor, Tensor | None, torch.dtype], Product]  # of weight (O, I), bias (O,), number format
@@ -33,7 +34,7 @@ class PlainProduct:
 
 
 class OneDnnProduct:
-    """The same by oneDNN on a CPU, with weights reordered beforehand to the blocks that its kernels read.
+    """The same by oneDNN on a CPU, with weights reordered at first use to the blocks that its kernels read.
 
     torch leaves products in fp32 to MKL, which uses half of the vector width of some processors
     (`benchmarks/products.py`).
@@ -42,12 +43,24 @@ class OneDnnProduct:
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
         self.bias = None if bias is None else bias.to(dtype)
         self.product = torch.ops.mkldnn._linear_pointwise.default
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), None)
+        self.given: tuple[Tensor, torch.dtype] | None = weight, dtype
+        self.packed: Tensor | None = None
+        self.turn = Lock()  # of the threads that may all be the first
 
     def __call__(self, x: Tensor) -> Tensor:
         """(R, I) -> (R, O)."""
+        if self.packed is None:
+            self.reorder()
         product: Tensor = self.product(x, self.packed, self.bias, "none", [], "")
         return product
+
+    def reorder(self) -> None:
+        """Make the blocks, and let go of the weights as they were."""
+        with self.turn:
+            if self.given is not None:
+                weight, dtype = self.given
+                self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype).contiguous(), None)
+                self.given = None
 
 
 class Int8Product:
@@ -59,12 +72,10 @@ class Int8Product:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
-        scale = weight.float().abs().amax(1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny) / LARGEST
-        whole = (weight / scale).round()
-        self.weight = whole.to(torch.int8)
-        self.scale = scale[:, 0].to(dtype)
+        self.weight, scale = rounded(weight)
+        self.scale = scale.to(dtype)
         self.bias = None if bias is None else bias.to(dtype)
-        self.many = OneDnnProduct(whole * scale, bias, dtype)
+        self.many = OneDnnProduct((self.weight * scale[:, None]).to(dtype), bias, dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         """(R, I) -> (R, O)."""
@@ -72,6 +83,12 @@ class Int8Product:
             return self.many(x)
         product = torch._weight_int8pack_mm(x, self.weight, self.scale)
         return product if self.bias is None else product.add_(self.bias)
+
+
+def rounded(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Weights (O, I) as whole numbers of 8 bits (O, I), and what they are multiplied by (O,) float32."""
+    scale = weight.float().abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / LARGEST
+    return (weight / scale[:, None]).round().to(torch.int8), scale
 
 
 def has_onednn() -> bool:

@@ -9,7 +9,7 @@ from manyheads.config.schema import Config, DataConfig
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["classifier_card", "export_card", "imported_card", "masked_card", "model_card"]
+__all__ = ["classifier_card", "export_card", "imported_card", "masked_card", "model_card", "text_of"]
 
 CARD = """\
 ---
@@ -37,6 +37,46 @@ EXPORTED = "- Exported by manyheads, and compared with the run it was made of"
 PIECES = """\
 Without manyheads: split text with `{source}` (SentencePiece), give the pieces to
 `ctranslate2.Translator("DIRECTORY").translate_batch`, join what comes with `{target}`.
+"""
+GRAPHS = """\
+```python
+import json
+
+import numpy as np
+import onnxruntime
+import sentencepiece
+
+FOLDER = "DIRECTORY"
+with open(f"{FOLDER}/onnx.json") as file:
+    about = json.load(file)
+encoder, decoder = (onnxruntime.InferenceSession(f"{FOLDER}/{part}.onnx") for part in ("encoder", "decoder"))
+source = sentencepiece.SentencePieceProcessor(f"{FOLDER}/SOURCE_PIECES")
+target = sentencepiece.SentencePieceProcessor(f"{FOLDER}/TARGET_PIECES")
+memory = [one.name for one in encoder.get_outputs()]
+past = [one.name for one in decoder.get_inputs() if one.name.startswith("past_")]
+
+
+def translate(text):
+    pieces = source.encode(text)
+    ids = np.array([[*pieces, about["end"]]])
+    given = dict(zip(memory, encoder.run(None, {"source": ids})))
+    nothing = np.zeros((1, about["heads"], 0, about["head_width"]), np.float32)
+    given.update({name: nothing for name in past})
+    token, written = about["begin"], []
+    for place in range(min(2 * len(pieces) + 20, about["longest"] - 1)):
+        given.update(tokens=np.array([token]), place=np.array(place))
+        scores, *grown = decoder.run(None, given)
+        scores[:, about["never"]] = -np.inf
+        token = int(scores.argmax())
+        if token == about["end"]:
+            break
+        written.append(token)
+        given.update(zip(past, grown))
+    return target.decode(written)
+
+
+print(translate("..."))
+```
 """
 OWN_USAGE = """\
 ```
@@ -69,6 +109,12 @@ model, tokenizer = MarianMTModel.from_pretrained("DIRECTORY"), MarianTokenizer.f
 found = model.generate(**tokenizer(["..."], return_tensors="pt", padding=True))
 print(tokenizer.batch_decode(found, skip_special_tokens=True))
 ```""",
+    ),
+    "onnx": (
+        "onnxruntime",
+        """\
+`encoder.onnx` reads a source once, `decoder.onnx` appends a token to each row; `onnx.json` describes both.
+{graphs}""",
     ),
     "argos": (
         "argostranslate",
@@ -159,7 +205,10 @@ def export_card(config: Config, tokenizers: TokenizerPair, to: str) -> str:
         files = {".json": ("source.spm", "target.spm")}
     source, target = files.get(tokenizers.source.suffix, ("", ""))
     pieces = PIECES.format(source=source, target=target) if source else ""
-    return card(config, tokenizers, EXPORTED, library, usage.replace("{pieces}", pieces).rstrip())
+    graphs = GRAPHS if tokenizers.source.suffix == ".model" else ""  # a SentencePiece model with our ids
+    graphs = graphs.replace("SOURCE_PIECES", source).replace("TARGET_PIECES", target)
+    usage = usage.replace("{pieces}", pieces).replace("{graphs}", graphs).rstrip()
+    return card(config, tokenizers, EXPORTED, library, usage)
 
 
 def card(config: Config, tokenizers: TokenizerPair, origin: str, library: str, usage: str) -> str:

@@ -92,6 +92,8 @@ def evaluate_labels(
     """
     places = with_text(texts, listener)
     right = label_numbers((labels[place] for place in places), classifier.labels.names, "the text to score")
+    if classifier.warning:
+        listener.message(f"warning: {classifier.warning}")
     listener.message(f"classifying {len(places):,} texts")
     start = time.perf_counter()
     found = classifier.classify(texts)

@@ -88,10 +88,10 @@ def training_corpora(config: DataConfig) -> list[DataConfig]:
 
 
 def cleaning(config: Config) -> Callable[[str], str]:
-    """What is done to every text first: normalised, but words see white space as their splitter expects it."""
+    """What is done to every text first: normalised; white space stays for tokenizers that read it their own way."""
     if config.task == "language-modeling":
         return unify
-    single = clean if config.tokenizer.kind == "words" else normalize
+    single = clean if config.tokenizer.kind in ("words", "huggingface") else normalize
     if config.task != "classification":
         return single
     return lambda text: join_texts([single(part) for part in split_texts(text)])

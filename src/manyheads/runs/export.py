@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from manyheads.checkpoint import write_atomically
-from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
+from manyheads.checkpoint import RunDirectory, write_atomically
+from manyheads.config.schema import Config, Task
 from manyheads.data.locate import Split
-from manyheads.errors import DataError, UsageError
+from manyheads.errors import UsageError
 from manyheads.evaluation.scores import score
 from manyheads.interop.argos import check_argos, package_name, write_argos
 from manyheads.interop.ctranslate2 import check_ctranslate2, open_ctranslate2, write_ctranslate2
 from manyheads.interop.drafts import drafted
 from manyheads.interop.marian import check_marian, has_transformers, marian_numbers, read_marian, write_marian
+from manyheads.interop.onnx import check_onnx, write_onnx
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference, Samples, compare, random_samples, reference
 from manyheads.interop.sources import open_run
 from manyheads.runs.card import export_card
-from manyheads.runs.corpus import cleaning, read_split
+from manyheads.runs.export_text import write_text_model
+from manyheads.runs.scored import pairs_at_hand, scored_pairs, test_scores, with_scores
 from manyheads.search.options import SearchOptions
 from manyheads.training.log import Listener, SilentListener
 
-__all__ = ["Export", "Quality", "export", "samples_of"]
+__all__ = ["Export", "Quality", "export", "pairs_at_hand", "samples_of"]
 
 SILENT = SilentListener()
 SAMPLES = 16  # sentences that are compared
-SCORED = 1_000  # sentences at most that a quantised model is scored on
 
 
 @dataclass(frozen=True)
@@ -109,16 +108,37 @@ def export(
     if to not in WRITERS:
         raise UsageError(f"--to {to} is none of {', '.join(WRITERS)}.")
     numbers = quantization or ("int8" if to == "argos" else "float32")
+    task = RunDirectory.existing(run).config().task
+    if task != "translation":
+        return export_text_model(run, out, to, numbers, task, listener)
     opened = open_run(run)
     listener.message(f"{run}: comparing and writing")
     right = reference(opened.model, samples_of(opened.config, opened))
     with drafted(out) as draft:
         parity = WRITERS[to](draft, opened, numbers, right)
         if to != "argos":
-            write_atomically(draft / "README.md", export_card(opened.config, opened.tokenizers, to).encode())
+            write_atomically(draft / "README.md", card_of(opened, to).encode())
         quality = None if numbers == "float32" else quality_of(opened, numbers)
     size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
     return Export(out, to, numbers, size, parity, quality)
+
+
+def export_text_model(run: Path, out: Path, to: str, numbers: str, task: Task, listener: Listener) -> Export:
+    """As `export`, of a run that translates nothing."""
+    if to != "huggingface" or numbers != "float32":
+        raise UsageError(f'{run} is of task = "{task}", which goes out by --to huggingface alone, in float32.')
+    listener.message(f"{run}: comparing and writing")
+    directory = RunDirectory.existing(run)
+    with drafted(out) as draft:
+        parity = write_text_model(draft, directory)
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    return Export(out, to, numbers, size, parity, None)
+
+
+def card_of(opened: OpenedModel, to: str) -> str:
+    """The card of an export, with the scores of the run where its text is at hand."""
+    card, scores = export_card(opened.config, opened.tokenizers, to), test_scores(opened)
+    return card if scores is None else with_scores(card, scores)
 
 
 def as_ctranslate2(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
@@ -131,14 +151,13 @@ def as_argos(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -
     """Write and compare an Argos package, inside the draft or in its place."""
     data = opened.config.data
     path = draft / f"{package_name(data.source, data.target)}.argosmodel"
-    write_argos(path, opened, numbers, export_card(opened.config, opened.tokenizers, "argos"))
+    write_argos(path, opened, numbers, card_of(opened, "argos"))
     return check_argos(path, opened, right)
 
 
 def as_huggingface(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
     """Write a MarianMT folder, and compare it: in transformers where that is installed, else read back."""
-    if numbers != "float32":
-        raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
+    check_float32(numbers)
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
     if has_transformers():
         return check_marian(draft, marian_numbers(opened.model), right)
@@ -146,11 +165,25 @@ def as_huggingface(draft: Path, opened: OpenedModel, numbers: str, right: Refere
     return compare(right, back.scores, back.outputs, "float32", "the MarianMT folder")
 
 
+def as_onnx(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
+    """Write and compare ONNX graphs."""
+    check_float32(numbers)
+    write_onnx(draft, opened.config, opened.tokenizers, opened.model)
+    return check_onnx(draft, right)
+
+
+def check_float32(numbers: str) -> None:
+    """Refuse other numbers, where a format is written with these alone."""
+    if numbers != "float32":
+        raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
+
+
 Writer = Callable[[Path, OpenedModel, str, Reference], Parity]
 WRITERS: dict[str, Writer] = {
     "ctranslate2": as_ctranslate2,
     "argos": as_argos,
     "huggingface": as_huggingface,
+    "onnx": as_onnx,
 }
 
 
@@ -164,21 +197,9 @@ def samples_of(config: Config, opened: OpenedModel) -> Samples:
     return random_samples(opened.tokenizers.source)
 
 
-def pairs_at_hand(config: Config, split: Split, most: int) -> list[Pair]:
-    """The first pairs of a split, cleaned; none where its text is not on this machine: nothing is fetched."""
-    if (config.data.dataset or "").startswith("hf:"):
-        return []
-    normal = cleaning(config)
-    try:
-        found = list(islice(read_split(config.data, split, config.task), most))
-    except (DataError, OSError):
-        return []
-    return [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in found]
-
-
 def quality_of(opened: OpenedModel, numbers: str) -> Quality | None:
     """BLEU of the test set with the exported numbers and with float32, by the run's own search settings."""
-    pairs = [pair for pair in pairs_at_hand(opened.config, "test", SCORED) if pair.source and pair.target]
+    pairs = scored_pairs(opened.config)
     if not pairs:
         return None
     config, most = opened.config, opened.config.model.max_positions - 1

@@ -25,7 +25,7 @@ from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.runs.perplexity import cleaned, texts_of
 from manyheads.runs.validation import LOOKED_INTO, evenly
 from manyheads.tasks.classification import longest_text
-from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.log import Listener
 from manyheads.training.objective import masked_loss
@@ -103,8 +103,8 @@ class HiddenTokens:
 
 
 def hide(ids: Ids, share: float, dice: np.random.Generator, tokenizer: Tokenizer) -> MaskedText:
-    """Hide tokens of a text; <unk> stands for what is hidden, as the vocabulary is that of all other tasks."""
-    return hide_tokens(ids, share, dice, mask=UNK, others=(len(SPECIALS), tokenizer.size))
+    """Hide tokens of a text; <unk> stands for what is hidden, unless a pre-trained vocabulary has a mask."""
+    return hide_tokens(ids, share, dice, mask=tokenizer.mask, others=(len(SPECIALS), tokenizer.size))
 
 
 def evaluate_masked(

@@ -10,13 +10,14 @@ from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.data.store import Encode, TokenStore
 from manyheads.errors import DataError
-from manyheads.runs.beginning import take_tokenizer
 from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
-from manyheads.runs.initial import initial_tokenizers
+from manyheads.runs.origins import initial_tokenizers
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizer, train_tokenizers
 from manyheads.training.log import Listener
 
 __all__ = ["prepare", "prepare_single", "tokenise"]
+
+Sides = tuple[Sequence[str], Sequence[str]]
 
 MOST_PAIRS = 1_000_000  # that subwords are learnt from; of more, evenly spread ones
 
@@ -25,14 +26,15 @@ def prepare(
     config: Config, run: RunDirectory, corpus: Corpus, listener: Listener
 ) -> tuple[TokenizerPair, TokenStore]:
     """Tokenizers and token ids: taken from the run where they are there, else made."""
-    if run.exists:
-        tokenizers = run.tokenizers(config)
-    elif config.model.init_from is not None:
-        tokenizers = initial_tokenizers(config)
-    else:
+
+    def sides() -> Sides:
+        return corpus.train.sides(most_texts(config))
+
+    def learn() -> TokenizerPair:
         listener.message(f"training the tokenizer ({config.tokenizer.kind})")
-        sides = corpus.train.sides(most_texts(config))
-        tokenizers = train_tokenizers(config.tokenizer, *sides, *config.languages)
+        return train_tokenizers(config.tokenizer, *sides(), *config.languages)
+
+    tokenizers = begun_tokenizers(config, run, learn, sides, listener)
     return tokenizers, tokenise(config, run, corpus, tokenizers, max_length=config.data.max_length)
 
 
@@ -47,13 +49,31 @@ def prepare_single(
         texts: what it is learnt from, so many at most (None: all), asked for only then.
         listener: who is told.
     """
+
+    def sides() -> Sides:
+        return texts(most_texts(config)), ()
+
+    def learn() -> TokenizerPair:
+        listener.message(f"training the tokenizer ({config.tokenizer.kind})")
+        tokenizer = train_tokenizer(config.tokenizer, sides()[0], config.data.language)
+        return TokenizerPair(tokenizer, tokenizer, joint=True)
+
+    return begun_tokenizers(config, run, learn, sides, listener)
+
+
+def begun_tokenizers(
+    config: Config,
+    run: RunDirectory,
+    learn: Callable[[], TokenizerPair],
+    sides: Callable[[], Sides],
+    listener: Listener,
+) -> TokenizerPair:
+    """Those of the run where it has begun, else those of the model it goes on from, else new ones."""
     if run.exists:
         return run.tokenizers(config)
     if config.model.init_from is not None:
-        return take_tokenizer(config)
-    listener.message(f"training the tokenizer ({config.tokenizer.kind})")
-    tokenizer = train_tokenizer(config.tokenizer, texts(most_texts(config)), config.data.language)
-    return TokenizerPair(tokenizer, tokenizer, joint=True)
+        return initial_tokenizers(config, learn, sides, listener)
+    return learn()
 
 
 def most_texts(config: Config) -> int | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from manyheads.checkpoint import write_atomically
 from manyheads.errors import RunError
 from manyheads.interop.hub import push_folder
 from manyheads.interop.sources import open_run
+from manyheads.runs.scored import test_scores, with_scores
 
 __all__ = ["push"]
 
@@ -16,6 +18,8 @@ LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 
 def push(run: Path, name: str, *, private: bool = False) -> str:
     """Send configuration, weights, tokenizers, metrics and card of a run; returns its address.
+
+    Where the text of its test set is at hand, the card is first given the scores on it.
 
     Args:
         run: the run directory; it is opened first, so that nothing broken goes out.
@@ -27,11 +31,13 @@ def push(run: Path, name: str, *, private: bool = False) -> str:
         UsageError: the name is none of a hub.
         MissingExtraError: huggingface_hub is not installed.
     """
-    open_run(run)
+    opened = open_run(run)
     card = run / "README.md"
     if not card.is_file() or LICENCE.search(card.read_text(encoding="utf-8")) is None:
         raise RunError(
             f"{card} names no licence, and without one nobody may use the model. Fill in its line `license:`, such "
             "as `license: apache-2.0`; mind the licence of the text it was trained on."
         )
+    if (scores := test_scores(opened)) is not None:
+        write_atomically(card, with_scores(card.read_text(encoding="utf-8"), scores).encode())
     return push_folder(run, name, private=private)

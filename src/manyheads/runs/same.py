@@ -32,7 +32,7 @@ def check_same_run(run: RunDirectory, config: Config, force: bool) -> None:
 
 def refuse_foreign(out: Path) -> None:
     """Refuse a place that holds more than a beginning of ours that was interrupted."""
-    ours = ("cache", "tokenizer.", "environment.json", ".")  # .lock, and drafts
+    ours = ("cache", "tokenizer.", "labels.json", "languages.json", "environment.json", ".")  # .lock, and drafts
     if out.exists() and not (out.is_dir() and all(path.name.startswith(ours) for path in out.iterdir())):
         raise RunError(f"{out} exists and is no run of manyheads. Choose another --out.")
 

@@ -15,11 +15,10 @@ from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
 from manyheads.model.sharded import full_tensor
-from manyheads.runs.beginning import take_weights
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
-from manyheads.runs.initial import load_initial, with_initial_shape
 from manyheads.runs.kinds import Kind, prepare_kind
 from manyheads.runs.listeners import recording
+from manyheads.runs.origins import take_weights, with_initial_shape
 from manyheads.runs.resume import forget_metrics_after, resume, save
 from manyheads.runs.same import check_same_corpus, check_same_run
 from manyheads.runs.signals import heeding_signals
@@ -77,8 +76,7 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
         check_compiler(pick_device(config.training.device))
     run = RunDirectory(out)
     with joined() as world:
-        if config.task == "translation":
-            config = with_initial_shape(config, run, listener if world.is_main else SILENT)
+        config = with_initial_shape(config, run, listener if world.is_main else SILENT)
         if not world.is_main:
             return train_here(config, run, world, SILENT, force)
         check_same_run(run, config, force)  # before anything is written there
@@ -136,10 +134,8 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
     model = kind.model()
-    if config.task == "translation":
-        load_initial(config, run, model)
-    elif config.model.init_from is not None and not run.checkpoints.steps():
-        take_weights(model, config, listener)
+    if config.model.init_from is not None and not run.checkpoints.steps():
+        take_weights(model, config, kind.tokenizers, kind.classes, listener)
     model.to(device)
     seed_process(config.training.seed, world.rank)
     listener.message(

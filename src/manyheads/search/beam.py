@@ -206,8 +206,8 @@ class _Finished:
         for row, place in zip(*useful.nonzero(), strict=True):
             self._outputs[int(beam.sentences[row])].append(
                 make_hypothesis(
-                    beam.tokens[row, place],
-                    beam.token_scores[row, place],
+                    beam.tokens[row, place].tolist(),
+                    beam.token_scores[row, place].tolist(),
                     ended=ended,
                     length_penalty=self.length_penalty,
                 )

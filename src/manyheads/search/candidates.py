@@ -128,8 +128,8 @@ def check_limits(max_lengths: Tensor) -> Tensor:
 
 
 def make_hypothesis(
-    tokens: Tensor | NDArray[np.int64],
-    token_scores: Tensor | NDArray[np.float64],
+    tokens: Sequence[int],
+    token_scores: Sequence[float],
     *,
     ended: bool,
     length_penalty: float,
@@ -137,15 +137,15 @@ def make_hypothesis(
     """Build what a search returns.
 
     Args:
-        tokens: (T,) ids, the end symbol last when `ended`.
-        token_scores: (T,) their log-probabilities, float64.
+        tokens: T ids, the end symbol last when `ended`.
+        token_scores: their T log-probabilities.
         ended: whether the last token is the end symbol.
         length_penalty: exponent of the length in the score.
     """
-    scores = tuple(token_scores.tolist())
+    scores = tuple(token_scores)
     total = sum(scores)
     return Hypothesis(
-        tokens=tuple(tokens.tolist()[:-1] if ended else tokens.tolist()),
+        tokens=tuple(tokens[:-1] if ended else tokens),
         log_probability=total,
         score=total / max(len(scores), 1) ** length_penalty,
         token_scores=scores,

@@ -1,12 +1,13 @@
 """Outputs written token by token without looking back; greedy search takes the most likely token at every step.
 
-Shapes: B sentences, of which A are still open; V vocabulary, T tokens so far.
+Shapes: B sentences, of which A are still open; V vocabulary. All state is on the CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -72,30 +73,31 @@ def follow(
 ) -> Steps:
     """Write every sentence with the tokens that `choose` names, a step at a time; arguments as `greedy_search`."""
     device = max_lengths.device
-    limits = check_limits(max_lengths)
+    limits = check_limits(max_lengths).numpy()
     outputs: dict[int, Hypothesis] = {}
-    sentences = torch.arange(len(limits))
-    tokens = torch.empty(len(limits), 0, dtype=torch.int64)  # (A, T)
-    scores = torch.empty(len(limits), 0, dtype=torch.float64)
+    sentences = np.arange(len(limits))
+    tokens: list[list[int]] = [[] for _ in limits]
+    scores: list[list[float]] = [[] for _ in limits]
     latest = torch.full((len(limits),), bos, device=device)
     while len(sentences):
-        token, value = choose(stepper.step(latest), sentences)
-        possible = value > -torch.inf
+        token, value = (part.numpy() for part in choose(stepper.step(latest), torch.from_numpy(sentences)))
+        possible = value > -np.inf
         ended = possible & (token == eos)
-        cut = ~ended & (~possible | (limits[sentences] <= tokens.size(1)))
-        grown, grown_scores = torch.cat([tokens, token[:, None]], 1), torch.cat([scores, value[:, None]], 1)
-        for row in (ended | cut).nonzero().flatten().tolist():
-            end = bool(ended[row])
-            sequence, parts = (grown[row], grown_scores[row]) if end else (tokens[row], scores[row])
-            outputs[int(sentences[row])] = make_hypothesis(
-                sequence, parts, ended=end, length_penalty=length_penalty
-            )
-        going = (~(ended | cut)).nonzero().flatten()
-        yield sentences[going].tolist(), token[going].tolist()
-        if 0 < len(going) < len(sentences):
-            stepper.select(going.to(device))
-        sentences, tokens, scores = sentences[going], grown[going], grown_scores[going]
-        latest = tokens[:, -1].to(device)
+        going = possible & ~ended & (limits[sentences] > [len(tokens[number]) for number in sentences.tolist()])
+        for row, number in enumerate(sentences.tolist()):
+            if going[row] or ended[row]:
+                tokens[number].append(int(token[row]))
+                scores[number].append(float(value[row]))
+            if not going[row]:
+                outputs[number] = make_hypothesis(
+                    tokens[number], scores[number], ended=bool(ended[row]), length_penalty=length_penalty
+                )
+        rows = going.nonzero()[0]
+        token, sentences = token[rows], sentences[rows]
+        yield sentences.tolist(), token.tolist()
+        if 0 < len(rows) < len(going):
+            stepper.select(torch.from_numpy(rows).to(device))
+        latest = torch.from_numpy(token).to(device)
     return [outputs[sentence] for sentence in range(len(limits))]
 
 

@@ -59,7 +59,7 @@ class SearchOptions:
         length_penalty: score = log_probability / length ** length_penalty.
         max_length_ratio: the longest output is this x the source's tokens + max_length_offset.
         max_length_offset: in tokens.
-        batch_tokens: source tokens x beam_size decoded together, about; no result depends on it.
+        batch_tokens: source tokens x beam_size decoded at the same time, about; no result depends on it.
         n_best: outputs wanted of each row, at most beam_size; when sampling, how many are drawn.
         min_length_ratio: the shortest output is this x the source's tokens, the end symbol not counted.
         coverage_penalty: weight of how much of the source was never looked at (Wu et al. 2016, equation 14, beta);

@@ -72,10 +72,10 @@ class Connection(H11Protocol):
             (b"content-length", str(len(content)).encode()),
             (b"connection", b"close"),
         ]
-        for event in (
+        events = (
             h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
             h11.Data(data=content),
             h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
+        )
+        self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
         self.transport.close()

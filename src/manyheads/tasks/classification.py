@@ -5,7 +5,7 @@ Shapes: N texts, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +23,7 @@ from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import Encode
 from manyheads.errors import RunError, UsageError
 from manyheads.model.encoder_only import TextClassifier
+from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.precision import pick_device
 
@@ -47,14 +48,17 @@ class Labels:
     Attributes:
         names: the classes, in the order of the model's outputs.
         texts: how many texts an example has, 1 or 2.
+        trained: whether anything has taught the model to tell them apart.
     """
 
     names: tuple[str, ...]
     texts: int
+    trained: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a run directory."""
-        return {"labels": list(self.names), "texts": self.texts}
+        plain = {"labels": list(self.names), "texts": self.texts}
+        return plain if self.trained else {**plain, "trained": False}
 
     @classmethod
     def of_run(cls, run: RunDirectory) -> Self:
@@ -67,7 +71,7 @@ class Labels:
         names, texts = content.get("labels"), content.get("texts")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or texts not in (1, 2):
             raise RunError(f"{run.path / LABELS} is damaged: it holds no list of labels. Copy the run again.")
-        return cls(tuple(names), texts)
+        return cls(tuple(names), texts, trained=content.get("trained") is not False)
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,7 @@ class Classifier:
         if isinstance(texts, str):
             raise UsageError("the classifier takes a list of texts, not one text. Use classify([text])[0].")
         joined = [self.joined(text) for text in texts]
-        rows = encode_texts(self.tokenizer.encode, joined)
+        rows = encode_texts(self.tokenizer.encode, joined, self.tokenizer.marks_between)
         filled = [place for place, text in enumerate(joined) if text.strip()]
         found = self.probabilities([rows[place] for place in filled])
         said = dict(zip(filled, found.tolist(), strict=True))
@@ -164,6 +168,16 @@ class Classifier:
         return class_probabilities(self.model, [cut_text(row, self.longest, eos=EOS) for row in rows])
 
     @property
+    def warning(self) -> str | None:
+        """What there is to be said against all that it says."""
+        if self.labels.trained:
+            return None
+        return (
+            "the head of this model was never trained: its labels mean nothing. Fine-tune it first: "
+            "manyheads train CONFIG --set model.init_from=RUN"
+        )
+
+    @property
     def longest(self) -> int:
         """Most tokens of a text; longer ones are cut."""
         return longest_text(self.config)
@@ -180,17 +194,17 @@ class Classifier:
         return Classification(shown, self.labels.names[best], found[best], named, truncated)
 
 
-def encode_texts(encode: Encode, joined: Sequence[str]) -> list[list[int]]:
-    """Ids of texts, by a tokenizer's `encode`, without marks around them; between two stands an end mark."""
+def encode_texts(encode: Encode, joined: Sequence[str], marks: int) -> list[list[int]]:
+    """Ids of texts without marks around them, by a tokenizer's `encode`; between two stand so many end marks."""
     parts = [split_texts(text) for text in joined]
-    ids = iter(encode([text for texts in parts for text in texts]))
-    return [between(next(ids) for _ in texts) for texts in parts]
+    ids = iter(encode([clean(text) for texts in parts for text in texts]))
+    return [put_between((next(ids) for _ in texts), marks) for texts in parts]
 
 
-def between(rows: Any) -> list[int]:
+def put_between(rows: Iterable[list[int]], marks: int) -> list[int]:
     """Rows of ids as one, with end marks between them."""
     first, *others = rows
-    return [*first, *(token for other in others for token in (EOS, *other))]
+    return [*first, *(token for other in others for token in (*[EOS] * marks, *other))]
 
 
 def longest_text(config: Config) -> int:

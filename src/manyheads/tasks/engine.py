@@ -115,14 +115,18 @@ class TorchEngine:
                 )
 
     def batches(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> Iterator[list[int]]:
-        """The places of rows of like length, searched together; rows with required words apart from the others."""
+        """The places of rows of like length, searched together; rows with required words apart from the others.
+
+        What is searched side by side shares out `batch_tokens`.
+        """
+        together = options.batch_tokens // self.workers
         width = options.n_best if options.sampling else options.beam_size
         lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
         needs = np.array([sum(map(len, one)) for one in options.required or [()] * len(rows)], dtype=np.int64)
         for kind in (needs == 0, needs > 0):
             places = kind.nonzero()[0]
             beams = int(needs[places].max(initial=0)) + 1
-            for batch in fixed_batches(lengths[places], max(1, options.batch_tokens // (width * beams))):
+            for batch in fixed_batches(lengths[places], max(1, together // (width * beams))):
                 yield places[batch].tolist()
 
     @torch.inference_mode()
@@ -262,14 +266,17 @@ class TorchEngine:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """While open, all models are in evaluation mode, and arranged for decoding as they are now."""
-        if not self.packed or not all(model.is_current() for model in self.packed):
+        """While open, all models are in evaluation mode, and arranged for decoding as they are now.
+
+        Those in training are arranged anew each time: not every optimiser tells torch that it has written.
+        """
+        training = [model for model in self.models if model.training]
+        if training or not self.packed or not all(model.is_current() for model in self.packed):
             self.packed = [pack(model, self.precision) for model in self.models]
-        were = [model.training for model in self.models]
-        for model in self.models:
+        for model in training:
             model.eval()
         try:
             yield
         finally:
-            for model, was in zip(self.models, were, strict=True):
-                model.train(was)
+            for model in training:
+                model.train()

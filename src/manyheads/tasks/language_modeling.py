@@ -142,7 +142,7 @@ class Generator:
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of("language-modeling")
         tokenizer = directory.tokenizers(config).target
-        model = directory.fill(DecoderOnly(config.model, tokenizer.size))
+        model = directory.fill(DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent))
         return cls(config, tokenizer, model.to(place))
 
     def generate(

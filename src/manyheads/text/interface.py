@@ -27,14 +27,20 @@ class Tokenizer(ABC):
     """Turns text into ids and back; it never changes after its training.
 
     Attributes:
-        kind: the configuration's name for it: bpe, unigram, words, characters, bytes.
+        kind: the configuration's name for it: bpe, unigram, words, characters, bytes, marian, huggingface.
         suffix: of the file that holds `to_bytes`.
         lowercase: whether text is lower-cased before it is encoded.
         keep_space: whether white space stays as it is; else every run of it is one blank, and none stands around.
+        marks_between: end marks that stand between two texts of one example.
+        mask: the id that stands for a hidden token.
+        absent: special symbols that a pre-trained model's vocabulary lacks: no text has them, no model writes them.
     """
 
     kind: str
     suffix = ".json"
+    marks_between: int = 1
+    mask: int = UNK
+    absent: tuple[int, ...] = ()
 
     def __init__(self, *, lowercase: bool, keep_space: bool = False) -> None:
         self.lowercase = lowercase

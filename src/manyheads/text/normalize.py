@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clean", "normalize", "unify"]
+__all__ = ["clean", "join_surrogates", "normalize", "unify"]
 
 # Control characters that are no white space, and the byte order mark.
 REMOVED = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufeff]")
@@ -39,6 +39,11 @@ def unify(text: str) -> str:
 
 def one_form(text: str) -> str:
     """What is no text removed, and each character in its one form."""
+    return unicodedata.normalize("NFC", REMOVED.sub("", join_surrogates(text)))
+
+
+def join_surrogates(text: str) -> str:
+    """Surrogates as the characters they stand for, or U+FFFD; all else as it is."""
     if SURROGATE.search(text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return unicodedata.normalize("NFC", REMOVED.sub("", text))
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

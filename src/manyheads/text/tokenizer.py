@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import ConfigError
 from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
+from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
@@ -82,9 +83,9 @@ def train_tokenizer(config: TokenizerConfig, texts: Sequence[str], languages: st
             return CharacterTokenizer.train(config, texts, languages)
         case "bytes":
             return ByteTokenizer(lowercase=config.lowercase, keep_space=config.keep_space)
-        case "marian":
+        case "marian" | "huggingface":
             raise ConfigError(
-                ['tokenizer.kind = "marian" comes with an imported model. Name it in model.init_from.']
+                [f'tokenizer.kind = "{config.kind}" comes with an imported model. Name it in model.init_from.']
             )
 
 
@@ -112,6 +113,8 @@ def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Token
             loaded = ByteTokenizer.load(data, language, keep_space=config.keep_space)
         case "marian":
             loaded = MarianTokenizer.load(data)
+        case "huggingface":
+            loaded = HuggingFaceTokenizer.load(data, keep_space=config.keep_space)
     if loaded.lowercase != config.lowercase:
         raise damaged(
             config.kind, f"lowercase is {loaded.lowercase} in it, {config.lowercase} in the configuration"

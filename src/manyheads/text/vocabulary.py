@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -130,6 +131,13 @@ class SymbolTokenizer(Tokenizer):
     def size(self) -> int:
         """Number of symbols, the special ones included."""
         return len(self.vocabulary)
+
+    def extended(self, symbols: Iterable[str]) -> Self:
+        """The same with further symbols behind its own."""
+        longer = copy(self)
+        longer.vocabulary = Vocabulary((*self.vocabulary.symbols[len(SPECIALS) :], *symbols))
+        longer.__dict__.pop("sha256", None)  # that of the shorter one, where it was asked for
+        return longer
 
     def decode(self, ids: Sequence[int]) -> str:
         """The symbols put together; which of them stood without a blank between is not known of words."""

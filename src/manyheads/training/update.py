@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import increment_version
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.nn.parallel import DistributedDataParallel
 
@@ -50,6 +51,7 @@ class Updater:
         freeze(model, config)
         self.layers = CompiledLayers(model) if config.compile else EagerLayers()
         self.objective = shared(objective, world, shard=config.shard)
+        self.learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.pace = Pace(model, config)
         self.optimizer = build_optimizer(model, config, device, self.pace.depth_of)
 
@@ -114,6 +116,7 @@ class Updater:
             try:
                 with autocast(self.device, self.precision):
                     self.optimizer.step()
+                increment_version(self.learning)  # torch's fused optimisers do not tell that they have written
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from manyheads.config.load.editors import json_schema
 from manyheads.config.load.mistakes import find_mistakes, optional_settings
 from manyheads.config.load.recipes import recipe_paths, resolve_recipe
 from manyheads.config.load.toml import NONE, override, read_toml, to_toml
@@ -20,6 +21,7 @@ from manyheads.errors import ConfigError
 __all__ = [
     "config_from_json",
     "config_to_json",
+    "json_schema",
     "load_config",
     "parse_config",
     "recipe_paths",

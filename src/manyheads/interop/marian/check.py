@@ -11,8 +11,8 @@ import torch
 
 from manyheads.data.batch import pad_rows
 from manyheads.errors import require
-from manyheads.interop.marian.weights import read_weights
 from manyheads.interop.parity import Parity, Reference, compare, decoder_input, token_scores
+from manyheads.interop.weights import read_weights
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 __all__ = ["check_marian", "has_transformers"]

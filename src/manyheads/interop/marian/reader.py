@@ -14,8 +14,8 @@ from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, ModelConfig
 from manyheads.errors import ConfigError, RunError
 from manyheads.interop.marian.names import entries, our_width
-from manyheads.interop.marian.weights import read_weights
 from manyheads.interop.opened import OpenedModel
+from manyheads.interop.weights import read_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.tokenizer import BOS, SPECIALS, TokenizerPair

@@ -57,7 +57,7 @@ def prepare_classification(
         return [[number] for number in label_numbers(texts, labels.names, "data.train").tolist()]
 
     def ids(texts: Sequence[str]) -> list[list[int]]:
-        return encode_texts(tokenizer.encode, texts)
+        return encode_texts(tokenizer.encode, texts, tokenizer.marks_between)
 
     store = tokenise(config, run, corpus, tokenizers, (ids, numbers), max_length=None)
     kind = ClassificationKind(config, corpus, tokenizers, labels, store)
@@ -122,6 +122,11 @@ class ClassificationKind(Kind):
     def vocabulary(self) -> str:
         """Tokens and classes."""
         return f"{self.tokenizers.source.size:,}, {len(self.labels.names):,} classes"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels."""
+        return self.labels.names
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -197,7 +202,8 @@ class LabelledBatches:
         if self.sampling:
             seed = int(dice.integers(2**31))
             texts = self.texts.text(0, self.store.rows[pairs])
-            ids = encode_texts(lambda parts: self.tokenizer.sample(parts, seed), texts)
+            tokenizer = self.tokenizer
+            ids = encode_texts(lambda parts: tokenizer.sample(parts, seed), texts, tokenizer.marks_between)
         return [
             Example(cut_text(row, self.limit, eos=EOS), int(self.store.target[pair][0]))
             for row, pair in zip(ids, pairs, strict=True)
@@ -227,7 +233,7 @@ class ClassValidation:
         self.model = model
         self.world = world
         limit = longest_text(config)
-        rows = encode_texts(tokenizer.encode, [pair.source for pair in pairs])
+        rows = encode_texts(tokenizer.encode, [pair.source for pair in pairs], tokenizer.marks_between)
         self.rows = [cut_text(row, limit, eos=EOS) for row in rows]
         self.right = label_numbers((pair.target for pair in pairs), labels.names, "data.valid")
 

@@ -44,6 +44,11 @@ class Kind(ABC):
         """How many tokens there are, for people."""
         return f"{self.tokenizers.source.size:,}"
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What a classifier tells apart, in the order of its outputs."""
+        return ()
+
     def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
         """Write what stands in a run directory before the first step."""
         run.begin(self.config, self.tokenizers, environment)

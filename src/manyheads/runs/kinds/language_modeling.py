@@ -38,7 +38,7 @@ class LanguageModelKind(Kind):
 
     def model(self) -> DecoderOnly:
         """A new one."""
-        return DecoderOnly(self.config.model, self.tokenizer.size)
+        return DecoderOnly(self.config.model, self.tokenizer.size, absent=self.tokenizer.absent)
 
     def objective(self, model: Transformer) -> Objective:
         """Cross-entropy of the next token."""

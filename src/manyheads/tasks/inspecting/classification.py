@@ -34,7 +34,7 @@ def inspect_classification(
     """
     options.refuse("classification", "target", "prefix", "beam_size", "padding", "max_tokens")
     joined = classifier.joined(text)
-    (ids,) = encode_texts(classifier.tokenizer.encode, [joined])
+    (ids,) = encode_texts(classifier.tokenizer.encode, [joined], classifier.tokenizer.marks_between)
     check_length(len([token for token in ids if token != EOS]), "text", classifier.longest)
     model, tokenizer = classifier.model, classifier.tokenizer
     with_types = model.config.token_types > 1

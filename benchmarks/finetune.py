@@ -1,0 +1,209 @@
+"""Fine-tune an encoder with manyheads, and with transformers in the loop that people write themselves.
+
+    python benchmarks/finetune.py sst2-finetune --root data/sst2 --model DIR [--steps 50] [--bf16] [--set ...]
+
+Both take the settings of the recipe: epochs, texts an update, learning rate with its warm-up and linear fall,
+AdamW with its decay, clipping, the longest text, dropout (which transformers also lays on attention weights, as the
+folder says), pooling. The loop is that of transformers' own examples: texts tokenised beforehand, shuffled in
+each epoch, each batch padded to its longest text, products in float32 unless --bf16. With pooling = "cls" it trains
+AutoModelForSequenceClassification, with "mean" AutoModel and a head like ours.
+
+Times are those of the updates alone, validation not counted. Accuracy is that of the last weights, and of the best
+of all epochs. One JSON line at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from torch import Tensor, nn
+
+from manyheads import __version__, runs
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.load import load_config, resolve_recipe
+from manyheads.config.schema import Config
+from manyheads.runs.corpus import read_corpus
+
+
+class Told:
+    """A listener that keeps the accuracy of each validation, and prints what it hears on stderr."""
+
+    def __init__(self) -> None:
+        self.accuracies: list[float] = []
+
+    def message(self, text: str) -> None:
+        print(text, flush=True)
+
+    def step(self, report: Any) -> None: ...
+
+    def validation(self, report: Any) -> None:
+        self.accuracies.append(report.scores["accuracy"])
+        print(f"manyheads, update {report.step}: accuracy {report.scores['accuracy']:.4f}", flush=True)
+
+
+class MeanClassifier(nn.Module):
+    """AutoModel, the mean of its hidden states, and a head like ours."""
+
+    def __init__(self, where: str, classes: int) -> None:
+        super().__init__()
+        self.encoder = transformers.AutoModel.from_pretrained(where)
+        width = self.encoder.config.hidden_size
+        self.pooler, self.output = nn.Linear(width, width), nn.Linear(width, classes)
+        self.dropout = nn.Dropout(self.encoder.config.hidden_dropout_prob)
+
+    def forward(self, **batch: Tensor) -> Tensor:
+        """Token numbers and what is real (B, S) -> logits (B, C)."""
+        hidden = self.encoder(**batch).last_hidden_state
+        real = batch["attention_mask"][..., None]
+        return self.output(self.dropout(torch.tanh(self.pooler((hidden * real).sum(1) / real.sum(1)))))
+
+
+class HeadOfTransformers(nn.Module):
+    """AutoModelForSequenceClassification."""
+
+    def __init__(self, where: str, classes: int) -> None:
+        super().__init__()
+        self.model = transformers.AutoModelForSequenceClassification.from_pretrained(where, num_labels=classes)
+
+    def forward(self, **batch: Tensor) -> Tensor:
+        """Token numbers and what is real (B, S) -> logits (B, C)."""
+        return self.model(**batch).logits
+
+
+Rows = list[dict[str, list[int]]]
+
+
+def theirs(config: Config, where: str, data: tuple[list[str], list[int]], dev: tuple[list[str], list[int]],
+           precision: torch.dtype) -> dict[str, Any]:  # fmt: skip
+    """The plain loop: accuracies by epoch, and seconds of the updates."""
+    training = config.training
+    torch.manual_seed(training.seed)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(where)
+    rows, dev_rows = (
+        [tokenizer(text, truncation=True, max_length=config.data.max_length + 2) for text in texts]
+        for texts in (data[0], dev[0])
+    )
+    kind = MeanClassifier if config.model.pooling == "mean" else HeadOfTransformers
+    model = kind(where, len(set(data[1])))
+    matrices = [one for one in model.parameters() if one.ndim > 1]
+    rest = [one for one in model.parameters() if one.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": rest, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=training.learning_rate, betas=training.betas, eps=training.epsilon)
+    size = training.batch_sentences
+    assert size is not None
+    each = -(-len(rows) // size)
+    total = training.steps if training.epochs is None else training.epochs * each
+    schedule = transformers.get_linear_schedule_with_warmup(optimizer, training.warmup_steps, total)
+    dice, seconds, step = np.random.default_rng(training.seed), 0.0, 0
+    accuracies: list[float] = []
+    while step < total:
+        order, start = dice.permutation(len(rows)), time.perf_counter()
+        model.train()
+        for first in range(0, len(order), size):
+            if step == total:
+                break
+            chosen = order[first : first + size]
+            batch = tokenizer.pad([rows[place] for place in chosen], return_tensors="pt")
+            labels = torch.tensor([data[1][place] for place in chosen])
+            with torch.autocast("cpu", precision, enabled=precision == torch.bfloat16):
+                loss = nn.functional.cross_entropy(model(**batch).float(), labels)
+            loss.backward()
+            if training.clip_norm is not None:
+                nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+            step += 1
+        seconds += time.perf_counter() - start
+        accuracies.append(accuracy(model, tokenizer, dev_rows, dev[1]))
+        print(f"transformers, update {step}: accuracy {accuracies[-1]:.4f}", flush=True)
+    return {"accuracies": accuracies, "seconds": seconds, "updates": step}
+
+
+@torch.inference_mode()
+def accuracy(model: nn.Module, tokenizer: Any, rows: Rows, labels: list[int]) -> float:
+    """Share of right labels."""
+    model.eval()
+    right = 0
+    for first in range(0, len(rows), 32):
+        batch = tokenizer.pad(rows[first : first + 32], return_tensors="pt")
+        right += int((model(**batch).argmax(-1) == torch.tensor(labels[first : first + 32])).sum())
+    return right / len(rows)
+
+
+def ours(config: Config, out: Path) -> dict[str, Any]:
+    """The program: the same."""
+    told = Told()
+    done = runs.train(config, out, listener=told)
+    return {"accuracies": told.accuracies, "seconds": done.seconds, "updates": done.step}
+
+
+def numbers(config: Config) -> Iterator[tuple[list[str], list[int]]]:
+    """Texts and class numbers of train and valid, cleaned as ours are."""
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = read_corpus(config, RunDirectory(Path(folder)))
+        texts, labels = corpus.train.sides()
+        names = sorted(set(labels))
+        yield list(texts), [names.index(label) for label in labels]
+        yield [pair.source for pair in corpus.valid], [names.index(pair.target) for pair in corpus.valid]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe")
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--model", required=True, help="a folder of transformers")
+    parser.add_argument("--steps", type=int, help="so many updates in the place of epochs")
+    parser.add_argument("--bf16", action="store_true", help="the loop in bf16 too")
+    parser.add_argument("--out", type=Path, help="where our run stays; a temporary folder unless given")
+    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
+    arguments = parser.parse_args()
+    settings = [f"data.root={arguments.root}", f"model.init_from={arguments.model}", *arguments.overrides]
+    if arguments.steps:
+        settings += ["training.epochs=none", f"training.steps={arguments.steps}"]
+        settings += [f"training.save_every={arguments.steps}"]
+    config = load_config(resolve_recipe(arguments.recipe), settings)
+    transformers.logging.set_verbosity_error()
+    train, dev = numbers(config)
+    with tempfile.TemporaryDirectory() as folder:
+        mine = ours(config, arguments.out or Path(folder) / "run")
+    precision = torch.bfloat16 if arguments.bf16 else torch.float32
+    other = theirs(config, arguments.model, train, dev, precision)
+    found = {"manyheads": mine, "transformers": other}
+    for name, one in found.items():
+        best, last = max(one["accuracies"]), one["accuracies"][-1]
+        speed = one["updates"] / one["seconds"]
+        print(
+            f"{name:12}  accuracy {100 * best:.2f} best, {100 * last:.2f} last   {one['seconds'] / 60:.2f} minutes "
+            f"for {one['updates']} updates, {speed:.2f} a second"
+        )
+    about = {
+        "recipe": arguments.recipe,
+        "set": settings,
+        "loop": str(precision).removeprefix("torch."),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "machine": platform.machine(),
+        "versions": {
+            "manyheads": __version__,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        },
+    }
+    gain = (other["seconds"] / other["updates"]) / (mine["seconds"] / mine["updates"])
+    print(json.dumps({**about, **found, "times as fast": round(gain, 2)}))
+
+
+if __name__ == "__main__":
+    main()

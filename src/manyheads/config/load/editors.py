@@ -1,0 +1,44 @@
+"""The configuration's schema for editors: completion, meaning and mistakes of every setting while one types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyheads.config.load.toml import NONE
+from manyheads.config.schema import Config
+
+__all__ = ["json_schema"]
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a TOML file, in which "none" stands for nothing.
+
+    It knows the settings one by one; rules between settings are only told by `load_config`.
+    """
+    described = with_none(Config.model_json_schema())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **described,
+        "title": "manyheads",
+    }
+
+
+def with_none(schema: Any) -> Any:
+    """A part of a schema with null as TOML writes it here, and without pydantic's titles."""
+    if isinstance(schema, list):
+        return [with_none(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema == {"type": "null"}:
+        return {"const": NONE}
+    changed = {key: with_none(value) for key, value in schema.items() if not titled(key, value)}
+    if "$ref" in changed:  # a section, whose settings have their own defaults
+        changed.pop("default", None)
+    if "default" in changed and changed["default"] is None:
+        changed["default"] = NONE
+    return changed
+
+
+def titled(key: str, value: Any) -> bool:
+    """Whether this is the title of a schema, which repeats its name, and not a setting of that name."""
+    return key == "title" and isinstance(value, str)

@@ -1,0 +1,132 @@
+"""The whole tree, and what one part of it asks of another."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from manyheads.config.schema.data import DataConfig
+from manyheads.config.schema.model import ModelConfig
+from manyheads.config.schema.section import Section
+from manyheads.config.schema.tasks import METRICS, Task, languages_needed
+from manyheads.config.schema.tokenizer import TokenizerConfig
+from manyheads.config.schema.training import TrainingConfig
+from manyheads.config.schema.use import EvaluationConfig, SearchConfig
+
+__all__ = ["Config"]
+
+
+class Config(Section):
+    """The whole configuration of one run."""
+
+    task: Task = Field("translation", description="what is learnt")
+    data: DataConfig
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    search: SearchConfig = SearchConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Of the source and of the target; where nothing is translated, both are that of the text."""
+        if self.task == "translation":
+            return self.data.source, self.data.target
+        return self.data.language, self.data.language
+
+    @property
+    def whole_files(self) -> bool:
+        """Whether all lines of a file are one text."""
+        return self.task == "language-modeling" and self.data.documents == "file"
+
+    @model_validator(mode="before")
+    @classmethod
+    def keep_space_of_language_models(cls, values: Any) -> Any:
+        """White space is part of what a language model writes."""
+        if not isinstance(values, dict) or values.get("task") != "language-modeling":
+            return values
+        given = values.get("tokenizer", {})
+        if isinstance(given, TokenizerConfig) and "keep_space" not in given.model_fields_set:
+            return {**values, "tokenizer": given.model_copy(update={"keep_space": True})}
+        return {**values, "tokenizer": {"keep_space": True, **given}} if isinstance(given, dict) else values
+
+    @model_validator(mode="after")
+    def check_language_model(self) -> Self:
+        """Refuse what has no meaning for a language model, and what has one for it alone."""
+        data, tokenizer, model = self.data, self.tokenizer, self.model
+        if self.task != "language-modeling":
+            if tokenizer.keep_space:
+                raise ValueError(f'tokenizer.keep_space = true is for "language-modeling", not for "{self.task}".')
+            return self
+        if not tokenizer.keep_space:
+            raise ValueError('tokenizer.keep_space = false, but a "language-modeling" run must write white space.')
+        if tokenizer.kind == "words" or tokenizer.sampling:
+            name = "sampling" if tokenizer.sampling else "kind"
+            raise ValueError(
+                f"tokenizer.{name} = {vars(tokenizer)[name]!r} is not for language-modeling: text becomes tokens "
+                'once, and must come back as it was. Use kind = "bpe", "unigram", "characters" or "bytes", and no '
+                "sampling."
+            )
+        if data.weights is not None or data.temperature != 1:
+            raise ValueError(
+                "data.weights and data.temperature are for pairs; a language model reads all text once."
+            )
+        if model.positions == "learned" and model.max_positions < data.max_length:
+            raise ValueError(
+                f"data.max_length = {data.max_length} tokens a block, but model.max_positions = "
+                f"{model.max_positions}. Use as many."
+            )
+        if self.evaluation.stride is not None and self.evaluation.stride > data.max_length:
+            raise ValueError(
+                f"evaluation.stride = {self.evaluation.stride} leaves out text: it is more than data.max_length = "
+                f"{data.max_length}, the window."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def check_languages(self) -> Self:
+        """Each task names its own languages, and no others."""
+        given = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
+        needed = languages_needed(self.task)
+        for name, value in given.items():
+            if name in needed and not value:
+                what = DataConfig.model_fields[name].description
+                raise PydanticCustomError("languages", f"data.{name} is missing: {what}.")
+            if name not in needed and value:
+                right = " and ".join(f"data.{other}" for other in needed)
+                raise PydanticCustomError(
+                    "languages", f'data.{name} = "{value}" has no meaning for task = "{self.task}". Give {right}.'
+                )
+        return self
+
+    @model_validator(mode="after")
+    def check_task(self) -> Self:
+        """Refuse what has no meaning for the task."""
+        metric, known = self.training.metric, METRICS[self.task]
+        if metric not in known:
+            raise ValueError(
+                f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
+            )
+        if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
+            raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
+        if self.model.init_from is None and self.model.init_vocabulary != "keep":
+            raise ValueError(
+                f'model.init_vocabulary = "{self.model.init_vocabulary}" speaks of the model to go on from, and '
+                "model.init_from names none. Name it, or leave both out."
+            )
+        if self.task != "translation" and self.training.r_drop:
+            raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
+        return self
+
+    @model_validator(mode="after")
+    def check_tying(self) -> Self:
+        """One matrix for all needs one vocabulary for both."""
+        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes" and self.task == "translation"
+        if separate and self.model.tied_embeddings == "all":
+            raise ValueError(
+                'model.tied_embeddings = "all" needs one vocabulary, but tokenizer.joint = false. '
+                'Use tied_embeddings = "decoder" or joint = true.'
+            )
+        return self

@@ -1,0 +1,123 @@
+"""Judging the curves of a training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from manyheads.doctor.after.known import found
+from manyheads.doctor.known import share
+from manyheads.doctor.report import Finding
+
+__all__ = ["Curves", "curve_findings"]
+
+# The last validation over the best one. A rise of some hundredths is chance, and costs nothing: the best was kept.
+RISEN, RISEN_FAR = 1.05, 1.3
+FALLING, FALLING_FAST = 0.05, 0.15  # share of the loss that the last quarter of the updates took off
+LEAST_VALIDATIONS = 5
+CHANCE = 0.95  # of what the frequencies of tokens alone give
+DIVERGED = 1.5  # the last tenth over the best tenth of the training losses
+SKIPPED = 0.01
+TENTHS = 10
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What the log of a training holds.
+
+    Attributes:
+        losses: (step, nats a prediction without smoothing) of training.
+        validations: (step, loss).
+        total_steps: updates planned.
+        skipped: updates that were not applied.
+    """
+
+    losses: tuple[tuple[int, float], ...]
+    validations: tuple[tuple[int, float], ...]
+    total_steps: int
+    skipped: int
+
+    @classmethod
+    def of(cls, records: Iterable[Mapping[str, Any]]) -> Self:
+        """Those of the lines of metrics.jsonl."""
+        lines = list(records)
+        steps = [line for line in lines if line.get("kind") == "step"]
+        scored = [line for line in lines if line.get("kind") == "validation"]
+        return cls(
+            losses=tuple((line["step"], line["nll"]) for line in steps if finite(line.get("nll"))),
+            validations=tuple((line["step"], line["loss"]) for line in scored if finite(line.get("loss"))),
+            total_steps=steps[-1]["total_steps"] if steps else 0,
+            skipped=max((line.get("skipped", 0) for line in steps), default=0),
+        )
+
+    @property
+    def best(self) -> tuple[int, float]:
+        """Step and loss of the best validation."""
+        return min(self.validations, key=lambda one: one[1])
+
+    @property
+    def last_step(self) -> int:
+        """Updates done."""
+        return max((step for step, _ in (*self.losses, *self.validations)), default=0)
+
+
+def finite(value: object) -> bool:
+    """Whether it is a number that is one."""
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def curve_findings(curves: Curves, chance: float | None) -> Iterator[Finding]:
+    """What curves show.
+
+    Args:
+        curves: of the training.
+        chance: nats a prediction of somebody who only knows how often each token comes; None if not known.
+    """
+    yield from training_findings(curves)
+    if not curves.validations:
+        return
+    best_step, best = curves.best
+    last_step, last = curves.validations[-1]
+    if chance is not None and best >= CHANCE * chance:
+        evidence = f"the best validation loss is {best:.2f} nats; the frequencies of tokens alone give {chance:.2f}"
+        yield found("never-left-chance", evidence)
+    if len(curves.validations) < LEAST_VALIDATIONS:
+        return
+    if last > RISEN * best:
+        evidence = (
+            f"the validation loss was {best:.3f} at step {best_step:,} and is {last:.3f} at step {last_step:,}"
+        )
+        near = [nll for step, nll in curves.losses if step <= last_step][-TENTHS:]
+        if near:
+            evidence += f"; that of training is {sum(near) / len(near):.3f}"
+        yield found("over-fitting", evidence, None if last > RISEN_FAR * best else "note")
+    yield from falling_findings(curves)
+
+
+def training_findings(curves: Curves) -> Iterator[Finding]:
+    """A loss that rose for good, updates that were skipped, a training that has not ended."""
+    losses = [nll for _, nll in curves.losses]
+    size = len(losses) // TENTHS
+    if size:
+        tenths = [sum(losses[i : i + size]) / size for i in range(0, len(losses) - size + 1, size)]
+        if tenths[-1] > DIVERGED * min(tenths) and tenths[-1] > min(tenths) + 0.5:
+            evidence = f"the training loss is {tenths[-1]:.2f} at the end; it had been {min(tenths):.2f}"
+            yield found("diverged", evidence)
+    if share(curves.skipped, curves.last_step) > SKIPPED:
+        yield found("updates-skipped", f"{curves.skipped:,} of {curves.last_step:,} updates")
+    if curves.last_step < curves.total_steps:
+        yield found("unfinished", f"{curves.last_step:,} of {curves.total_steps:,} updates are done")
+
+
+def falling_findings(curves: Curves) -> Iterator[Finding]:
+    """A validation loss that had not yet come to rest."""
+    last_step, last = curves.validations[-1]
+    before = [loss for step, loss in curves.validations if step <= 0.75 * last_step]
+    if not before or last > curves.best[1]:
+        return
+    fallen = 1 - last / before[-1]
+    if fallen > FALLING:
+        evidence = f"the last quarter of {last_step:,} updates took the validation loss from {before[-1]:.3f} to "
+        yield found("under-fitting", f"{evidence}{last:.3f}", None if fallen > FALLING_FAST else "note")

@@ -1,0 +1,132 @@
+"""Compare a folder of transformers, as transformers computes it, with a model of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from manyheads.config.schema import Task
+from manyheads.data.batch import pad_rows
+from manyheads.errors import ParityError, require
+from manyheads.interop.parity import Parity
+from manyheads.interop.weights import read_weights
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.model.transformer import Transformer
+from manyheads.text.huggingface import HuggingFaceTokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS
+
+__all__ = ["check_pretrained", "compare_back", "our_scores", "sample_rows"]
+
+CLASSES: dict[Task, str] = {
+    "classification": "AutoModelForSequenceClassification",
+    "masked-lm": "AutoModelForMaskedLM",
+    "language-modeling": "AutoModelForCausalLM",
+}
+OUTPUTS: dict[Task, str] = {
+    "classification": "labels",
+    "masked-lm": "most likely tokens",
+    "language-modeling": "most likely next tokens",
+}
+LARGEST = 1e-3  # nats, in float32
+COUNT = 8
+LONGEST = 60
+
+
+def sample_rows(tokenizer: HuggingFaceTokenizer, longest: int, seed: int = 1) -> list[list[int]]:
+    """Rows of random tokens of unlike lengths, without marks."""
+    dice = torch.Generator().manual_seed(seed)
+    most = max(1, min(LONGEST, longest))
+    lengths = torch.randint(1, most + 1, (COUNT,), generator=dice).tolist()
+    return [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=dice).tolist() for n in lengths]
+
+
+def marked(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
+    """Rows as a model reads them (B, S)."""
+    return pad_rows(rows, PAD) if task == "language-modeling" else pad_rows(rows, PAD, first=BOS, last=EOS)
+
+
+@torch.inference_mode()
+def our_scores(model: Transformer, ids: Tensor) -> Tensor:
+    """Log-probabilities by our model in evaluation mode: of classes (B, C), or of tokens (B, S, V)."""
+    assert isinstance(model, DecoderOnly | MaskedLanguageModel | TextClassifier)
+    return model(ids).float().log_softmax(-1)
+
+
+@torch.inference_mode()
+def check_pretrained(
+    folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, model: Transformer, *, trust_pickle: bool = False
+) -> Parity:
+    """Compare both on random tokens, with padding.
+
+    Args:
+        folder: theirs.
+        tokenizer: of both.
+        task: what the model is for.
+        model: ours, in evaluation mode.
+        trust_pickle: read weights that are a pickle.
+
+    Raises:
+        ParityError: one gives something else than the other.
+    """
+    rows = sample_rows(tokenizer, model.config.max_positions - 2)
+    ids = marked(rows, task)
+    theirs = their_scores(folder, tokenizer, task, ids, trust_pickle)
+    ours = our_scores(model, ids)
+    if task != "classification":
+        numbers = [i for i, number in enumerate(tokenizer.theirs) if number is not None]
+        real = ids != PAD
+        ours, theirs = ours[real][:, numbers], theirs[real][:, [tokenizer.theirs[i] for i in numbers]]
+    return compared(ours, theirs, rows, OUTPUTS[task])
+
+
+def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
+    """Compare a model of ours with one that was read back; raises `ParityError`."""
+    rows = sample_rows(tokenizer, model.config.max_positions - 2)
+    ids = marked(rows, task)
+    places = ... if task == "classification" else ids != PAD
+    return compared(our_scores(model, ids)[places], our_scores(again, ids)[places], rows, OUTPUTS[task])
+
+
+def their_scores(
+    folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, ids: Tensor, trust_pickle: bool
+) -> Tensor:
+    """Log-probabilities by transformers, over its own numbers of the tokens."""
+    library = require("transformers", extra="hf", purpose="the comparison with transformers")
+    model: Any = getattr(library, CLASSES[task])
+    if trust_pickle:  # it is not transformers that shall read it
+        config = library.AutoConfig.from_pretrained(folder)
+        weights = read_weights(folder, trust_pickle=True)
+        model = type(model.from_config(config)).from_pretrained(None, config=config, state_dict=weights)
+    else:
+        model = model.from_pretrained(folder)
+    model = model.eval().float()
+    numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
+    real = (ids != PAD).long()
+    return model(input_ids=numbers[ids], attention_mask=real).logits.log_softmax(-1)
+
+
+def compared(ours: Tensor, theirs: Tensor, rows: Sequence[Sequence[int]], outputs: str) -> Parity:
+    """How far log-probabilities (N, C) of both are apart."""
+    gaps = (ours - theirs).abs()
+    same = int((ours.argmax(-1) == theirs.argmax(-1)).sum())
+    parity = Parity(
+        sentences=len(rows),
+        tokens=sum(map(len, rows)),
+        origin="random pieces of the vocabulary",
+        mean=float(gaps.mean()),
+        largest=float(gaps.max()),
+        same_outputs=same,
+        compared=len(ours),
+        outputs=outputs,
+    )
+    if parity.largest > LARGEST:
+        raise ParityError(
+            f"transformers does not give what ours gives, and nothing was kept: {parity.line()}. "
+            "Please report this with the configuration of the model."
+        )
+    return parity

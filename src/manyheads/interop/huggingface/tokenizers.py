@@ -1,0 +1,183 @@
+"""The vocabulary of a folder of transformers, and back: tokenizer.json, or the older vocab.txt or vocab.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from manyheads.checkpoint import as_json, read_bytes, read_json, read_json_text, write_atomically
+from manyheads.errors import RunError, require
+from manyheads.text.huggingface import Family, HuggingFaceTokenizer, StoredTokenizer
+
+__all__ = ["read_tokenizer", "write_tokenizer"]
+
+BERT_NAMES = {"unk": "[UNK]", "pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+NAMES: dict[Family, dict[str, str]] = {
+    "bert": BERT_NAMES,
+    "distilbert": BERT_NAMES,
+    "roberta": {"unk": "<unk>", "pad": "<pad>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"},
+    "gpt2": {"eos": "<|endoftext|>"},
+}
+ENCODER_ROLES = ("unk", "pad", "cls", "sep")  # in the order of our ids
+
+
+def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokenizer:
+    """The vocabulary of a folder.
+
+    Args:
+        folder: where its files are.
+        family: what the model is.
+        rows: of its embeddings.
+
+    Raises:
+        RunError: there is none, it is damaged, or it lacks a symbol that the model needs.
+        MissingExtraError: the `tokenizers` library is not installed.
+    """
+    library = require("tokenizers", extra="hf", purpose="the vocabulary of a pre-trained model")
+    settings = read_json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
+    named = folder / "special_tokens_map.json"
+    if named.is_file():
+        settings = {**read_json(named), **settings}
+    names = {role: name_of(settings.get(f"{role}_token"), usual) for role, usual in NAMES[family].items()}
+    try:
+        processor = opened(library, folder, settings, names)
+        processor.no_truncation()
+        processor.no_padding()
+        content = json.loads(processor.to_str())
+    except RunError:
+        raise
+    except Exception as error:  # the library raises nothing more particular
+        raise RunError(f"the vocabulary of {folder} cannot be read: {error}") from error
+    numbers = {role: processor.token_to_id(name) for role, name in names.items()}
+    for needed in ("eos",) if family == "gpt2" else ("cls", "sep"):
+        if numbers[needed] is None:
+            raise RunError(f"the vocabulary of {folder} lacks {names[needed]}, its {needed}_token.")
+    if family == "gpt2":
+        specials, marks = (None, None, None, numbers["eos"]), 1
+    else:
+        unk, pad, begin, end = (numbers[role] for role in ENCODER_ROLES)
+        specials, marks = (unk, pad, begin, end), marks_between(processor, begin, end, 1 + (family == "roberta"))
+    try:
+        stored = StoredTokenizer(
+            family=family,
+            rows=rows,
+            specials=specials,
+            mask=numbers.get("mask"),
+            marks_between=2 if marks == 2 else 1,
+            content=content,
+        )
+    except ValueError as error:
+        raise RunError(f"the vocabulary of {folder} does not fit its config.json: {rows:,} rows.") from error
+    return HuggingFaceTokenizer(stored)
+
+
+def name_of(given: Any, usual: str) -> str:
+    """A special symbol as the settings name it: by its text, or in an object."""
+    name = given.get("content") if isinstance(given, Mapping) else given
+    return name if isinstance(name, str) else usual
+
+
+def opened(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+    """The library's object for whatever files there are."""
+    if (folder / "tokenizer.json").is_file():
+        return library.Tokenizer.from_str(read_json_text(folder / "tokenizer.json"))
+    if (folder / "vocab.txt").is_file():
+        return word_pieces(library, folder, settings, names)
+    if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
+        return byte_pieces(library, folder, settings, names)
+    raise RunError(f"{folder} has no vocabulary: no tokenizer.json, vocab.txt, or vocab.json and merges.txt.")
+
+
+def word_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+    """WordPiece from a list of pieces, one a line (Devlin et al. 2019)."""
+    lines = read_bytes(folder / "vocab.txt").decode().removesuffix("\n").split("\n")
+    vocabulary = {line.removesuffix("\r"): number for number, line in enumerate(lines)}
+    model = library.models.WordPiece(vocabulary, unk_token=names["unk"], max_input_chars_per_word=100)
+    made = library.Tokenizer(model)
+    made.normalizer = library.normalizers.BertNormalizer(
+        lowercase=settings.get("do_lower_case", True),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
+    made.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    made.decoder = library.decoders.WordPiece()
+    made.add_special_tokens([name for name in names.values() if name in vocabulary])
+    return made
+
+
+def byte_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+    """Byte-level BPE from a vocabulary and the list of its merges (Radford et al. 2019)."""
+    lines = read_bytes(folder / "merges.txt").decode().split("\n")
+    merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
+    vocabulary = read_json(folder / "vocab.json")
+    made = library.Tokenizer(library.models.BPE(vocabulary, merges))
+    made.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=bool(settings.get("add_prefix_space")))
+    made.decoder = library.decoders.ByteLevel()
+    made.add_special_tokens([name for name in names.values() if name in vocabulary])
+    return made
+
+
+def marks_between(processor: Any, begin: int, end: int, usual: int) -> int:
+    """How many end marks the folder puts between two texts.
+
+    Raises:
+        RunError: it puts other marks around texts than a begin mark and end marks.
+    """
+    ids = processor.encode("a", "b").ids
+    if ids == [
+        *processor.encode("a", add_special_tokens=False).ids,
+        *processor.encode("b", add_special_tokens=False).ids,
+    ]:
+        return usual  # it says nothing
+    between = ids.count(end) - 1
+    if ids[0] != begin or ids[-1] != end or between not in (1, 2) or ids.count(begin) != 1:
+        raise RunError(f"the vocabulary marks two texts in a way that is not known here: {ids} for a and b.")
+    return between
+
+
+def write_tokenizer(folder: Path, tokenizer: HuggingFaceTokenizer, longest: int) -> None:
+    """Write tokenizer.json and tokenizer_config.json.
+
+    Args:
+        folder: where to.
+        tokenizer: the vocabulary.
+        longest: most tokens of a text, marks counted.
+    """
+    stored = tokenizer.stored
+    roles = ("eos",) if stored.family == "gpt2" else ENCODER_ROLES
+    numbers = stored.specials[-1:] if stored.family == "gpt2" else stored.specials
+    pairs = zip(roles, numbers, strict=True)
+    found = {role: tokenizer.names[number] for role, number in pairs if number is not None}
+    if stored.mask is not None:
+        found["mask"] = tokenizer.names[stored.mask]
+    types = ["token_type_ids"] if stored.family == "bert" else []
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": longest,
+        "model_input_names": ["input_ids", *types, "attention_mask"],
+        **{f"{role}_token": name for role, name in found.items()},
+    }
+    write_atomically(folder / "tokenizer.json", as_json(content_with_marks(tokenizer)))
+    write_atomically(folder / "tokenizer_config.json", as_json(settings))
+
+
+def content_with_marks(tokenizer: HuggingFaceTokenizer) -> dict[str, Any]:
+    """The document of the library; where an encoder's does not say how texts are marked, that is put in."""
+    stored = tokenizer.stored
+    if stored.family == "gpt2" or stored.content.get("post_processor") is not None:
+        return stored.content
+    begin, end = (number for number in stored.specials[2:])
+    assert begin is not None
+    assert end is not None
+    library = require("tokenizers", extra="hf", purpose="the vocabulary of a pre-trained model")
+    first, last = tokenizer.names[begin], tokenizer.names[end]
+    made = library.Tokenizer.from_str(json.dumps(stored.content))
+    made.post_processor = library.processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {f'{last} ' * stored.marks_between}$B:1 {last}:1",
+        special_tokens=[(first, begin), (last, end)],
+    )
+    found: dict[str, Any] = json.loads(made.to_str())
+    return found

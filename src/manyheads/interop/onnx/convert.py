@@ -1,0 +1,121 @@
+"""Write a model as ONNX graphs, and compare what onnxruntime makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import as_json, write_atomically
+from manyheads.config.schema import Config
+from manyheads.data.batch import pad_rows
+from manyheads.errors import RunError, require
+from manyheads.interop.carried import write_carried
+from manyheads.interop.onnx.network import decoder_ports, encoder_ports, write_decoder, write_encoder
+from manyheads.interop.parity import Parity, Reference, compare, decoder_input, token_scores
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
+
+__all__ = ["Runtime", "check_onnx", "write_onnx"]
+
+KIND = "onnx"
+ENCODER, DECODER, DESCRIPTION = "encoder.onnx", "decoder.onnx", "onnx.json"
+LARGEST = 2_000_000_000  # bytes of weights; an ONNX file holds 2 GiB
+Values = dict[str, NDArray[Any]]
+
+
+def write_onnx(folder: Path, config: Config, tokenizers: TokenizerPair, model: EncoderDecoder) -> None:
+    """Write a model into an existing folder, with our configuration and tokenizers beside it.
+
+    Raises:
+        RunError: the model is too large for the format.
+        MissingExtraError: onnx is not installed.
+    """
+    if sum(one.numel() * one.element_size() for one in model.parameters()) > LARGEST:
+        raise RunError("an ONNX file holds 2 GiB at most, and this model is larger. Use --to ctranslate2.")
+    longest = config.model.max_positions
+    write_encoder(folder / ENCODER, model, longest)
+    write_decoder(folder / DECODER, model, longest)
+    write_atomically(folder / DESCRIPTION, as_json(description(model, longest)))
+    write_carried(folder, config, tokenizers, KIND, {}, DECODER)
+
+
+def description(model: EncoderDecoder, longest: int) -> dict[str, Any]:
+    """What a program must know that runs the graphs."""
+
+    def named(ports: Any) -> dict[str, dict[str, Any]]:
+        inputs, outputs = ({name: [np.dtype(kind).name, *axes] for name, kind, axes in side} for side in ports)
+        return {"inputs": inputs, "outputs": outputs}
+
+    return {
+        "format": 1,
+        "encoder": {"file": ENCODER, **named(encoder_ports(model))},
+        "decoder": {"file": DECODER, **named(decoder_ports(model))},
+        "pad": PAD,
+        "begin": BOS,
+        "end": EOS,
+        "never": [PAD, BOS],
+        "longest": longest,
+        "decoder_layers": len(model.decoder_layers),
+        "heads": model.config.num_heads,
+        "head_width": model.config.d_model // model.config.num_heads,
+    }
+
+
+class Runtime:
+    """The two graphs of a folder, as onnxruntime computes them on the CPU."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open them; raises `MissingExtraError`."""
+        library = require("onnxruntime", extra="onnx", purpose="the comparison of an ONNX export")
+        options = library.SessionOptions()
+        options.log_severity_level = 3
+        self.encoder, self.decoder = (
+            library.InferenceSession(str(folder / name), options, providers=["CPUExecutionProvider"])
+            for name in (ENCODER, DECODER)
+        )
+
+    def begin(self, source: NDArray[np.int64]) -> Values:
+        """Read sources (B, S): what the first step is given beside its tokens."""
+        names = [one.name for one in self.encoder.get_outputs()]
+        values: Values = dict(zip(names, self.encoder.run(None, {"source": source}), strict=True))
+        for one in self.decoder.get_inputs():
+            if one.name.startswith("past_"):
+                _, heads, _, width = one.shape
+                values[one.name] = np.zeros((len(source), heads, 0, width), np.float32)
+        return values
+
+    def step(self, values: Values, tokens: NDArray[np.int64], place: int) -> NDArray[np.float32]:
+        """Append a token to each row (B,): log-probabilities of the next (B, V); the past in `values` grows."""
+        given = {**values, "tokens": tokens, "place": np.array(place)}
+        names = [one.name for one in self.decoder.get_outputs()]
+        found: Values = dict(zip(names, self.decoder.run(None, given), strict=True))
+        values |= {name.replace("new_", "past_"): part for name, part in found.items() if name.startswith("new_")}
+        return found["log_probabilities"]
+
+    def greedy(self, source: NDArray[np.int64], limits: Sequence[int]) -> list[list[int]]:
+        """The most likely token again and again, up to the limit of each row."""
+        values, tokens = self.begin(source), np.full(len(source), BOS)
+        steps = []
+        for place in range(max(limits) + 1):
+            scores = self.step(values, tokens, place)
+            scores[:, [PAD, BOS]] = -np.inf
+            tokens = scores.argmax(1)
+            steps.append(tokens)
+        rows = np.stack(steps, 1).tolist()
+        rows = [row[: row.index(EOS)] if EOS in row else row for row in rows]
+        return [row[:limit] for row, limit in zip(rows, limits, strict=True)]
+
+
+def check_onnx(folder: Path, right: Reference) -> Parity:
+    """Compare a written folder with the model it was made of; raises `ParityError`, `MissingExtraError`."""
+    runtime = Runtime(folder)
+    source = pad_rows(right.samples.rows, PAD, last=EOS).numpy()
+    values, given = runtime.begin(source), decoder_input(right.outputs).numpy()
+    steps = [runtime.step(values, given[:, place], place) for place in range(given.shape[1])]
+    scores = token_scores(torch.from_numpy(np.stack(steps, 1)), right.outputs)
+    return compare(right, scores, runtime.greedy(source, right.limits), "float32", "the ONNX model")

@@ -1,0 +1,71 @@
+"""A graph of ONNX operators, written one call at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from manyheads.errors import require
+
+__all__ = ["Graph", "Port"]
+
+OPSET = 17  # the first with LayerNormalization
+FORMAT = 8  # of the file; runtimes from 2022 on read it
+Port = tuple[str, type[Any], Sequence[str | int]]  # name, number type, axes: sizes or names of free ones
+
+
+class Graph:
+    """Operators and constants; values are known by their names."""
+
+    def __init__(self, name: str) -> None:
+        """An empty graph; raises `MissingExtraError`."""
+        self.onnx = require("onnx", extra="onnx", purpose="the ONNX format")
+        self.name = name
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.known: dict[tuple[Any, ...], str] = {}
+
+    def constant(self, value: torch.Tensor | NDArray[Any] | Sequence[int] | float | int) -> str:
+        """A constant; a tensor that was given before is not stored twice."""
+        if isinstance(value, torch.Tensor):
+            key: tuple[Any, ...] = (value.data_ptr(), value.shape, value.stride())
+            value = value.detach().contiguous().numpy()
+        else:
+            value = np.asarray(value, dtype=np.float32 if isinstance(value, float) else None)
+            key = (str(value.dtype), value.shape, value.tobytes())
+        if key not in self.known:
+            self.known[key] = f"constant_{len(self.known)}"
+            self.constants.append(self.onnx.numpy_helper.from_array(value, self.known[key]))
+        return self.known[key]
+
+    def call(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add an operator with one output, and return the name of that."""
+        name = output or f"value_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+    def save(self, path: Path, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
+        """Check the graph by ONNX's own rules, and write it."""
+        helper = self.onnx.helper
+
+        def described(port: Port) -> Any:
+            name, kind, axes = port
+            return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), list(axes))
+
+        graph = helper.make_graph(
+            self.nodes,
+            self.name,
+            [described(port) for port in inputs],
+            [described(port) for port in outputs],
+            self.constants,
+        )
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=FORMAT, producer_name="manyheads"
+        )
+        self.onnx.checker.check_model(model, full_check=True)
+        self.onnx.save_model(model, str(path))

@@ -1,0 +1,70 @@
+"""The weights of a folder of transformers: safetensors; a legacy pickle only when somebody vouches for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from manyheads.checkpoint import plain_file, read_json, read_tensors
+from manyheads.errors import RunError
+
+__all__ = ["read_weights"]
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+LEGACY = "pytorch_model.bin"
+
+
+def read_weights(folder: Path, *, trust_pickle: bool = False) -> dict[str, Tensor]:
+    """The tensors of a model folder by name.
+
+    Raises:
+        RunError: there are none, they are damaged, or they are a pickle that nobody vouches for.
+    """
+    if (folder / WEIGHTS).is_file():
+        return read_tensors(folder / WEIGHTS)
+    if (folder / INDEX).is_file():
+        return read_shards(folder)
+    if not (folder / LEGACY).is_file():
+        raise RunError(f"{folder} has neither {WEIGHTS} nor {INDEX}. Download the model with its weights.")
+    if not trust_pickle:
+        raise RunError(
+            f"{folder} has its weights as {LEGACY} alone. That is a pickle: a program that can do anything when it "
+            "is read. If you trust who made it, give --trust-pickle; it is then read by torch's restricted reader, "
+            f"which has had security holes of its own. Better is a copy of the model with {WEIGHTS}."
+        )
+    return read_legacy(plain_file(folder / LEGACY))
+
+
+def read_shards(folder: Path) -> dict[str, Tensor]:
+    """Weights in several files, by the index that says which tensor is in which file.
+
+    Raises:
+        RunError: the index is damaged, names a file outside of the folder, or does not fit the files.
+    """
+    origin = folder / INDEX
+    index = read_json(origin).get("weight_map")
+    if not isinstance(index, dict) or not all(isinstance(name, str) for name in index.values()):
+        raise RunError(f"{origin} is damaged: its weight_map does not say which tensor is in which file.")
+    tensors: dict[str, Tensor] = {}
+    for name in sorted(set(index.values())):
+        if Path(name).name != name:
+            raise RunError(f"{origin} names the file {name!r}, which is no plain file of this folder.")
+        found = read_tensors(folder / name)
+        if wrong := sorted(found.keys() ^ {tensor for tensor, file in index.items() if file == name}):
+            raise RunError(f"{origin} and {name} do not fit: only one of them has {', '.join(wrong[:3])}.")
+        tensors |= found
+    return tensors
+
+
+def read_legacy(path: Path) -> dict[str, Tensor]:
+    """The one place where a pickle is read, by torch's restricted reader."""
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a broken or hostile file makes the reader raise
+        raise RunError(f"{path} cannot be read as weights alone: {str(error).partition(chr(10))[0]}") from error
+    if not isinstance(content, dict) or not all(isinstance(one, Tensor) for one in content.values()):
+        raise RunError(f"{path} holds something else than tensors by name.")
+    return content

@@ -1,0 +1,87 @@
+"""C of ours as a library: compiled once on a machine, kept in the user's cache.
+
+Where there is no compiler there is no library, and torch computes everything.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+__all__ = ["compiled", "library"]
+
+SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing
+COMPILERS = ("cc", "gcc", "clang")
+FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-fopenmp-simd", "-fno-math-errno", "-Wno-psabi")
+VECTORS = {
+    "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
+    "AVX2": ("-mavx2", "-mfma"),
+}
+LONGEST = 120  # seconds for a compiler
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The library of `decoder.c`, compiled if this machine has not yet; None where that cannot be done."""
+    if os.environ.get(SWITCH) == "0" or sys.platform == "win32":
+        return None
+    source = Path(__file__).with_name("decoder.c")
+    sources = b"".join(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
+    vectors = VECTORS.get(torch.backends.cpu.get_cpu_capability(), ())
+    asked = "\0".join((platform.platform(), platform.machine(), *FLAGS, *vectors)).encode()
+    name = f"decoder-{hashlib.sha256(asked + sources).hexdigest()[:20]}.so"
+    if (folder := cache()) is not None:
+        path = folder / name
+        return opened(path) if path.exists() or compiled(source, path, vectors) else None
+    with TemporaryDirectory() as temporary:  # a library that is open needs its file no more
+        path = Path(temporary) / name
+        return opened(path) if compiled(source, path, vectors) else None
+
+
+def opened(path: Path) -> ctypes.CDLL | None:
+    """A library, if the system can open it."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError:
+        return None
+
+
+def compiled(source: Path, path: Path, vectors: tuple[str, ...] = ()) -> bool:
+    """Compile a source to a library at `path`; whether that could be done."""
+    compiler = next(filter(None, (os.environ.get("CC"), *map(shutil.which, COMPILERS))), None)
+    if compiler is None:
+        return False
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    command = [*shlex.split(compiler), *FLAGS, *vectors, str(source), "-o", str(draft), "-lm"]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=LONGEST)
+    except (OSError, subprocess.SubprocessError):
+        draft.unlink(missing_ok=True)
+        return False
+    os.replace(draft, path)  # other processes may be compiling it too
+    return True
+
+
+def cache() -> Path | None:
+    """A folder that only this user can write to; None where there is none."""
+    place = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        folder = Path(place).expanduser() / "manyheads"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except (OSError, RuntimeError):
+        return None
+    foreign = found.st_uid != os.getuid() or bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    return None if foreign or not os.access(folder, os.W_OK) else folder

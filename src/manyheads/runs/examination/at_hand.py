@@ -1,0 +1,91 @@
+"""The text of a run, as far as it is still on this machine, and what all tasks have in common."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.locate import Split
+from manyheads.runs.export import pairs_at_hand
+from manyheads.text.tokenizer import EOS, Tokenizer
+
+__all__ = ["TextAtHand", "broken_tensors", "counts_of", "read_records", "token_entropy"]
+
+TRAIN, VALID = 50_000, 1_000  # pairs at most
+
+
+@dataclass(frozen=True)
+class TextAtHand:
+    """Clean pairs of train and of the validation set, the first ones; none where they are not at hand."""
+
+    train: Sequence[Pair]
+    valid: Sequence[Pair]
+
+    @classmethod
+    def of(cls, config: Config) -> TextAtHand:
+        """What can be read."""
+        splits: list[tuple[Split, int]] = [("train", TRAIN), ("valid", VALID)]
+        train, valid = (
+            [pair for pair in pairs_at_hand(config, split, most) if filled(pair)] for split, most in splits
+        )
+        return cls(train, valid)
+
+    @property
+    def fact(self) -> str:
+        """How much there is, for people."""
+        if not self.train and not self.valid:
+            return "not on this machine: what needs it was left out (--set data.root=DIR says where it is)"
+        return f"{len(self.train):,} of train and {len(self.valid):,} of the validation set were read"
+
+
+def filled(pair: Pair) -> bool:
+    """Whether there is something to predict."""
+    return bool(pair.target.strip())
+
+
+def read_records(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The lines of metrics.jsonl; a line that a kill has cut is left out."""
+    if not path.is_file():
+        return
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def broken_tensors(weights: Mapping[str, Tensor]) -> list[str]:
+    """Names of tensors that hold what is no number."""
+    return [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor).all())]
+
+
+def counts_of(tokenizer: Tokenizer, texts: Sequence[str]) -> NDArray[np.int64]:
+    """How often each token comes in texts (V,)."""
+    found: Counter[int] = Counter()
+    for row in tokenizer.encode(texts):
+        found.update(row)
+    counts = np.zeros(tokenizer.size, np.int64)
+    for token, count in found.items():
+        counts[token] = count
+    return counts
+
+
+def token_entropy(counts: NDArray[np.int64], ends: int) -> float:
+    """Nats a token of somebody who only knows how often each comes (V,), with so many end marks."""
+    counts = counts.copy()
+    counts[EOS] += ends
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())

@@ -1,0 +1,178 @@
+"""Tokenizers that come with pre-trained models: WordPiece and byte-level BPE, by the `tokenizers` library.
+
+They give the ids of transformers' fast tokenizers, numbered anew so that the special symbols come first, as in all
+vocabularies of this package. Two things differ, so that any string will do: what reads like a special symbol
+(``[SEP]``) is text like any other, and surrogates become the characters they stand for, or U+FFFD.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from manyheads.errors import require
+from manyheads.text.interface import BOS, EOS, PAD, SILENT, SPECIALS, UNK, Tokenizer
+from manyheads.text.normalize import join_surrogates
+from manyheads.text.vocabulary import damaged
+
+__all__ = ["Family", "HuggingFaceTokenizer", "StoredTokenizer"]
+
+Family = Literal["bert", "distilbert", "roberta", "gpt2"]
+ROLES = (UNK, PAD, BOS, EOS)  # what `StoredTokenizer.specials` lists
+
+
+class StoredTokenizer(BaseModel):
+    """The file of a `HuggingFaceTokenizer`: JSON.
+
+    Attributes:
+        family: the kind of model it came with; it is written back as one of these.
+        rows: of their vocabulary; tokens may be fewer.
+        specials: their numbers of the unknown, padding, begin mark ([CLS]) and end mark ([SEP]); null is none.
+        mask: their number of what stands for a hidden token.
+        marks_between: end marks between two texts.
+        content: the document that the library reads, its `tokenizer.json`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    format: Literal["manyheads-tokenizer"] = "manyheads-tokenizer"
+    version: Literal[1] = 1
+    kind: Literal["huggingface"] = "huggingface"
+    family: Family
+    rows: int = Field(gt=0, le=10_000_000)
+    specials: tuple[int | None, int | None, int | None, int | None]
+    mask: int | None = None
+    marks_between: Literal[1, 2] = 1
+    content: dict[str, Any]
+
+    @model_validator(mode="after")
+    def check_numbers(self) -> Self:
+        """Refuse numbers that are none of the vocabulary, or stand for two things."""
+        given = [number for number in self.specials if number is not None]
+        if len(set(given)) != len(given) or any(not 0 <= n < self.rows for n in (*given, self.mask or 0)):
+            raise ValueError("special symbols are no rows of the vocabulary, or the same row")
+        return self
+
+
+class HuggingFaceTokenizer(Tokenizer):
+    """Pieces of the `tokenizers` library, which also normalises the text as its document says.
+
+    Attributes:
+        stored: what it was made of.
+        theirs: their number of each id of ours; None for a special symbol that they lack.
+
+    Raises:
+        RunError: the library cannot read the document, or it numbers tokens beyond its rows.
+        MissingExtraError: the library is not installed.
+    """
+
+    kind = "huggingface"
+
+    def __init__(self, stored: StoredTokenizer, *, keep_space: bool = False) -> None:
+        super().__init__(lowercase=False, keep_space=keep_space)
+        library = require("tokenizers", extra="hf", purpose="the vocabulary of a pre-trained model")
+        try:
+            self.processor = library.Tokenizer.from_str(json.dumps(stored.content))
+        except Exception as error:  # the library raises nothing more particular
+            raise damaged(self.kind, f"the library does not read it: {error}") from error
+        self.processor.no_truncation()
+        self.processor.no_padding()
+        self.processor.encode_special_tokens = True  # "[SEP]" in a text is text
+        named = self.processor.get_vocab(with_added_tokens=True)
+        beyond = [token for token, number in named.items() if number >= stored.rows]
+        if beyond:
+            raise damaged(self.kind, f"{beyond[0]!r} and others have numbers beyond its {stored.rows:,} rows")
+        self.stored = stored
+        self.names = {number: token for token, number in named.items()}
+        special = {number for number in stored.specials if number is not None}
+        rest = [number for number in range(stored.rows) if number not in special]
+        self.theirs: list[int | None] = [*stored.specials, *rest]
+        self.ours = {number: i for i, number in enumerate(self.theirs) if number is not None}
+        self.marks_between = stored.marks_between
+        self.mask = UNK if stored.mask is None else self.ours[stored.mask]
+        self.absent = tuple(role for role in ROLES if stored.specials[role] is None)
+
+    @classmethod
+    def load(cls, data: bytes, *, keep_space: bool = False) -> Self:
+        """Read what `to_bytes` wrote; raises `RunError`."""
+        try:
+            return cls(StoredTokenizer.model_validate_json(data), keep_space=keep_space)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise damaged(cls.kind, f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}") from error
+
+    @property
+    def size(self) -> int:
+        """Rows of theirs, and the special symbols that they lack."""
+        return len(self.theirs)
+
+    @cached_property
+    def byte_level(self) -> bool:
+        """Whether its pieces are made of bytes, each written as a character of its own."""
+        return any(
+            isinstance(part, dict) and '"ByteLevel"' in json.dumps(part)
+            for part in (self.stored.content.get("decoder"), self.stored.content.get("pre_tokenizer"))
+        )
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, without marks."""
+        self.refuse_string(texts)
+        sound = [join_surrogates(text) for text in texts]
+        found = self.processor.encode_batch_fast(sound, add_special_tokens=False)
+        return [[self.ours[number] for number in one.ids] for one in found]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of the pieces. Begin, end and padding spell nothing."""
+        kept = (i for i in self.check(ids) if i not in SILENT)
+        runs = [SPECIALS[UNK] if unknown else self.spelling(run) for unknown, run in groupby(kept, UNK.__eq__)]
+        return " ".join(runs)
+
+    def spelling(self, ids: Iterable[int]) -> str:
+        """Text of tokens that are known."""
+        text: str = self.processor.decode([self.theirs[i] for i in ids], skip_special_tokens=False)
+        return text
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces as the library writes them (``##ing``); those of bytes as the text they spell."""
+        return [self.piece(i) for i in self.check(ids)]
+
+    def piece(self, i: int) -> str:
+        """One of them."""
+        number = self.theirs[i]
+        if i < len(SPECIALS) or number is None:
+            return SPECIALS[i]
+        name = self.names.get(number, f"<row {number}>")
+        return spelled(name) if self.byte_level and number in self.names else name
+
+    def to_bytes(self) -> bytes:
+        """The content of its JSON file."""
+        return (json.dumps(self.stored.model_dump(), ensure_ascii=False) + "\n").encode()
+
+
+def spelled(piece: str) -> str:
+    """A piece of bytes as text: a blank as ``▁``, and bytes that are no text by themselves as ``<0xEA>``."""
+    if any(character not in BYTES for character in piece):
+        return piece  # a token that was added as text
+    data = bytes(BYTES[character] for character in piece)
+    try:
+        return data.decode().replace(" ", "▁")
+    except UnicodeDecodeError:
+        return "".join(f"<0x{byte:02X}>" for byte in data)
+
+
+def byte_characters() -> dict[str, int]:
+    """The byte that each character of a byte-level piece stands for (Radford et al. 2019, section 2.2).
+
+    A byte that is a printable character of Latin-1 is written as that, the others, in order, from U+0100 on.
+    """
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + n): byte for n, byte in enumerate(others)}
+
+
+BYTES = byte_characters()

@@ -1,0 +1,132 @@
+"""Run the Python of a page of the book, block by block, and compare what it prints with the page.
+
+A ```python block runs in the names of the blocks before it; a ```text block right below holds what it prints, "..."
+standing for what may be anything, and `<!-- varies -->` above it says that it depends on the machine.
+`python -m tests.docs.pages PAGE...` runs whole pages, and with `--write` puts what was printed into them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import io
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+__all__ = ["Block", "blocks", "run", "written"]
+
+FENCED = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:(?P<varies><!-- varies -->\n)?```text\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of code of a page.
+
+    Attributes:
+        line: where its first line stands.
+        code: what is run.
+        output: what the page says it prints; None where it says nothing.
+        varies: whether it prints something else on another machine.
+        printed: what it has printed, once it has run.
+    """
+
+    line: int
+    code: str
+    output: str | None
+    varies: bool = False
+    printed: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Whether it printed what the page says."""
+        if self.output is None:
+            return not self.printed
+        if self.varies:
+            return bool(self.printed)
+        return doctest.OutputChecker().check_output(self.output, self.printed, doctest.ELLIPSIS)
+
+
+def blocks(text: str) -> list[Block]:
+    """The code of a page, in order."""
+    return [
+        Block(text[: found.start()].count("\n") + 2, found["code"], found["output"], bool(found["varies"]))
+        for found in FENCED.finditer(text)
+    ]
+
+
+def run(page: Path, quick: Mapping[str, str] | None = None) -> Iterator[Block]:
+    """Run a page in the current directory; yields each block with what it printed.
+
+    Args:
+        page: Markdown.
+        quick: pieces of code and what stands for them, for a run that is only a trial.
+
+    Raises:
+        AssertionError: a piece of `quick` is not in the page.
+    """
+    text = page.read_text(encoding="utf-8")
+    found = blocks(text)
+    for piece in quick or {}:
+        assert any(piece in block.code for block in found), f"{page} does not hold {piece!r}"
+    module = ModuleType("__page__")  # dataclasses look their module up
+    sys.modules["__page__"] = module
+    for block in found:
+        code = block.code
+        for piece, other in (quick or {}).items():
+            code = code.replace(piece, other)
+        with redirect_stdout(io.StringIO()) as printed:
+            exec(compile("\n" * (block.line - 1) + code, str(page), "exec"), vars(module))
+        yield replace(block, printed=printed.getvalue())
+
+
+def written(text: str, done: list[Block]) -> str:
+    """A page with what its blocks printed below them, where the page has room for it."""
+    rest = iter(done)
+
+    def fill(found: re.Match[str]) -> str:
+        block = next(rest)
+        whole = found[0]
+        if found["output"] is None or (block.kept and not block.varies):
+            return whole
+        start = found.start("output") - found.start()
+        return whole[:start] + block.printed + whole[found.end("output") - found.start() :]
+
+    return FENCED.sub(fill, text)
+
+
+def main() -> int:
+    """Run pages as a whole; returns 1 when one prints something else than it says."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pages", nargs="+", type=Path)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    wrong = 0
+    for page in (path.resolve() for path in arguments.pages):
+        start = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            done = []
+            for block in run(page):
+                done.append(block)
+                if not block.kept:
+                    wrong += 1
+                    print(f"{page.name}:{block.line} printed\n{block.printed}", file=sys.stderr)
+        if arguments.write:
+            page.write_text(written(page.read_text(encoding="utf-8"), done), encoding="utf-8")
+        print(f"{page.name}: {len(done)} blocks, {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    sys.exit(main())

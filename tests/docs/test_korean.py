@@ -1,0 +1,47 @@
+"""What is said of the Korean pages: which sections are there, and which are older than the English."""
+
+from __future__ import annotations
+
+from tests.docs.korean import DOCS, KOREAN, origin, sections, stamped, standing, standings, with_code
+
+ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
+KOREAN_PAGE = "% of page.md\n\n# 하나\n안녕하세요.\n\n```python\n# 낡음\n```\n\n## 둘\n더.\n"
+
+
+def test_a_page_that_was_just_compared_is_not_stale() -> None:
+    found = standing("page.md", ENGLISH, stamped(ENGLISH, KOREAN_PAGE))
+    assert (found.sections, found.translated, found.stale) == (3, 2, ())
+
+
+def test_a_section_whose_english_has_changed_is_stale_and_no_other() -> None:
+    korean = stamped(ENGLISH, KOREAN_PAGE)
+    assert standing("page.md", ENGLISH.replace("More.", "Less."), korean).stale == ("## Two",)
+
+
+def test_a_page_that_was_never_compared_is_stale() -> None:
+    assert standing("page.md", ENGLISH, KOREAN_PAGE).stale == ("# One", "## Two")
+
+
+def test_line_ends_and_code_make_nothing_stale() -> None:
+    korean = stamped(ENGLISH, KOREAN_PAGE)
+    assert not standing("page.md", ENGLISH.replace("x = 1", "x = 2").replace("More.", "More. "), korean).stale
+
+
+def test_comments_in_code_are_no_headings() -> None:
+    assert [heading for heading, _ in sections("# One\n```bash\n# no heading\n```\n")] == ["# One"]
+    assert "# 낡음\n```" in stamped(ENGLISH, KOREAN_PAGE)
+
+
+def test_code_is_copied_block_by_block() -> None:
+    assert "```python\nx = 1\n```" in with_code(ENGLISH, KOREAN_PAGE)
+
+
+def test_every_korean_page_is_of_a_page_that_is_there() -> None:
+    names = [origin(path.read_text("utf-8")) for path in KOREAN.glob("*.md") if path.stem != "index"]
+    assert all((DOCS / name).is_file() for name in names)
+    assert len(set(names)) == len(names) >= 7
+
+
+def test_the_tutorial_is_there_as_a_whole() -> None:
+    tutorial = next(page for page in standings() if page.name == "tutorial/part-by-part.md")
+    assert tutorial.translated == tutorial.sections

@@ -1,0 +1,115 @@
+"""What the pages of the book say is so: their code runs and prints what they show, their settings exist."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import TypeAdapter
+from tests.docs.korean import origin
+from tests.docs.notebooks import BRIEF
+from tests.docs.pages import Block, blocks, run, written
+
+from manyheads.config.schema import Config
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "generated" not in path.parts)
+FIELDS = {
+    name: field.annotation.model_fields
+    for name, field in Config.model_fields.items()
+    if name != "task" and field.annotation is not None
+}
+SECTIONS = {section: set(fields) for section, fields in FIELDS.items()}
+GIVEN = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
+SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-]|\.\w)")
+# model.safetensors, training.md, model.encode, tokenizer.source.json
+NO_SETTINGS = {"safetensors", "json", "md", "encode", "decode", "source", "target"}
+
+# The tutorial trains for a minute; as a test it only begins to, and what it prints from there on is not compared.
+# `python -m tests.docs.pages docs/tutorial/part-by-part.md` runs it whole.
+QUICK = {"steps = 200": "steps = 2", **BRIEF}
+
+
+def ids(paths: list[Path]) -> list[Any]:
+    """Pages with their place in the book as the name of a test."""
+    return [pytest.param(path, id=str(path.relative_to(DOCS))) for path in paths]
+
+
+def prose_and_settings(text: str) -> str:
+    """A page without its Python, whose attributes look like settings."""
+    return re.sub(r"^```python\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ids(PAGES))
+def test_every_setting_that_is_named_exists(page: Path) -> None:
+    text = prose_and_settings(page.read_text(encoding="utf-8"))
+    unknown = [
+        found[0]
+        for found in SETTING.finditer(text)
+        if found[2] not in SECTIONS[found[1]] and found[2] not in NO_SETTINGS
+    ]
+    assert not unknown
+
+
+@pytest.mark.parametrize("page", ids(PAGES))
+def test_every_value_that_is_given_to_a_setting_is_one_it_can_have(page: Path) -> None:
+    for section, name, value in GIVEN.findall(prose_and_settings(page.read_text(encoding="utf-8"))):
+        field = FIELDS[section][name]
+        TypeAdapter(Annotated[field.annotation, field]).validate_python(tomllib.loads(f"x = {value}")["x"])
+
+
+@pytest.mark.parametrize("page", ids([path for path in PAGES if "```toml" in path.read_text(encoding="utf-8")]))
+def test_every_piece_of_a_configuration_holds_known_settings(page: Path) -> None:
+    for block in re.findall(r"^```toml\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        for section, settings in tomllib.loads(block).items():
+            if isinstance(settings, dict):
+                assert set(settings) <= SECTIONS[section], section
+            else:
+                assert section == "task"
+
+
+@pytest.mark.parametrize(
+    "page", ids([DOCS / "howto" / "from-your-tutorial.md", *sorted((DOCS / "explanation").glob("*.md"))])
+)
+def test_the_code_of_a_page_prints_what_stands_below_it(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for block in run(page):
+        assert block.kept, f"{page.name}:{block.line} printed\n{block.printed}"
+
+
+def test_the_tutorial_runs_from_one_head_to_a_translator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    trained = False
+    for block in run(DOCS / "tutorial" / "part-by-part.md", QUICK):
+        trained = trained or any(piece in block.code for piece in QUICK)
+        assert trained or block.kept, f"line {block.line} printed\n{block.printed}"
+        assert block.output is None or block.printed
+    assert trained
+
+
+def test_a_page_that_prints_something_else_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 2\n```\n\n```python\nprint(x)\n```\n```text\n3\n```\n")
+    quiet, loud = run(page)
+    assert quiet.kept
+    assert not loud.kept
+    assert "```text\n2\n```" in written(page.read_text(), [quiet, loud])
+
+
+def test_a_block_that_prints_without_being_asked_is_found() -> None:
+    assert not Block(1, "print(1)", None, printed="1\n").kept
+
+
+@pytest.mark.parametrize("page", ids([path for path in (DOCS / "ko").glob("*.md") if path.stem != "index"]))
+def test_both_languages_hold_the_same_code_and_the_same_output(page: Path) -> None:
+    korean = page.read_text(encoding="utf-8")
+    english = (DOCS / origin(korean)).read_text(encoding="utf-8")
+    assert [(block.code, block.output) for block in blocks(english)] == [
+        (block.code, block.output) for block in blocks(korean)
+    ]

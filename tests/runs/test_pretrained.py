@@ -1,0 +1,389 @@
+"""Training that goes on from models of transformers, and runs that are made of them or become one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.interop.pretrained import ENCODERS, write_folder
+from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.runs.language import make_language_config, write_play
+from tests.runs.test_masked import masked_config
+from tests.training.parts import Ear
+
+from manyheads import runs
+from manyheads.checkpoint import RunDirectory
+from manyheads.cli.main import run as program
+from manyheads.data.examples import make_texts
+from manyheads.errors import RunError, UsageError
+from manyheads.interop.huggingface import read_pretrained
+from manyheads.tasks.classification import Classifier
+from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+STILL = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0, "weight_decay": 0.0}
+TEXTS = ["a great film", "the plot was awful", "안녕하세요"]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_labelled(tmp_path_factory.mktemp("text"))
+    lines = [text for _, text in examples(60, seed=9)]
+    (folder / "plain.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return write_play(folder)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Any, Any]]:
+    found = {}
+    for family in ENCODERS:
+        folder = tmp_path_factory.mktemp(family)
+        found[family] = (folder, *write_folder(folder, family, "classification", num_labels=2))
+    folder = tmp_path_factory.mktemp("gpt2")
+    found["gpt2"] = (folder, *write_folder(folder, "gpt2", "language-modeling"))
+    folder = tmp_path_factory.mktemp("masked")
+    found["masked"] = (folder, *write_folder(folder, "bert", "masked-lm"))
+    return found
+
+
+def their_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
+    batch = tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False)
+    with torch.no_grad():
+        return model(**batch).logits.softmax(-1).numpy()  # type: ignore[no-any-return]
+
+
+def ours(classifier: Classifier, texts: list[str]) -> np.ndarray:
+    return np.array([list(one.probabilities.values()) for one in classifier.classify(texts)])
+
+
+# --- encoders ---
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_a_classifier_of_the_same_classes_begins_as_the_whole_model(
+    family: str, folders: Any, text: Path, tmp_path: Path
+) -> None:
+    folder, theirs, fast = folders[family]
+    origin, ear = Path(shutil.copytree(folder, tmp_path / "origin")), Ear()
+    model = {"init_from": str(origin), "dropout": 0.0}
+    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
+    shutil.rmtree(origin)
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    assert told.endswith("new: none; not used: none")
+    classifier = Classifier.load(tmp_path / "run")
+    assert classifier.tokenizer.kind == "huggingface"
+    assert ours(classifier, TEXTS) == pytest.approx(their_probabilities(theirs, fast, TEXTS), abs=1e-5)
+    scored = runs.evaluate(tmp_path / "run", split="test")
+    assert scored.to_json()["examples"] == 14
+    files = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"tokenizer.source.json", "tokenizer.target.json", "model.safetensors"} <= files
+    (tmp_path / "run" / "tokenizer.source.json").write_bytes(
+        (tmp_path / "run" / "tokenizer.source.json").read_bytes().replace(b'"rows": ', b'"rows": 1')
+    )
+    with pytest.raises(RunError, match=r"is not the one this run was begun with"):
+        Classifier.load(tmp_path / "run")
+
+
+def test_a_classifier_of_other_classes_has_a_new_head_and_learns(folders: Any, text: Path, tmp_path: Path) -> None:
+    rows = [("good" if label == "1" else "bad", one) for label, one in examples(60)]
+    (text / "other.tsv").write_text("".join(f"{label}\t{one}\n" for label, one in rows), encoding="utf-8")
+    config = labelled_config(
+        text,
+        data={"train": "other", "valid": 0.2, "drop_overlap": False},
+        model={"init_from": str(folders["bert"][0]), "pooling": "cls", "dropout": 0.1},
+        training={"steps": 40, "save_every": 20, "learning_rate": 3e-3, "optimizer": "adamw"},
+    )
+    ear = Ear()
+    done = runs.train(config, tmp_path / "run", listener=ear)
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    assert "new: output.weight, output.bias; not used: output.bias, output.weight" in told
+    assert done.best >= 0.75  # of two classes
+    weights, before = load_file(tmp_path / "run" / "model.safetensors"), read_pretrained(folders["bert"][0]).body
+    assert all(not torch.equal(weights[name], before[name]) for name in before)
+
+
+def test_a_training_that_was_interrupted_needs_the_other_model_no_more(
+    folders: Any, text: Path, tmp_path: Path
+) -> None:
+    from tests.runs.parts import Interrupting
+
+    origin = Path(shutil.copytree(folders["roberta"][0], tmp_path / "origin"))
+    config = labelled_config(text, model={"init_from": str(origin), "dropout": 0.1})
+    runs.train(config, tmp_path / "whole", listener=Ear())
+    with pytest.raises(KeyboardInterrupt):
+        runs.train(config, tmp_path / "run", listener=Interrupting(step=6))
+    shutil.rmtree(origin)
+    runs.train(config, tmp_path / "run", listener=Ear())
+    one, other = (load_file(run / "model.safetensors") for run in (tmp_path / "run", tmp_path / "whole"))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_pooler_that_has_read_the_first_token_is_new_for_the_mean(
+    pooling: str, text: Path, tmp_path: Path
+) -> None:
+    ear = Ear()
+    write_folder(tmp_path / "bare", "bert")
+    model = {"init_from": str(tmp_path / "bare"), "pooling": pooling, "dropout": 0.0}
+    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    pooler = "pooler.weight, pooler.bias, " if pooling == "mean" else ""
+    left = "pooler.bias, pooler.weight" if pooling == "mean" else "none"
+    assert told.endswith(f"new: {pooler}output.weight, output.bias; not used: {left}")
+
+
+def test_guessing_goes_on_with_the_head_and_the_mask_of_bert(folders: Any, text: Path, tmp_path: Path) -> None:
+    folder, theirs, fast = folders["masked"]
+    ear = Ear()
+    config = masked_config(
+        text, model={"init_from": str(folder), "dropout": 0.0}, training=STILL, tokenizer={"sampling": 0.0}
+    )
+    runs.train(config, tmp_path / "run", listener=ear)
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    assert told.endswith("new: none; not used: none")
+    run = RunDirectory(tmp_path / "run")
+    tokenizer = run.tokenizers(run.config()).source
+    assert tokenizer.pieces([tokenizer.mask]) == ["[MASK]"]
+    from manyheads.model.encoder_only import MaskedLanguageModel
+    from manyheads.runs.masked import hide
+
+    shown = hide([9] * 200, 0.5, np.random.default_rng(1), tokenizer).ids
+    assert (shown == tokenizer.mask).sum() > 50
+    model = run.fill(MaskedLanguageModel(run.config().model, tokenizer.size))
+    ids, _ = make_texts(tokenizer.encode(["hund katze"]), pad=PAD, bos=BOS, eos=EOS, with_types=False)
+    batch = fast(["hund katze"], return_tensors="pt")
+    with torch.no_grad():
+        found = model(ids)[..., [tokenizer.ours[n] for n in range(len(fast) + 3)]]  # type: ignore[attr-defined]
+        torch.testing.assert_close(found, theirs(**batch).logits, rtol=1e-5, atol=1e-5)
+
+
+def test_a_model_for_another_kind_of_task_is_refused_by_name(folders: Any, text: Path, tmp_path: Path) -> None:
+    gpt2, bert = str(folders["gpt2"][0]), str(folders["bert"][0])
+    with pytest.raises(RunError, match=r'of the type gpt2: a "classification" training cannot .* "language-model'):
+        runs.train(labelled_config(text, model={"init_from": gpt2}), tmp_path / "run", listener=Ear())
+    with pytest.raises(
+        RunError, match=r'of the type bert: a "language-modeling" .*"classification" or "masked-lm"'
+    ):
+        runs.train(make_language_config(text, model={"init_from": bert}), tmp_path / "run", listener=Ear())
+    assert not (tmp_path / "run").exists()
+
+
+def test_weights_of_a_run_that_are_missing_or_no_numbers_are_named(text: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    runs.train(labelled_config(text, training={"steps": 1}), first, listener=Ear())
+    config = labelled_config(text, model={"init_from": str(first)}, training={"steps": 1})
+    whole = load_file(first / "model.safetensors")
+    name = "encoder_layers.0.feed_forward.expand.bias"
+    for changed, said in (
+        ({key: tensor for key, tensor in whole.items() if key != name}, f"has no {name}"),
+        ({**whole, name: torch.full((20,), torch.inf)}, f"{name} holds values that are not finite"),
+        ({**whole, name: torch.ones(19)}, rf"{name} is \(19,\) in .*, but \(20,\) here"),
+    ):
+        save_file(changed, first / "model.safetensors")
+        with pytest.raises(RunError, match=said):
+            runs.train(config, tmp_path / "run", listener=Ear())
+        shutil.rmtree(tmp_path / "run")
+
+
+# --- language models ---
+
+
+def their_text(theirs: Any, fast: Any, prompt: str, count: int) -> str:
+    ids = fast(prompt, return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        for _ in range(count):
+            ids = torch.cat([ids, theirs(ids).logits[:, -1:].argmax(-1)], 1)
+    return str(fast.decode(ids[0][-count:]))
+
+
+def test_a_gpt2_that_is_brought_in_writes_what_it_wrote(folders: Any, tmp_path: Path) -> None:
+    folder, theirs, fast = folders["gpt2"]
+    done = runs.bring(str(folder), tmp_path / "run", language="de")
+    assert done.parity is not None
+    assert done.parity.largest < 1e-4
+    assert (done.task, done.new, done.unused) == ("language-modeling", (), ())
+    generator = Generator.load(tmp_path / "run")
+    assert generator.window == 64
+    greedy = GenerateOptions(sampling=None, max_tokens=20)
+    for prompt in ("hund katze", "안녕", "\n"):
+        (found,) = generator.generate([prompt], greedy)[0].samples
+        assert found.text == their_text(theirs, fast, prompt, len(found.tokens))
+        assert len(found.tokens) == 20
+    (tmp_path / "new.txt").write_text("hund katze\nstern\n", encoding="utf-8")
+    scored = runs.evaluate(tmp_path / "run", source=tmp_path / "new.txt").to_json()
+    ids = fast("\nhund katze\nstern\n", return_tensors="pt")["input_ids"]
+    with torch.no_grad():
+        scores = theirs(ids[:, :-1]).logits[0].log_softmax(-1)
+        right = -scores.gather(1, ids[0, 1:, None]).mean().item()
+    assert scored["loss"] == pytest.approx(right, abs=1e-4)
+
+
+def test_training_goes_on_from_a_gpt2_and_from_its_run(folders: Any, text: Path, tmp_path: Path) -> None:
+    folder, *_ = folders["gpt2"]
+    runs.bring(str(folder), tmp_path / "brought")
+    losses = {}
+    for origin in (folder, tmp_path / "brought"):
+        ear, out = Ear(), tmp_path / f"from-{origin.name}"
+        training = {"steps": 30, "save_every": 15, "learning_rate": 3e-3}
+        config = make_language_config(text, model={"init_from": str(origin), "dropout": 0.0}, training=training)
+        runs.train(config, out, listener=ear)
+        assert any(message.startswith(f"as in {origin}: d_model = 30") for message in ear.messages)
+        lines = (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines]
+        losses[origin.name] = [one["loss"] for one in records if one["kind"] == "validation"]
+        assert losses[origin.name][-1] < losses[origin.name][0]
+    first, second = losses.values()
+    assert first == second
+
+
+def test_an_absent_symbol_is_never_learnt(folders: Any, text: Path, tmp_path: Path) -> None:
+    config = make_language_config(
+        text,
+        model={"init_from": str(folders["gpt2"][0])},
+        training={"steps": 3, "label_smoothing": 0.1, "learning_rate": 1e-3, "save_every": 3},
+    )
+    runs.train(config, tmp_path / "run", listener=Ear())
+    generator = Generator.load(tmp_path / "run")
+    with torch.no_grad():
+        assert (generator.model(torch.tensor([[5, 6]])).softmax(-1)[..., :EOS] == 0).all()
+
+
+@pytest.mark.parametrize("vocabulary", ["keep", "extend", "replace"])
+def test_the_vocabulary_of_a_language_model_is_kept_extended_or_replaced(
+    vocabulary: str, text: Path, tmp_path: Path
+) -> None:
+    first, ear = tmp_path / "first", Ear()
+    runs.train(make_language_config(text), first, listener=Ear())
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "play.txt").write_text("ZEBRA: 안녕, quiz!\n" * 20, encoding="utf-8")
+    model = {"init_from": str(first), "init_vocabulary": vocabulary, "dropout": 0.0}
+    runs.train(make_language_config(tmp_path / "more", model=model, training=STILL), tmp_path / "run", listener=ear)
+    old, new = (RunDirectory(path) for path in (first, tmp_path / "run"))
+    before, after = (run.tokenizers(run.config()).target for run in (old, new))
+    rows, found = (load_file(run.path / "model.safetensors")["embedding.tokens.weight"] for run in (old, new))
+    pieces, kept = after.pieces(range(after.size)), before.pieces(range(before.size))
+    if vocabulary == "keep":
+        assert after.sha256 == before.sha256
+    elif vocabulary == "extend":
+        assert pieces[: before.size] == kept
+        assert {"Z", "안", "녕", "q"} <= {*pieces[before.size :]}
+    else:
+        assert "안" in pieces
+        assert "c" not in pieces
+    for place, piece in enumerate(pieces):
+        if piece in kept:
+            assert torch.equal(found[place], rows[kept.index(piece)]), piece
+    taken = sum(piece in kept for piece in pieces)
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    if vocabulary != "keep":
+        assert f"({taken} rows taken, {after.size - taken} new, {before.size} there)" in told
+
+
+def test_a_pretrained_vocabulary_is_replaced_by_one_of_the_text(folders: Any, text: Path, tmp_path: Path) -> None:
+    ear = Ear()
+    model = {"init_from": str(folders["bert"][0]), "init_vocabulary": "replace", "dropout": 0.0}
+    config = labelled_config(text, model=model, training=STILL, tokenizer={"kind": "characters"})
+    runs.train(config, tmp_path / "run", listener=ear)
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    assert "resized: embedding.tokens.weight (" in told
+    found = RunDirectory(tmp_path / "run")
+    tokenizer = found.tokenizers(found.config()).source
+    assert tokenizer.kind == "characters"
+    theirs = read_pretrained(folders["bert"][0])
+    row = theirs.body["embedding.tokens.weight"][theirs.tokenizer.encode(["w"])[0][0]]
+    assert torch.equal(found.weights()["embedding.tokens.weight"][tokenizer.encode(["w"])[0][0]], row)
+
+
+# --- in and out ---
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
+    family: str, folders: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import transformers
+
+    folder, theirs, fast = folders[family]
+    assert program(["import", str(folder), str(tmp_path / "run"), "--language", "en", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["task"], document["new"]) == ("classification", [])
+    assert document["parity"]["largest"] < 1e-4
+    classifier = Classifier.load(tmp_path / "run")
+    assert (classifier.warning, classifier.labels.names) == (None, ("LABEL_0", "LABEL_1"))
+    right = their_probabilities(theirs, fast, TEXTS)
+    assert ours(classifier, TEXTS) == pytest.approx(right, abs=1e-5)
+    done = runs.export(tmp_path / "run", tmp_path / "out", "huggingface")
+    assert done.parity.largest < 1e-4
+    assert "labels are the same" in done.lines()[1]
+    again = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
+    written = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    assert their_probabilities(again, written, TEXTS) == pytest.approx(right, abs=1e-6)
+
+
+def test_a_head_that_was_never_trained_warns_before_it_classifies(
+    folders: Any, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, line = str(folders["masked"][0]), str(tmp_path / "line.txt")
+    Path(line).write_text("a great film\n", encoding="utf-8")
+    done = runs.bring(folder, tmp_path / "run", labels=["0", "1"])
+    assert done.new == ("pooler.weight", "pooler.bias", "output.weight", "output.bias")
+    assert any(text.startswith("warning: never trained, and by chance: pooler.weight") for text in done.lines())
+    capsys.readouterr()
+    assert program(["classify", str(tmp_path / "run"), line]) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("warning: the head of this model was never trained")
+    assert told.out.split("\t")[0] in ("0", "1")
+    assert program(["classify", str(tmp_path / "run"), line, "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    ear = Ear()
+    model = {"init_from": str(tmp_path / "run"), "dropout": 0.0}
+    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
+    assert any("new: output.weight, output.bias" in message for message in ear.messages)
+    assert Classifier.load(tmp_path / "tuned").warning is None
+
+
+def test_an_encoder_without_a_head_asks_for_labels(tmp_path: Path) -> None:
+    write_folder(tmp_path / "bert", "bert")
+    with pytest.raises(RunError, match=r"an encoder without a head: it classifies nothing.*--labels A,B"):
+        runs.bring(str(tmp_path / "bert"), tmp_path / "run")
+    with pytest.raises(UsageError, match="give --language in the place of"):
+        runs.bring(str(tmp_path / "bert"), tmp_path / "run", source="de")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bert"]
+
+
+def test_a_language_model_goes_out_and_one_that_cannot_is_refused_by_name(
+    folders: Any, text: Path, tmp_path: Path
+) -> None:
+    import transformers
+
+    folder, theirs, _ = folders["gpt2"]
+    runs.bring(str(folder), tmp_path / "run")
+    done = runs.export(tmp_path / "run", tmp_path / "out", "huggingface")
+    assert done.parity.same_outputs == done.parity.compared
+    again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in theirs.state_dict().items())
+    runs.train(make_language_config(text, training={"steps": 1}), tmp_path / "own", listener=Ear())
+    said = r'type gpt2 of transformers cannot be this one: tokenizer\.kind = "characters".*model\.positions = "sin'
+    with pytest.raises(RunError, match=said):
+        runs.export(tmp_path / "own", tmp_path / "no", "huggingface")
+    with pytest.raises(UsageError, match='of task = "language-modeling", which goes out by --to huggingface alone'):
+        runs.export(tmp_path / "run", tmp_path / "no", "ctranslate2")
+    assert not (tmp_path / "no").exists()
+
+
+def test_without_transformers_what_is_written_is_read_back(
+    folders: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from importlib import import_module
+
+    for name in ("manyheads.runs.export_text", "manyheads.runs.bring"):
+        monkeypatch.setattr(import_module(name), "has_transformers", lambda: False)
+    done = runs.bring(str(folders["roberta"][0]), tmp_path / "run")
+    assert done.parity is None
+    assert runs.export(tmp_path / "run", tmp_path / "out", "huggingface").parity.largest == 0.0
