@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/page.md: python docs/pictures/page.py RUN. Needs playwright and a Chromium."""
+"""Takes the pictures of docs/page.md: python docs/figures/page.py RUN. Needs playwright and a Chromium."""
 
 from __future__ import annotations
 
