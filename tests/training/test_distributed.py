@@ -23,6 +23,8 @@ from manyheads.config.schema import Config
 from manyheads.runs.train import train
 from manyheads.training.distributed import ALONE
 
+PATIENCE = 400  # seconds for processes that compile on a busy machine; those that hang must end some time
+
 
 def start(
     config: Config, out: Path, processes: int, *options: str, launch: tuple[str, ...] = ("--standalone",)
@@ -44,7 +46,7 @@ def start(
 def end(process: subprocess.Popen[str]) -> tuple[str, str]:
     """Wait for a launcher; what it printed on both ways. None of its processes outlives a test that hangs."""
     try:
-        return process.communicate(timeout=120)
+        return process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         for pid in [*children(process.pid), process.pid]:
             os.kill(pid, signal.SIGKILL)
@@ -60,7 +62,7 @@ def run(config: Config, out: Path, processes: int, *, force: bool = False) -> No
     for process in started:
         process.start()
     for process in started:
-        process.join(120)
+        process.join(PATIENCE)
         process.kill()
         process.join()
     assert [process.exitcode for process in started] == [0] * processes
