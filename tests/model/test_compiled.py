@@ -13,7 +13,7 @@ from tests.model.test_stepper import HISTORIES, padded_source
 from torch import nn
 
 from manyheads.model import packed
-from manyheads.model.compiled import MOST_ROWS, MOST_TOKENS
+from manyheads.model.compiled import MOST_ROWS_OF_ONE, MOST_TOKENS
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PackedModel, Precision, pack
@@ -104,8 +104,10 @@ def test_steps_of_few_rows_and_of_many_go_on_from_each_other(monkeypatch) -> Non
     counted = []
     step = arranged.few.step
     monkeypatch.setattr(arranged.few, "step", lambda *all_: counted.append(len(all_[0])) or step(*all_))
-    wide = [number for number in range(3) for _ in range(MOST_ROWS)]
-    check_history(arranged, model, [None, wide, list(range(3 * MOST_ROWS)), [0, 1, 2 * MOST_ROWS], None])
+    wide = [number for number in range(3) for _ in range(MOST_ROWS_OF_ONE)]
+    check_history(
+        arranged, model, [None, wide, list(range(3 * MOST_ROWS_OF_ONE)), [0, 1, 2 * MOST_ROWS_OF_ONE], None]
+    )
     assert counted == [3, 3, 3, 3]
 
 

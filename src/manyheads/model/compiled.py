@@ -20,9 +20,10 @@ from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues
 from manyheads.model.products import rounded
 from manyheads.native.build import library
 
-__all__ = ["MOST_ROWS", "MOST_TOKENS", "CompiledModel", "compiled_model"]
+__all__ = ["MOST_ROWS", "MOST_ROWS_OF_ONE", "MOST_TOKENS", "CompiledModel", "compiled_model", "few_rows"]
 
-MOST_ROWS = 8  # beyond them, and in longer sentences, the products of oneDNN are the faster ones
+MOST_ROWS = 8  # beyond them, and in longer sentences, the products of oneDNN are the faster ones;
+MOST_ROWS_OF_ONE = 24  # where one thread computes: there the calls of operators weigh more
 MOST_TOKENS = 48
 MOST_THREADS = 8  # more would wait for each other longer than they read
 Held = Literal["fp32", "bf16", "int8"]
@@ -75,6 +76,11 @@ class Step(ctypes.Structure):
         ("source_bias", POINTER),
         *((name, WHOLE) for name in ("sentences", "rows", "held", "room", "source")),
     )
+
+
+def few_rows(rows: int) -> bool:
+    """Whether a step of so many rows is faster in compiled code, with the threads that torch has now."""
+    return rows <= (MOST_ROWS_OF_ONE if torch.get_num_threads() == 1 else MOST_ROWS)
 
 
 def compiled_model(model: EncoderDecoder, held: Held) -> CompiledModel | None:

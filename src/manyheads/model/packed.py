@@ -14,7 +14,7 @@ from torch import Tensor
 
 from manyheads.errors import UsageError
 from manyheads.model.cache import SharedPast
-from manyheads.model.compiled import MOST_ROWS, MOST_TOKENS, CompiledModel, compiled_model
+from manyheads.model.compiled import MOST_TOKENS, CompiledModel, compiled_model, few_rows
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
 from manyheads.model.masks import padding_mask, position_ids
@@ -184,7 +184,7 @@ class PackedModel:
         """
         signal, turns = self.at(place)
         width = len(tokens) // memory[0][0].size(0)
-        if self.few is not None and len(tokens) <= MOST_ROWS:
+        if self.few is not None and few_rows(len(tokens)):
             past.make_room(width)
             logits = self.few.step(tokens, signal, turns, past, memory, source_bias)
             return logits if live is None else logits.index_select(0, live)
