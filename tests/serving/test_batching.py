@@ -90,6 +90,8 @@ def test_one_that_cannot_be_computed_fails_alone(batcher: Batcher) -> None:
     group = Doubling()
     blocker = threading.Thread(target=batcher.results, args=(items(group, [0]),))
     blocker.start()
+    while not batcher.computing:
+        sleep(0.001)
     with ThreadPoolExecutor(8) as pool:
         futures = [pool.submit(batcher.results, items(group, [number])) for number in (11, 12, 13, 14, 15)]
         while len(batcher.waiting) < 5:
