@@ -3,9 +3,10 @@
     python benchmarks/finetune.py sst2-finetune --root data/sst2 --model DIR [--steps 50] [--bf16] [--set ...]
 
 Both take the settings of the recipe: epochs, texts an update, learning rate with its warm-up and linear fall,
-AdamW with its decay, clipping, the longest text, dropout (which transformers also lays on attention weights, as the
-folder says), pooling. The loop is that of transformers' own examples: texts tokenised beforehand, shuffled in
-each epoch, each batch padded to its longest text, products in float32 unless --bf16. With pooling = "cls" it trains
+AdamW with its decay, clipping, the longest text, dropout (which transformers also lays on attention weights, as
+the folder says), pooling. What that loop does not have is off: word dropout, rates by layer, a moving average. The
+loop is that of transformers' own examples: texts tokenised beforehand, shuffled in each epoch, each batch padded to
+its longest text, products in float32 unless --bf16. With pooling = "cls" it trains
 AutoModelForSequenceClassification, with "mean" AutoModel and a head like ours.
 
 Times are those of the updates alone, validation not counted. Accuracy is that of the last weights, and of the best
@@ -34,6 +35,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.runs.corpus import read_corpus
+
+PLAIN = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")
 
 
 class Told:
@@ -169,7 +172,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where our run stays; a temporary folder unless given")
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
     arguments = parser.parse_args()
-    settings = [f"data.root={arguments.root}", f"model.init_from={arguments.model}", *arguments.overrides]
+    settings = [f"data.root={arguments.root}", f"model.init_from={arguments.model}", *PLAIN, *arguments.overrides]
     if arguments.steps:
         settings += ["training.epochs=none", f"training.steps={arguments.steps}"]
         settings += [f"training.save_every={arguments.steps}"]

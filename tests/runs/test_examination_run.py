@@ -170,11 +170,13 @@ def test_a_beam_of_1_that_is_not_greedy_is_named(trained: Path, monkeypatch: pyt
 
 
 def test_the_log_is_judged(copy: Path) -> None:
+    """A line ends at its end alone: sample sentences may hold what else separates lines."""
     path = copy / "metrics.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    last = [record for record in records if record["kind"] == "validation"][-1]
+    last = [record for record in records if record["kind"] == "validation"][-1] | {"sample": ["a\u2028b", "c", "d"]}
     worse = [{**last, "step": last["step"] + place, "loss": last["loss"] + 3} for place in (1, 2)]
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in [*records, *worse]), encoding="utf-8")
+    lines = [json.dumps(record, ensure_ascii=False) for record in [*records, *worse]]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     found = examine_run(copy)
     assert serious(found) == {"over-fitting"}
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records[:3]) + '{"kind": "st', encoding="utf-8")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["RunCurves", "Sample", "Series", "read_metrics"]
+__all__ = ["RunCurves", "Sample", "Series", "read_metrics", "records_of"]
 
 # Name of a series: the kind of record, and the name in it.
 OF_STEPS = {
@@ -105,10 +105,7 @@ def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
     samples: dict[tuple[int, str], Sample] = {}
     steps = total = unreadable = 0
     best: int | None = None
-    for line in lines:
-        if not line.strip():
-            continue
-        record = record_of(line)
+    for record in records_of(lines):
         if record is None:
             unreadable += 1
             continue
@@ -123,6 +120,11 @@ def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
                 points.add(series, step, record.get(key))
     ordered = tuple(sorted(samples.values(), key=lambda one: one.step))
     return RunCurves(name, task, steps, total, points.series(), ordered, best, unreadable)
+
+
+def records_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any] | None]:
+    """The records of a `metrics.jsonl` in order; None for a line that holds none, blank ones left out."""
+    return (record_of(line) for line in lines if line.strip())
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:

@@ -22,8 +22,8 @@ from manyheads.native.build import library
 
 __all__ = ["MOST_ROWS", "MOST_ROWS_OF_ONE", "MOST_TOKENS", "CompiledModel", "compiled_model", "few_rows"]
 
-MOST_ROWS = 8  # beyond them, and in longer sentences, the products of oneDNN are the faster ones;
-MOST_ROWS_OF_ONE = 24  # where one thread computes: there the calls of operators weigh more
+MOST_ROWS = 8  # of a step: beyond them, and in longer sentences, the products of oneDNN are the faster ones
+MOST_ROWS_OF_ONE = 24  # the same where one thread computes: there the calls of operators weigh more
 MOST_TOKENS = 48
 MOST_THREADS = 8  # more would wait for each other longer than they read
 Held = Literal["fp32", "bf16", "int8"]

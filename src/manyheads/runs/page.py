@@ -56,7 +56,7 @@ def excerpts(places: tuple[str, ...]) -> dict[str, dict[str, Any]]:
         name, _, line = place.rpartition(":")
         text = (PACKAGE / name).read_text(encoding="utf-8")
         first, last = extent(ast.parse(text), int(line))
-        lines = text.splitlines()[first - 1 : min(last, first + MOST_LINES - 1)]
+        lines = text.split("\n")[first - 1 : min(last, first + MOST_LINES - 1)]
         found[place] = {"line": first, "text": "\n".join(lines)}
     return found
 

@@ -48,7 +48,7 @@ class Curves:
         return cls(
             losses=tuple((line["step"], line["nll"]) for line in steps if finite(line.get("nll"))),
             validations=tuple((line["step"], line["loss"]) for line in scored if finite(line.get("loss"))),
-            total_steps=steps[-1]["total_steps"] if steps else 0,
+            total_steps=steps[-1].get("total_steps", 0) if steps else 0,
             skipped=max((line.get("skipped", 0) for line in steps), default=0),
         )
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +17,7 @@ from manyheads.data.locate import Split
 from manyheads.runs.export import pairs_at_hand
 from manyheads.text.tokenizer import EOS, Tokenizer
 
-__all__ = ["TextAtHand", "broken_tensors", "counts_of", "read_records", "token_entropy"]
+__all__ = ["TextAtHand", "broken_tensors", "counts_of", "token_entropy"]
 
 TRAIN, VALID = 50_000, 1_000  # pairs at most
 
@@ -52,19 +49,6 @@ class TextAtHand:
 def filled(pair: Pair) -> bool:
     """Whether there is something to predict."""
     return bool(pair.target.strip())
-
-
-def read_records(path: Path) -> Iterator[Mapping[str, Any]]:
-    """The lines of metrics.jsonl; a line that a kill has cut is left out."""
-    if not path.is_file():
-        return
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
-            yield record
 
 
 def broken_tensors(weights: Mapping[str, Tensor]) -> list[str]:
