@@ -42,7 +42,7 @@ from typing import Any, TextIO
 from decoders.contender import DECODERS, Contender
 from decoders.orders import BATCH, Order, Rows
 from manyheads.evaluation import score
-from manyheads.runs.evaluate import texts
+from manyheads.runs.scoring.evaluate import texts
 from manyheads.tasks.translation import Translator
 
 OURS = "manyheads:fp32"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from manyheads.config.schema import Config
     from manyheads.model.encoder_decoder import EncoderDecoder
     from manyheads.runs.curves import curves
-    from manyheads.runs.evaluate import evaluate
     from manyheads.runs.inspect import inspect
+    from manyheads.runs.scoring.evaluate import evaluate
     from manyheads.runs.train import train
     from manyheads.tasks.classification import Classifier
     from manyheads.tasks.language_modeling import Generator

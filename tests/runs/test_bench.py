@@ -10,7 +10,7 @@ from tests.training.parts import Ear
 
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.bench import RATE, WARM_UPDATES, bench_train
+from manyheads.runs.bench.training import RATE, WARM_UPDATES, bench_train
 from manyheads.training.flops import flops_per_target_token
 from manyheads.training.update import Updater
 

@@ -10,7 +10,7 @@ from tests.training.parts import Ear
 
 from manyheads.errors import UsageError
 from manyheads.runs import train
-from manyheads.runs.bench_decode import bench_decode
+from manyheads.runs.bench.decoding import bench_decode
 from manyheads.tasks.translation import Translator
 
 

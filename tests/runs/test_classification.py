@@ -19,11 +19,11 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.data.examples import NO_LABEL
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs import average, bench_train, data_report, evaluate
-from manyheads.runs.classes import ClassEvaluation, evaluate_labels
-from manyheads.runs.compare import compare
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.kinds import prepare_kind
 from manyheads.runs.kinds.classification import LabelledBatches, in_order
+from manyheads.runs.scoring.classes import ClassEvaluation, evaluate_labels
+from manyheads.runs.scoring.compare import compare
 from manyheads.runs.train import train
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.tasks.classification import Classifier

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from manyheads.data.lines import read_lines
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
-from manyheads.runs.compare import compare
-from manyheads.runs.evaluate import evaluate
+from manyheads.runs.scoring.compare import compare
+from manyheads.runs.scoring.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS

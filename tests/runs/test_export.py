@@ -20,7 +20,7 @@ from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
 from manyheads.interop.marian import read_marian
-from manyheads.runs.scored import with_scores
+from manyheads.runs.scoring.scored import with_scores
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 

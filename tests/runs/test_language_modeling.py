@@ -22,8 +22,8 @@ from manyheads.data.stream import TokenStream
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
 from manyheads.model.continuation import held_tokens
 from manyheads.runs.blocks import BlockUpdates
-from manyheads.runs.evaluate import evaluate
-from manyheads.runs.perplexity import TextEvaluation
+from manyheads.runs.scoring.evaluate import evaluate
+from manyheads.runs.scoring.perplexity import TextEvaluation
 from manyheads.runs.train import train
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.translation import Translator

@@ -16,7 +16,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs import compare, evaluate
-from manyheads.runs.masked import MaskedEvaluation
+from manyheads.runs.scoring.masked import MaskedEvaluation
 from manyheads.runs.train import train
 from manyheads.tasks.classification import Classifier
 

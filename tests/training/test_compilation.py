@@ -34,7 +34,7 @@ from manyheads.data.batch import Batch, make_batch
 from manyheads.data.sampler import Sampler
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.bench import bench_train
+from manyheads.runs.bench.training import bench_train
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.training import compilation

@@ -2,21 +2,21 @@
 
 from manyheads.data.report import DataReport
 from manyheads.runs.average import average
-from manyheads.runs.bench import TrainingSpeed, bench_train
-from manyheads.runs.bench_decode import DecodingSpeed, bench_decode
+from manyheads.runs.bench.decoding import DecodingSpeed, bench_decode
+from manyheads.runs.bench.training import TrainingSpeed, bench_train
 from manyheads.runs.bring import Import, bring
-from manyheads.runs.classes import ClassEvaluation
-from manyheads.runs.compare import Comparison, compare
 from manyheads.runs.curves import curves
 from manyheads.runs.demo import demo
-from manyheads.runs.evaluate import Evaluation, evaluate
 from manyheads.runs.export import Export, export
 from manyheads.runs.inspect import inspect
-from manyheads.runs.masked import MaskedEvaluation
 from manyheads.runs.page import stand_alone
-from manyheads.runs.perplexity import TextEvaluation
 from manyheads.runs.push import push
 from manyheads.runs.report import data_report
+from manyheads.runs.scoring.classes import ClassEvaluation
+from manyheads.runs.scoring.compare import Comparison, compare
+from manyheads.runs.scoring.evaluate import Evaluation, evaluate
+from manyheads.runs.scoring.masked import MaskedEvaluation
+from manyheads.runs.scoring.perplexity import TextEvaluation
 from manyheads.runs.suggest import Suggestion, suggest
 from manyheads.runs.train import TrainingSummary, train
 

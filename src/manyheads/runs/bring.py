@@ -23,8 +23,8 @@ from manyheads.interop.sources import folder_of
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.card import imported_card
-from manyheads.runs.text_card import imported_text_card
+from manyheads.runs.cards.transformers import imported_text_card
+from manyheads.runs.cards.translator import imported_card
 from manyheads.tasks.classification import LABELS, Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import PAD, TokenizerPair

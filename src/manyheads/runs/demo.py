@@ -12,7 +12,7 @@ from manyheads.config.load import load_config, resolve_recipe
 from manyheads.data.batch import pad_rows
 from manyheads.inspection.capture import attention_maps
 from manyheads.inspection.terminal import heat_map
-from manyheads.runs.evaluate import evaluate_texts, texts
+from manyheads.runs.scoring.evaluate import evaluate_texts, texts
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD

@@ -21,9 +21,9 @@ from manyheads.interop.onnx import check_onnx, write_onnx
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference, Samples, compare, random_samples, reference
 from manyheads.interop.sources import open_run
-from manyheads.runs.card import export_card
+from manyheads.runs.cards.translator import export_card
 from manyheads.runs.export_text import write_text_model
-from manyheads.runs.scored import pairs_at_hand, scored_pairs, test_scores, with_scores
+from manyheads.runs.scoring.scored import pairs_at_hand, scored_pairs, test_scores, with_scores
 from manyheads.search.options import SearchOptions
 from manyheads.training.log import Listener, SilentListener
 

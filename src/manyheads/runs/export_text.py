@@ -14,7 +14,7 @@ from manyheads.interop.parity import Parity
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.text_card import exported_text_card
+from manyheads.runs.cards.transformers import exported_text_card
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import PAD, Tokenizer

@@ -9,7 +9,7 @@ from manyheads.checkpoint import write_atomically
 from manyheads.errors import RunError
 from manyheads.interop.hub import push_folder
 from manyheads.interop.sources import open_run
-from manyheads.runs.scored import test_scores, with_scores
+from manyheads.runs.scoring.scored import test_scores, with_scores
 
 __all__ = ["push"]
 

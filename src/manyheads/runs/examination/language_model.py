@@ -31,7 +31,7 @@ from manyheads.runs.examination.at_hand import TextAtHand, counts_of, token_entr
 from manyheads.runs.examination.heads import heads_of
 from manyheads.runs.examination.start import LONGEST, Reader
 from manyheads.runs.examination.tokens import side_tokens, vocabulary_of
-from manyheads.runs.perplexity import stream_of
+from manyheads.runs.scoring.perplexity import stream_of
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.language_modeling import Windows, window_nll

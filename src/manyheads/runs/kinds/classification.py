@@ -21,7 +21,7 @@ from manyheads.evaluation import accuracy, confusion_matrix, macro_f1
 from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.card import classifier_card
+from manyheads.runs.cards.encoder import classifier_card
 from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.prepare import prepare_single, tokenise

@@ -12,11 +12,11 @@ from manyheads.data.stream import TokenStream
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.transformer import Transformer
 from manyheads.runs.blocks import BlockUpdates
+from manyheads.runs.cards.language_model import language_model_card
 from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
 from manyheads.runs.kinds.interface import Kind
-from manyheads.runs.language_model_card import language_model_card
-from manyheads.runs.perplexity import TextValidation
 from manyheads.runs.prepare import prepare_single
+from manyheads.runs.scoring.perplexity import TextValidation
 from manyheads.text.tokenizer import EOS, TokenizerPair
 from manyheads.training.distributed import World
 from manyheads.training.feed import Updates

@@ -18,11 +18,11 @@ from manyheads.data.store import TokenStore
 from manyheads.data.texts import TextStore
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.model.transformer import Transformer
-from manyheads.runs.card import masked_card
+from manyheads.runs.cards.encoder import masked_card
 from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.interface import Kind
-from manyheads.runs.masked import HiddenTokens, hide
 from manyheads.runs.prepare import prepare_single, tokenise
+from manyheads.runs.scoring.masked import HiddenTokens, hide
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.tasks.classification import longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerPair

@@ -10,7 +10,7 @@ from manyheads.config.schema import Config
 from manyheads.data.store import TokenStore
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
-from manyheads.runs.card import model_card
+from manyheads.runs.cards.translator import translator_card
 from manyheads.runs.corpus import Corpus
 from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.languages import LANGUAGES, languages_document
@@ -72,4 +72,4 @@ class TranslationKind(Kind):
 
     def card(self, progress: Progress) -> str:
         """The model card."""
-        return model_card(self.config, self.tokenizers, progress)
+        return translator_card(self.config, self.tokenizers, progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from manyheads.config.schema import Config, Task
-from manyheads.runs.card import text_of
+from manyheads.runs.cards.facts import text_of
 
 __all__ = ["exported_text_card", "imported_text_card"]
 

@@ -17,10 +17,10 @@ from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation import Scores, exact_match, score
-from manyheads.runs.classes import ClassEvaluation, evaluate_labels
 from manyheads.runs.corpus import cleaning, read_split
-from manyheads.runs.masked import MaskedEvaluation, evaluate_masked
-from manyheads.runs.perplexity import TextEvaluation, evaluate_text
+from manyheads.runs.scoring.classes import ClassEvaluation, evaluate_labels
+from manyheads.runs.scoring.masked import MaskedEvaluation, evaluate_masked
+from manyheads.runs.scoring.perplexity import TextEvaluation, evaluate_text
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS

@@ -16,9 +16,9 @@ from manyheads.config.schema import Config
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
-from manyheads.runs.classes import with_text
-from manyheads.runs.evaluate import texts
 from manyheads.runs.kinds.classification import label_numbers
+from manyheads.runs.scoring.classes import with_text
+from manyheads.runs.scoring.evaluate import texts
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import Listener, SilentListener

@@ -13,8 +13,8 @@ import torch
 
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
-from manyheads.runs.bench import device_name, peak_memory, versions
-from manyheads.runs.evaluate import texts
+from manyheads.runs.bench.training import device_name, peak_memory, versions
+from manyheads.runs.scoring.evaluate import texts
 from manyheads.tasks.translation import Translator
 from manyheads.training.flops import synchronise
 from manyheads.training.log import Listener

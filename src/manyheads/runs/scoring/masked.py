@@ -22,7 +22,7 @@ from manyheads.data.sampler import fixed_batches
 from manyheads.errors import DataError
 from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import MaskedLanguageModel
-from manyheads.runs.perplexity import cleaned, texts_of
+from manyheads.runs.scoring.perplexity import cleaned, texts_of
 from manyheads.runs.validation import LOOKED_INTO, evenly
 from manyheads.tasks.classification import longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer

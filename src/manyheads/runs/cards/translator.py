@@ -1,15 +1,14 @@
-"""Model cards: the README.md of a run or of its export, with the front matter that model hubs read."""
+"""The model cards of translators: trained, imported and exported ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from manyheads import __version__
-from manyheads.config.schema import Config, DataConfig
+from manyheads.config.schema import Config
+from manyheads.runs.cards.facts import best_value, text_of
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["classifier_card", "export_card", "imported_card", "masked_card", "model_card", "text_of"]
+__all__ = ["export_card", "imported_card", "translator_card"]
 
 CARD = """\
 ---
@@ -128,77 +127,26 @@ LibreTranslate finds it there too.""",
 }
 
 
-CLASSIFIER_CARD = """\
----
-language: [{language}]
-license:  # to be filled in by you
-library_name: manyheads
-pipeline_tag: text-classification
----
-# Classifier of {language} text: {labels}
-
-A Transformer encoder trained with manyheads {version}: {layers} layers of width {width}, {positions} positions,
-{norm}-norm; {kind} vocabulary of {size}; pooling: {pooling}.
-
-- Data: {data}
-- Training: {steps:,} updates; best validation {metric}: {best} at step {best_step:,}
-- Longest text: {longest} tokens, of longer ones only the beginning is read
-- Intended use and limits: to be filled in by you
-
-```
-manyheads classify DIRECTORY < text.{language}
-```
-```python
-from manyheads import Classifier
-
-Classifier.load("DIRECTORY").classify(["..."])
-```
-"""
-
-
-MASKED_CARD = """\
----
-language: [{language}]
-license:  # to be filled in by you
-library_name: manyheads
-pipeline_tag: fill-mask
----
-# Encoder of {language} text
-
-A Transformer encoder trained with manyheads {version} to guess hidden tokens: {layers} layers of width {width},
-{positions} positions, {norm}-norm; {kind} vocabulary of {size}.
-
-- Data: {data}
-- Training: {steps:,} updates; best validation {metric}: {best} at step {best_step:,}
-- Intended use and limits: to be filled in by you
-
-A classifier begins with it:
-```
-manyheads train CONFIG --set model.init_from=DIRECTORY
-```
-"""
-
-
-def model_card(config: Config, tokenizers: TokenizerPair, progress: Progress) -> str:
+def translator_card(config: Config, tokenizers: TokenizerPair, progress: Progress) -> str:
     """Markdown with YAML front matter; licence, use and limits are left for a person to fill in."""
     data, metric = config.data, config.training.metric
     origin = TRAINED.format(
         data=text_of(data),
         steps=progress.step,
         metric=metric,
-        best="none" if progress.best is None else f"{abs(progress.best):.3f}",
+        best=best_value(progress),
         best_step=progress.best_step,
     )
     return card(config, tokenizers, origin, "manyheads", OWN_USAGE)
 
 
 def imported_card(config: Config, tokenizers: TokenizerPair, where: str) -> str:
-    """The card of a model that was imported; as `model_card`."""
+    """The card of a model that was imported; as `translator_card`."""
     return card(config, tokenizers, IMPORTED.format(where=where), "manyheads", OWN_USAGE)
 
 
 def export_card(config: Config, tokenizers: TokenizerPair, to: str) -> str:
-    """The card of an exported model; as `model_card`."""
+    """The card of an exported model; as `translator_card`."""
     library, usage = USAGES[to]
     files = {".model": ("tokenizer.source.model", "tokenizer.target.model")}
     if config.tokenizer.kind == "marian":
@@ -231,48 +179,3 @@ def card(config: Config, tokenizers: TokenizerPair, origin: str, library: str, u
         library=library,
         usage=usage.replace("SOURCE", data.source).replace("TARGET", data.target),
     )
-
-
-def classifier_card(config: Config, size: int, labels: Sequence[str], progress: Progress) -> str:
-    """The same of a classifier with a vocabulary of `size` tokens."""
-    return CLASSIFIER_CARD.format(
-        **encoder_facts(config, size, progress),
-        labels=", ".join(labels[:10]) + (", ..." if len(labels) > 10 else ""),
-        pooling=config.model.pooling,
-        longest=config.data.max_length,
-    )
-
-
-def masked_card(config: Config, size: int, progress: Progress) -> str:
-    """The same of an encoder that guesses hidden tokens of a vocabulary of that size."""
-    return MASKED_CARD.format(**encoder_facts(config, size, progress))
-
-
-def encoder_facts(config: Config, size: int, progress: Progress) -> dict[str, object]:
-    """What the cards of all encoders say."""
-    model = config.model
-    return {
-        "language": config.data.language,
-        "version": __version__,
-        "layers": model.num_encoder_layers,
-        "width": model.d_model,
-        "positions": model.positions,
-        "norm": model.norm,
-        "kind": config.tokenizer.kind,
-        "size": f"{size:,}",
-        "data": text_of(config.data),
-        "steps": progress.step,
-        "metric": config.training.metric,
-        "best": best_value(progress),
-        "best_step": progress.best_step,
-    }
-
-
-def text_of(data: DataConfig) -> str:
-    """Where training text came from."""
-    return data.dataset or (data.train if isinstance(data.train, str) else " and ".join(data.train))
-
-
-def best_value(progress: Progress) -> str:
-    """The best validation."""
-    return "none" if progress.best is None else f"{abs(progress.best):.3f}"

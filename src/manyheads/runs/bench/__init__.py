@@ -1,0 +1,1 @@
+"""How fast a model trains and decodes on this machine."""
