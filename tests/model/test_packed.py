@@ -8,6 +8,7 @@ from tests.model.samples import BOS, PAD, TARGET_SIZE, random_ids, scrambled_mod
 from torch import Tensor
 
 from manyheads.errors import UsageError
+from manyheads.model import packed
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PRECISIONS, PackedModel, Precision, pack, pick_format
@@ -42,7 +43,10 @@ def stepped(model: EncoderDecoder | PackedModel, rows: int, size: int) -> Tensor
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize("rows", [1, 5])
-def test_a_packed_model_computes_what_the_model_computes(precision, positions, rows) -> None:
+@pytest.mark.parametrize("compiler", [True, False])
+def test_a_packed_model_computes_what_the_model_computes(precision, positions, rows, compiler, monkeypatch) -> None:
+    if not compiler:
+        monkeypatch.setattr(packed, "compiled_model", lambda *_: None)
     model = small_model(positions=positions)
     right = stepped(model, rows, TARGET_SIZE)
     found = stepped(pack(model, precision), rows, TARGET_SIZE)

@@ -1,17 +1,22 @@
-"""One short sentence read, and steps of few rows, by compiled code (`native/decoder.c`): the sums of `packed.py`.
+"""Sentences read, and steps of a decoder, by compiled code (`native/decoder.c`): the sums of `packed.py`.
 
-Shapes: G sentences, W rows each, R = G x W, D model width, H heads, E head width, S source length, V vocabulary.
+Shapes: G sentences, W rows each, R = G x W, D model width, H heads, E head width, S longest source, T tokens of all
+sources, V vocabulary.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from manyheads.model.cache import SharedPast
 from manyheads.model.embedding import TokenEmbedding
@@ -20,11 +25,11 @@ from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues
 from manyheads.model.products import rounded
 from manyheads.native.build import library
 
-__all__ = ["MOST_ROWS", "MOST_ROWS_OF_ONE", "MOST_TOKENS", "CompiledModel", "compiled_model", "few_rows"]
+__all__ = ["LONGEST", "CompiledModel", "compiled_model", "threads_for_code"]
 
-MOST_ROWS = 8  # of a step: beyond them, and in longer sentences, the products of oneDNN are the faster ones
-MOST_ROWS_OF_ONE = 24  # the same where one thread computes: there the calls of operators weigh more
-MOST_TOKENS = 48
+LONGEST = 256  # tokens of a sentence: in longer ones torch's attention is the faster one
+PANEL = 64  # outputs side by side, as in product.h
+READ_TOGETHER = 256  # tokens: as many as make good use of the weights, in working memory that stays near
 MOST_THREADS = 8  # more would wait for each other longer than they read
 Held = Literal["fp32", "bf16", "int8"]
 FORMATS: tuple[Held, ...] = ("fp32", "bf16", "int8")  # numbers as in decoder.c
@@ -78,9 +83,28 @@ class Step(ctypes.Structure):
     )
 
 
-def few_rows(rows: int) -> bool:
-    """Whether a step of so many rows is faster in compiled code, with the threads that torch has now."""
-    return rows <= (MOST_ROWS_OF_ONE if torch.get_num_threads() == 1 else MOST_ROWS)
+of_torch = threading.local()  # count: the threads that torch had, while code has them
+
+
+@contextmanager
+def threads_for_code() -> Iterator[None]:
+    """While open, this thread's calls of compiled code have all threads that torch had, and torch has one.
+
+    What torch computes between two steps is small, and its threads would then stay awake for milliseconds in the
+    place of the others.
+    """
+    of_torch.count = count = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(count)
+        del of_torch.count
+
+
+def threads_of_code() -> int:
+    """How many threads a call has."""
+    return min(getattr(of_torch, "count", torch.get_num_threads()), MOST_THREADS)
 
 
 def compiled_model(model: EncoderDecoder, held: Held) -> CompiledModel | None:
@@ -92,9 +116,9 @@ def compiled_model(model: EncoderDecoder, held: Held) -> CompiledModel | None:
 
 
 class CompiledModel:
-    """Weights where compiled code finds them; in fp32 they are those of the model itself.
+    """Weights in the panels that compiled code reads.
 
-    Safe to call from several threads.
+    A sentence's results are the same bits whatever is computed beside it. Safe to call from several threads.
     """
 
     def __init__(self, model: EncoderDecoder, held: Held, code: ctypes.CDLL) -> None:
@@ -169,7 +193,9 @@ class CompiledModel:
             weight = weight.bfloat16()
         outputs, inputs = weight.shape
         bias = None if layer.bias is None else layer.bias.detach()[first:last]
-        return Linear(self.address(weight), self.address(scale), self.address(bias), inputs, outputs)
+        panels = filled(weight).view(-1, PANEL, inputs).transpose(1, 2)
+        more = (self.address(None if one is None else filled(one)) for one in (scale, bias))
+        return Linear(self.address(panels), *more, inputs, outputs)
 
     def norm(self, norm: nn.Module) -> Norm:
         """A layer norm, or what stands where there is none."""
@@ -188,36 +214,64 @@ class CompiledModel:
             found.cross_out = self.linear(layer.cross_attention.project_out)
         return found
 
-    def encode(self, source: Tensor, signals: Tensor | None, turns: Tensor | None) -> list[KeysValues]:
-        """Read one sentence.
+    def encode(
+        self, source: Tensor, mask: Tensor, signals: Tensor | None, turns: Tensor | None
+    ) -> tuple[list[KeysValues], Tensor | None]:
+        """Read sentences; their padding is left out.
 
         Args:
-            source: (S,), without padding.
-            signals: what is added to the embeddings (S, D), if anything.
-            turns: how queries and keys turn (S, E / 2, 2), if they do.
+            source: (G, S).
+            mask: (G, S) True where a token stands.
+            signals: what is added to the embeddings of places (S, D), if anything.
+            turns: how queries and keys turn there (S, E / 2, 2), if they do.
 
         Returns:
-            Of each decoder layer, what its tokens look at and what they take from it, twice (1, H, S, E).
+            Of each decoder layer, what its tokens look at and what they take from it, twice (G, H, S, E), a
+            sentence's tokens first; and what is added to the scores of attention to hide the places behind them
+            (G, 1, 1, S), None where there are none.
         """
-        heads, length = self.config.num_heads, len(source)
-        layers = len(self.memory_in)
-        store = torch.empty(layers, 2, 1, heads, length, self.config.d_model // heads)
+        heads, lengths = self.config.num_heads, mask.sum(1)
+        count, longest, layers = len(source), int(lengths.max()), len(self.memory_in)
+        padded = bool((lengths != longest).any())
+        store = torch.empty(layers, 2, count, heads, longest, self.config.d_model // heads)
         memory: list[KeysValues] = [(keys, values) for keys, values in store.unbind(0)]
-        threads = min(torch.get_num_threads(), MOST_THREADS)
-        source, room = source.contiguous(), self.working_room(self.encoder, length, length, threads)
+        starts = np.concatenate([[0], lengths.cumsum(0).numpy()])
+        first = 0
+        while first < count:
+            last = max(first + 1, int(np.searchsorted(starts, starts[first] + READ_TOGETHER, side="right")) - 1)
+            part = [(keys[first:last], values[first:last]) for keys, values in memory]
+            self.read(source[first:last], mask[first:last], signals, turns, part)
+            first = last
+        if not padded:
+            return memory, None
+        hidden = torch.arange(longest) >= lengths[:, None]
+        return memory, torch.zeros(count, 1, 1, longest).masked_fill_(hidden[:, None, None], -torch.inf)
+
+    def read(
+        self, source: Tensor, mask: Tensor, signals: Tensor | None, turns: Tensor | None, memory: list[KeysValues]
+    ) -> None:
+        """Read some sentences; as `encode`, into memory (G, H, S, E) that is there."""
+        owners, tokens = mask.nonzero()[:, 0].contiguous(), source[mask]
+        starts = functional.pad(mask.sum(1).cumsum(0), (1, 0))
+        places = torch.arange(len(tokens)) - starts[owners]
+        longest, threads = memory[0][0].size(2), threads_of_code()
+        room = self.working_room(self.encoder, len(tokens), longest, threads)
         self.code.encode(
             ctypes.byref(self.encoder),
             self.memory_in,
-            WHOLE(layers),
-            POINTER(pointer(source)),
-            WHOLE(length),
+            WHOLE(len(memory)),
+            POINTER(pointer(tokens)),
+            POINTER(pointer(owners)),
+            POINTER(pointer(places)),
+            POINTER(pointer(starts)),
+            WHOLE(len(source)),
+            WHOLE(longest),
             POINTER(pointer(signals)),
             POINTER(pointer(turns)),
             addresses(memory),
             POINTER(pointer(room)),
             threads,
         )
-        return memory
 
     def working_room(self, model: Model, rows: int, keys: int, threads: int) -> Tensor:
         """What a call with so many rows, of which each looks at up to so many keys, works in."""
@@ -262,7 +316,7 @@ class CompiledModel:
             past.store.size(4),
             length,
         )
-        threads = min(torch.get_num_threads(), MOST_THREADS)
+        threads = threads_of_code()
         room = self.working_room(self.decoder, rows, max(past.length, length), threads)
         logits = torch.empty(rows, self.decoder.output.outputs)
         self.code.decoder_step(
@@ -273,6 +327,12 @@ class CompiledModel:
             threads,
         )
         return logits
+
+
+def filled(tensor: Tensor) -> Tensor:
+    """With zeros behind the outputs, until they fill their panels: (O, ...) -> (O', ...)."""
+    missing = -len(tensor) % PANEL
+    return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])
 
 
 def addresses(memory: Sequence[KeysValues]) -> ctypes.Array[ctypes.c_void_p]:

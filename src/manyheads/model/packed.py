@@ -14,7 +14,7 @@ from torch import Tensor
 
 from manyheads.errors import UsageError
 from manyheads.model.cache import SharedPast
-from manyheads.model.compiled import MOST_TOKENS, CompiledModel, compiled_model, few_rows
+from manyheads.model.compiled import LONGEST, CompiledModel, compiled_model
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
 from manyheads.model.masks import padding_mask, position_ids
@@ -57,12 +57,12 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> PackedModel:
     onednn = weight.device.type == "cpu" and has_onednn()
     if precision == "int8" and not onednn:
         raise UsageError(f'precision "int8" is for a CPU with oneDNN, not for {weight.device.type}. Use "bf16".')
-    few = compiled_model(model, precision)
+    code = compiled_model(model, precision)
     if precision == "int8":
-        return PackedModel(model, Int8Product, torch.bfloat16, few)
+        return PackedModel(model, Int8Product, torch.bfloat16, code)
     dtype = torch.bfloat16 if precision == "bf16" else weight.dtype
     fast = onednn and dtype in (torch.float32, torch.bfloat16)
-    return PackedModel(model, OneDnnProduct if fast else PlainProduct, dtype, few)
+    return PackedModel(model, OneDnnProduct if fast else PlainProduct, dtype, code)
 
 
 class PackedModel:
@@ -77,7 +77,7 @@ class PackedModel:
         model: EncoderDecoder,
         make: MakeProduct = PlainProduct,
         dtype: torch.dtype | None = None,
-        few: CompiledModel | None = None,
+        code: CompiledModel | None = None,
     ) -> None:
         """Arrange the weights.
 
@@ -85,11 +85,11 @@ class PackedModel:
             model: whose they are.
             make: how products are computed.
             dtype: number format of the computation, the model's own if None.
-            few: compiled code for short sentences and steps of few rows, if there is any.
+            code: compiled code for steps and all but long sources, if there is any.
         """
         like = model.output.weight.detach()
         self.model = model
-        self.few = few
+        self.code = code
         self.dtype = dtype or like.dtype
         # Attention is in float32 at least: the kernels that it needs are slower in bf16.
         self.like = like.new_empty(0, dtype=torch.promote_types(self.dtype, torch.float32))
@@ -128,8 +128,8 @@ class PackedModel:
         """
         mask = padding_mask(source, self.model.pad)
         length = source.size(1)
-        if self.few is not None and source.size(0) == 1 and length <= MOST_TOKENS and bool(mask.all()):
-            return self.few.encode(source[0], *self.start_of_source(length)), None
+        if self.code is not None and length <= LONGEST:
+            return self.code.encode(source, mask[:, 0, 0], *self.start_of_source(length))
         positions = position_ids(mask)
         bias = None
         if not bool(mask.all()):
@@ -184,9 +184,9 @@ class PackedModel:
         """
         signal, turns = self.at(place)
         width = len(tokens) // memory[0][0].size(0)
-        if self.few is not None and few_rows(len(tokens)):
+        if self.code is not None:
             past.make_room(width)
-            logits = self.few.step(tokens, signal, turns, past, memory, source_bias)
+            logits = self.code.step(tokens, signal, turns, past, memory, source_bias)
             return logits if live is None else logits.index_select(0, live)
         x = self.target_embedding(tokens, signal)
         past.begin(width)

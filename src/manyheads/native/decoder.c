@@ -1,42 +1,13 @@
-/* One short sentence read, and one step of a decoder for few rows: the arithmetic of model/packed.py without an
-   operator call in between.
+/* Sentences read, and one step of a decoder: the arithmetic of model/packed.py without an operator call in between.
 
-   With few rows a step reads every weight once and computes little, so its time is that of the reading, as long as
-   nothing else takes any. A team of threads goes through all stages together: they share the outputs of a product,
-   or the heads of an attention, and meet after each stage.
+   A team of threads goes through all stages together: they share the outputs of a product, or the heads of an
+   attention, and meet after each stage. The interpreter is not needed meanwhile.
 
    Shapes: R rows = G sentences x W rows each, D model width, H heads, E = D / H, F inner width, V vocabulary,
-   N tokens held of a sentence (of all its rows), C room for them, S source length, L layers. */
+   N tokens held of a sentence (of all its rows), C room for them, S longest source, L layers. */
 
-#include <math.h>
-#include <stdint.h>
-
-#include "team.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-enum { FLOAT32, BFLOAT16, INT8 };                      /* how weights are held */
-enum { KEEP, RELU, GELU, GELU_TANH, SWISH, SWIGLU };   /* what is done to the outputs of a product */
-
-#define LANES 16
-#define ROWS 6 /* rows and outputs whose sums are held in registers */
-#define OUTS 4
-#define INLINE static inline __attribute__((always_inline))
-
-typedef float vec __attribute__((vector_size(4 * LANES)));
-typedef int32_t whole __attribute__((vector_size(4 * LANES)));
-typedef float float_at __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef uint16_t half_at __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
-typedef int8_t byte_at __attribute__((vector_size(LANES), aligned(1), may_alias));
-
-typedef struct {
-    const void *weight; /* (outputs, inputs) */
-    const float *scale; /* (outputs) of weights in INT8 */
-    const float *bias;  /* (outputs) or none */
-    int64_t inputs, outputs;
-} Linear;
+#include "attention.h"
+#include "product.h"
 
 typedef struct {
     const float *weight, *bias; /* (D); no weight: no norm */
@@ -68,133 +39,6 @@ typedef struct {
     int64_t sentences, rows, held, room, source; /* G, W, N with those of this step, C, S */
 } Step;
 
-/* The first of the `total` things that a thread takes, in pieces of `unit`. */
-static int64_t share(Team team, int id, int64_t total, int64_t unit) {
-    int64_t first = (total * id / team.size + unit - 1) / unit * unit;
-    return first < total ? first : total;
-}
-
-#if defined(__clang__) || __GNUC__ >= 12
-#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define PICK(a, b, ...) __builtin_shuffle(a, b, (whole){__VA_ARGS__})
-#endif
-#define HALVES(pick, a, b) (pick(a, b, 0) + pick(a, b, 1))
-#define EIGHTS(a, b, k) \
-    PICK(a, b, 8 * k, 8 * k + 1, 8 * k + 2, 8 * k + 3, 8 * k + 4, 8 * k + 5, 8 * k + 6, 8 * k + 7, 8 * k + 16, \
-         8 * k + 17, 8 * k + 18, 8 * k + 19, 8 * k + 20, 8 * k + 21, 8 * k + 22, 8 * k + 23)
-#define FOURS(a, b, k) \
-    PICK(a, b, 4 * k, 4 * k + 1, 4 * k + 2, 4 * k + 3, 4 * k + 8, 4 * k + 9, 4 * k + 10, 4 * k + 11, 4 * k + 16, \
-         4 * k + 17, 4 * k + 18, 4 * k + 19, 4 * k + 24, 4 * k + 25, 4 * k + 26, 4 * k + 27)
-
-/* Add up the lanes of four vectors together: their sums. */
-INLINE void add_up(const vec x[OUTS], float sums[OUTS]) {
-    vec all = HALVES(FOURS, (HALVES(EIGHTS, x[0], x[1])), (HALVES(EIGHTS, x[2], x[3]))); /* four lanes of each */
-    all += PICK(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    for (int k = 0; k < OUTS; k++) sums[k] = all[4 * k] + all[4 * k + 1];
-}
-
-INLINE vec weights_at(const void *weights, int64_t format, int64_t place) {
-    if (format == FLOAT32) return *(const float_at *)((const float *)weights + place);
-    if (format == BFLOAT16)
-        return (vec)(__builtin_convertvector(*(const half_at *)((const uint16_t *)weights + place), whole) << 16);
-    const int8_t *bytes = (const int8_t *)weights + place;
-#ifdef __AVX512F__ /* compilers take bytes apart one by one */
-    return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)bytes)));
-#else
-    return __builtin_convertvector(__builtin_convertvector(*(const byte_at *)bytes, whole), vec);
-#endif
-}
-
-INLINE float weight_at(const void *weights, int64_t format, int64_t place) {
-    union { uint32_t bits; float value; } wide;
-    if (format == FLOAT32) return ((const float *)weights)[place];
-    if (format == INT8) return ((const int8_t *)weights)[place];
-    wide.bits = (uint32_t)((const uint16_t *)weights)[place] << 16;
-    return wide.value;
-}
-
-static float activated(float x, int64_t activation) {
-    switch (activation) {
-    case RELU: return x > 0 ? x : 0;
-    case GELU: return 0.5f * x * (1 + erff(x * 0.70710678f));
-    case GELU_TANH: return 0.5f * x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
-    case SWISH: return x / (1 + expf(-x));
-    default: return x;
-    }
-}
-
-/* Some outputs of some rows: y[r][o] = (base[r][o] +) activation(x[r] . weight[o] + bias[o]). */
-INLINE void block(const Linear *linear, int64_t format, const float *x, int rows, int64_t first, int outs,
-                  const float *base, float *y, int64_t activation) {
-    const int64_t inputs = linear->inputs, outputs = linear->outputs;
-    vec sums[ROWS][OUTS];
-    for (int r = 0; r < rows; r++)
-        for (int o = 0; o < OUTS; o++) sums[r][o] = (vec){0};
-    int64_t i = 0;
-    for (; i + LANES <= inputs; i += LANES) {
-        vec weights[OUTS];
-        for (int o = 0; o < outs; o++) weights[o] = weights_at(linear->weight, format, (first + o) * inputs + i);
-        for (int r = 0; r < rows; r++) {
-            vec values = *(const float_at *)(x + r * inputs + i);
-            for (int o = 0; o < outs; o++) sums[r][o] += weights[o] * values;
-        }
-    }
-    for (int r = 0; r < rows; r++) {
-        float totals[OUTS];
-        add_up(sums[r], totals);
-        for (int o = 0; o < outs; o++) {
-            float total = totals[o];
-            for (int64_t j = i; j < inputs; j++)
-                total += weight_at(linear->weight, format, (first + o) * inputs + j) * x[r * inputs + j];
-            if (format == INT8) total *= linear->scale[first + o];
-            if (linear->bias) total += linear->bias[first + o];
-            if (base) total += base[r * outputs + first + o];
-            y[r * outputs + first + o] = activated(total, activation);
-        }
-    }
-}
-
-#define BLOCKS(r, o) block(linear, format, x + row * linear->inputs, r, first, o, from, to, activation)
-
-INLINE void outputs_of(const Linear *linear, int64_t format, const float *x, int64_t rows, int64_t first, int outs,
-                       const float *base, float *y, int64_t activation) {
-    for (int64_t row = 0; row < rows; row += ROWS) {
-        const float *from = base ? base + row * linear->outputs : 0;
-        float *to = y + row * linear->outputs;
-        if (outs == OUTS) {
-            switch (rows - row) {
-            case 1: BLOCKS(1, OUTS); break;
-            case 2: BLOCKS(2, OUTS); break;
-            case 3: BLOCKS(3, OUTS); break;
-            case 4: BLOCKS(4, OUTS); break;
-            case 5: BLOCKS(5, OUTS); break;
-            default: BLOCKS(ROWS, OUTS);
-            }
-        } else
-            for (int r = 0; r < ROWS && row + r < rows; r++)
-                block(linear, format, x + (row + r) * linear->inputs, 1, first, 1,
-                      from ? from + r * linear->outputs : 0, to + r * linear->outputs, activation);
-    }
-}
-
-INLINE void product_in(const Linear *linear, int64_t format, const float *x, int64_t rows, const float *base,
-                       float *y, int64_t activation, Team team) {
-    int64_t first = share(team, team.id, linear->outputs, OUTS);
-    const int64_t last = share(team, team.id + 1, linear->outputs, OUTS);
-    for (; first + OUTS <= last; first += OUTS)
-        outputs_of(linear, format, x, rows, first, OUTS, base, y, activation);
-    for (; first < last; first++) outputs_of(linear, format, x, rows, first, 1, base, y, activation);
-}
-
-/* A linear layer: x (R, I) -> y (R, O), to which `base` is added, if any. */
-static void product(const Linear *linear, int64_t format, const float *x, int64_t rows, const float *base, float *y,
-                    int64_t activation, Team team) {
-    if (format == FLOAT32) product_in(linear, FLOAT32, x, rows, base, y, activation, team);
-    else if (format == BFLOAT16) product_in(linear, BFLOAT16, x, rows, base, y, activation, team);
-    else product_in(linear, INT8, x, rows, base, y, activation, team);
-}
-
 /* A layer norm of rows (R, D); x itself where there is none. */
 static const float *normed(Norm norm, const float *x, int64_t rows, int64_t width, float epsilon, float *y) {
     if (!norm.weight) return x;
@@ -212,42 +56,6 @@ static const float *normed(Norm norm, const float *x, int64_t rows, int64_t widt
             y[r * width + i] = (row[i] - mean) * factor * norm.weight[i] + (norm.bias ? norm.bias[i] : 0);
     }
     return y;
-}
-
-/* What a query takes from the values of the keys that it may see: (E), (N, E), (N, E) -> (E); keys and values stand
-   `apart` floats from each other. */
-static void attend(const float *query, const float *keys, const float *values, int64_t count, int64_t width,
-                   int64_t apart, const float *bias, float *scores, float *out) {
-    const float scale = 1 / sqrtf((float)width);
-    float largest = -INFINITY, total = 0;
-    for (int64_t n = 0; n < count; n++) {
-        float score = 0;
-        if (bias && bias[n] == -INFINITY) {
-            scores[n] = -INFINITY;
-            continue;
-        }
-#pragma omp simd reduction(+ : score)
-        for (int64_t e = 0; e < width; e++) score += query[e] * keys[n * apart + e];
-        scores[n] = score * scale;
-        if (scores[n] > largest) largest = scores[n];
-    }
-    for (int64_t e = 0; e < width; e++) out[e] = 0;
-    for (int64_t n = 0; n < count; n++) {
-        if (scores[n] == -INFINITY) continue;
-        const float part = expf(scores[n] - largest);
-        total += part;
-#pragma omp simd
-        for (int64_t e = 0; e < width; e++) out[e] += part * values[n * apart + e];
-    }
-    for (int64_t e = 0; e < width; e++) out[e] /= total;
-}
-
-static void turn(float *x, const float *turns, int64_t width) {
-    for (int64_t e = 0; e + 1 < width; e += 2) {
-        const float real = x[e], imaginary = x[e + 1];
-        x[e] = real * turns[e] - imaginary * turns[e + 1];
-        x[e + 1] = real * turns[e + 1] + imaginary * turns[e];
-    }
 }
 
 /* Self-attention of a layer for this thread's heads: thirds (R, 3, H, E) -> mixed (R, H, E); the past grows. */
@@ -294,12 +102,14 @@ static void look_at_source(const Model *model, const Step *step, int64_t layer, 
     }
 }
 
-/* Gate one half of the inner width by the other, in this thread's columns: (R, 2 F) -> (R, F) in place. */
-static void gate(float *inner, float *gated, int64_t rows, int64_t width, Team team) {
-    const int64_t last = share(team, team.id + 1, width, 1);
+/* Gate one half of the inner width by the other, in this thread's columns: (R, 2 F) -> (R, F). */
+static void gate(const float *inner, float *gated, int64_t rows, int64_t width, Team team) {
+    const int64_t last = share(team, team.id + 1, width, LANES);
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t f = share(team, team.id, width, 1); f < last; f++)
-            gated[r * width + f] = activated(inner[2 * r * width + f], SWISH) * inner[(2 * r + 1) * width + f];
+        for (int64_t f = share(team, team.id, width, LANES); f < last; f += LANES) {
+            const vec opened = activated(some_at(inner + 2 * r * width + f, width - f), SWISH);
+            put_some(opened * some_at(inner + (2 * r + 1) * width + f, width - f), gated + r * width + f, width - f);
+        }
 }
 
 static void embed(const Model *model, int64_t token, const float *signal, float *x) {
@@ -329,7 +139,7 @@ static void feed_forward(const Model *model, const Layer *layer, const float *re
 
 /* How many floats a call needs to work in: R rows, the most keys of an attention. */
 int64_t working_room(const Model *model, int64_t rows, int64_t keys, int64_t threads) {
-    return rows * (6 * model->width + 3 * model->inner) + threads * (rows * model->width + keys);
+    return rows * (6 * model->width + 3 * model->inner) + threads * (rows * model->width + ROOM_TO_ATTEND(keys));
 }
 
 typedef struct {
@@ -346,7 +156,8 @@ static void take_step(Team team, const void *given) {
     const int64_t keys = step->held > step->source ? step->held : step->source;
     float *x = task->room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
     float *queries = mixed + rows * width, *inner = queries + rows * width, *gated = inner + 2 * rows * model->inner;
-    float *ours = gated + rows * model->inner + team.id * (rows * width + keys), *scores = ours + rows * width;
+    float *ours = gated + rows * model->inner + team.id * (rows * width + ROOM_TO_ATTEND(keys));
+    float *scores = ours + rows * width;
     const Norm *norm = model->norms;
     const float *read, *base;
     for (int64_t r = share(team, team.id, rows, 1); r < share(team, team.id + 1, rows, 1); r++)
@@ -385,26 +196,37 @@ typedef struct {
     const Model *model;
     const Linear *memory_in;
     int64_t memories;
-    const int64_t *tokens;
-    int64_t rows;
+    const int64_t *tokens, *owners, *places, *starts;
+    int64_t sentences, longest;
     const float *signals, *turns;
     float *const *memory;
     float *room;
 } Reading;
 
-static void read_sentence(Team team, const void *given) {
+/* Put keys and values of one token, (2 D) each, where those of its sentence and head stand. */
+static void remember(const Reading *task, int64_t number, int64_t row, const float *both) {
+    const int64_t width = task->model->width, heads = task->model->heads, each = width / heads;
+    for (int64_t part = 0; part < 2 * heads; part++) {
+        const int64_t head = task->owners[row] * heads + part % heads;
+        float *to = task->memory[2 * number + part / heads] + (head * task->longest + task->places[row]) * each;
+        for (int64_t e = 0; e < each; e++) to[e] = both[part * each + e];
+    }
+}
+
+static void read_sentences(Team team, const void *given) {
     const Reading *task = given;
     const Model *model = task->model;
-    const int64_t rows = task->rows, width = model->width, heads = model->heads, each = width / heads;
-    const int64_t format = model->format;
+    const int64_t rows = task->starts[task->sentences], width = model->width, heads = model->heads;
+    const int64_t each = width / heads, format = model->format, pairs = task->sentences * heads;
     float *x = task->room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
     float *inner = mixed + 2 * rows * width, *gated = inner + 2 * rows * model->inner;
-    float *ours = gated + rows * model->inner + team.id * (rows * width + rows), *scores = ours + rows * width;
+    float *ours = gated + rows * model->inner + team.id * (rows * width + ROOM_TO_ATTEND(task->longest));
+    float *scores = ours + rows * width;
     const int64_t first = share(team, team.id, rows, 1), last = share(team, team.id + 1, rows, 1);
     const Norm *norm = model->norms;
     const float *read, *base;
     for (int64_t r = first; r < last; r++)
-        embed(model, task->tokens[r], task->signals ? task->signals + r * width : 0, x + r * width);
+        embed(model, task->tokens[r], task->signals ? task->signals + task->places[r] * width : 0, x + r * width);
     meet(team);
     for (int64_t number = 0; number < model->count; number++) {
         const Layer *layer = model->layers + number;
@@ -414,13 +236,16 @@ static void read_sentence(Team team, const void *given) {
         if (task->turns) {
             for (int64_t r = first; r < last; r++)
                 for (int64_t part = 0; part < 2 * heads; part++) /* queries and keys */
-                    turn(thirds + 3 * r * width + part * each, task->turns + r * each, each);
+                    turn(thirds + 3 * r * width + part * each, task->turns + task->places[r] * each, each);
             meet(team);
         }
-        for (int64_t r = first; r < last; r++)
-            for (int64_t h = 0; h < heads; h++)
-                attend(thirds + 3 * r * width + h * each, thirds + width + h * each, thirds + 2 * width + h * each,
-                       rows, each, 3 * width, 0, scores, mixed + r * width + h * each);
+        for (int64_t pair = share(team, team.id, pairs, 1); pair < share(team, team.id + 1, pairs, 1); pair++) {
+            const int64_t start = task->starts[pair / heads], end = task->starts[pair / heads + 1];
+            const float *keys = thirds + (3 * start + 1) * width + pair % heads * each;
+            for (int64_t r = start; r < end; r++)
+                attend(thirds + 3 * r * width + pair % heads * each, keys, keys + width, end - start, each, 3 * width,
+                       0, scores, mixed + r * width + pair % heads * each);
+        }
         meet(team);
         product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
         meet(team);
@@ -431,20 +256,21 @@ static void read_sentence(Team team, const void *given) {
     for (int64_t number = 0; number < task->memories; number++) {
         product(task->memory_in + number, format, read, rows, 0, thirds, KEEP, team);
         meet(team);
-        for (int64_t r = first; r < last; r++)
-            for (int64_t i = 0; i < 2 * width; i++)
-                task->memory[2 * number + i / width][(i % width / each * rows + r) * each + i % each] =
-                    thirds[2 * r * width + i];
+        for (int64_t r = first; r < last; r++) remember(task, number, r, thirds + 2 * r * width);
         meet(team);
     }
 }
 
-/* Read one sentence of S tokens: keys and values of each decoder layer, 2 L' times (H, S, E).
+/* Read sentences side by side, R tokens in all without padding: keys and values of each decoder layer, 2 L' times
+   (G, H, S, E), of which only the places that a sentence has are written.
 
-   signals (S, D) and turns (S, E / 2, 2) are those of its places, or none; memory_in are the L' products (2 D, D)
-   that make keys and values. */
-void encode(const Model *model, const Linear *memory_in, int64_t memories, const int64_t *tokens, int64_t rows,
-            const float *signals, const float *turns, float *const *memory, float *room, int threads) {
-    const Reading task = {model, memory_in, memories, tokens, rows, signals, turns, memory, room};
-    together(threads, read_sentence, &task);
+   tokens, owners and places (R) are the tokens one sentence after the other, which sentence each is in and where
+   there; starts (G + 1) is where each sentence begins. signals (S, D) and turns (S, E / 2, 2) are those of the places,
+   or none; memory_in are the L' products (2 D, D) that make keys and values. */
+void encode(const Model *model, const Linear *memory_in, int64_t memories, const int64_t *tokens, const int64_t *owners,
+            const int64_t *places, const int64_t *starts, int64_t sentences, int64_t longest, const float *signals,
+            const float *turns, float *const *memory, float *room, int threads) {
+    const Reading task = {model,     memory_in, memories, tokens, owners, places, starts,
+                          sentences, longest,   signals,  turns,  memory, room};
+    together(threads, read_sentences, &task);
 }

@@ -4,6 +4,8 @@
    the core, the one that is waited for cannot run: beside two busy programs on two cores a step took 16 ms instead of
    0.2. These fall asleep after some microseconds, and one that is woken gets a core soon. */
 
+#pragma once
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -70,6 +72,12 @@ typedef struct {
     int id, size;
     Meeting *meeting;
 } Team;
+
+/* The first of the `total` things that a thread takes, in pieces of `unit`. */
+static int64_t share(Team team, int id, int64_t total, int64_t unit) {
+    int64_t first = (total * id / team.size + unit - 1) / unit * unit;
+    return first < total ? first : total;
+}
 
 /* Wait until the whole team is here. */
 static void meet(Team team) {

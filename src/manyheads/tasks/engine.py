@@ -6,7 +6,7 @@ Shapes: B sentences, S source length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch
 from manyheads.data.batch import pad_rows
 from manyheads.data.sampler import fixed_batches
 from manyheads.errors import UsageError
+from manyheads.model.compiled import threads_for_code
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PackedModel, Precision, pack
@@ -132,11 +133,13 @@ class TorchEngine:
     @torch.inference_mode()
     def candidates(self, job: Job) -> list[list[Hypothesis]]:
         """Search for some rows together, in the way that their options ask for."""
-        if job.options.sampling:
-            return self.sampled(job)
-        # What the second pass may rank otherwise must all be found first.
-        every = job.options.beam_size if job.options.coverage_penalty else job.options.n_best
-        return self.searched(replace(job, options=replace(job.options, n_best=every)))
+        compiled = any(model.code is not None for model in self.packed)
+        with threads_for_code() if compiled else nullcontext():
+            if job.options.sampling:
+                return self.sampled(job)
+            # What the second pass may rank otherwise must all be found first.
+            every = job.options.beam_size if job.options.coverage_penalty else job.options.n_best
+            return self.searched(replace(job, options=replace(job.options, n_best=every)))
 
     def searched(self, job: Job) -> list[list[Hypothesis]]:
         """Search greedily, with a beam, with a beam for required words, or with several beams."""
