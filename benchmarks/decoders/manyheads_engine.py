@@ -35,6 +35,7 @@ def main() -> None:
                 max_length_ratio=2.0,
                 max_length_offset=20,
                 batch_tokens=search.batch_tokens,
+                token_scores=False,  # nor does any other contender give them
             )
             return [list(found[0].tokens) for found in translator.engine.search(rows, options)]
 

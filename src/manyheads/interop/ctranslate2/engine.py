@@ -111,7 +111,8 @@ class CTranslate2Engine:
                 self.search_part(part, texts, options, found)
         limits = options.longest(rows, self.most)
         long = [i for i, outputs in enumerate(found) if any(len(one.tokens) > limits[i] for one in outputs)]
-        for part in self.parts(rows, options, among=long, apart=True):
+        again = long if options.beam_size > 1 else []  # a greedy output has only to be cut
+        for part in self.parts(rows, options, among=again, apart=True):
             self.search_part(part, texts, options, found)
         for i in long:  # one token more was allowed, for the end mark
             cut = [shortened(one, limits[i]) for one in found[i]]
