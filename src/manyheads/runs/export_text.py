@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory, write_atomically
-from manyheads.config.schema import Config
 from manyheads.errors import RunError
-from manyheads.interop.huggingface import check_pretrained, read_pretrained, write_pretrained
+from manyheads.interop.huggingface import check_pretrained, empty_model, read_pretrained, write_pretrained
 from manyheads.interop.huggingface.check import compare_back
 from manyheads.interop.marian import has_transformers
 from manyheads.interop.parity import Parity
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
-from manyheads.model.transformer import Transformer
 from manyheads.runs.cards.transformers import exported_text_card
+from manyheads.runs.scoring.scored import with_scores
+from manyheads.runs.scoring.scored_text import text_scores
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
-from manyheads.text.tokenizer import PAD, Tokenizer
 
 __all__ = ["write_text_model"]
 
@@ -38,7 +35,8 @@ def write_text_model(draft: Path, run: RunDirectory) -> Parity:
     labels = Labels.of_run(run).names if config.task == "classification" else ()
     model = run.fill(empty_model(config, tokenizer, len(labels)))
     write_pretrained(draft, config, tokenizer, model, labels)
-    write_atomically(draft / "README.md", exported_text_card(config, tokenizer.size, labels).encode())
+    card, scores = exported_text_card(config, tokenizer.size, labels), text_scores(run.path)
+    write_atomically(draft / "README.md", (with_scores(card, scores) if scores else card).encode())
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     if has_transformers():
         return check_pretrained(draft, tokenizer, config.task, model)
@@ -48,12 +46,3 @@ def write_text_model(draft: Path, run: RunDirectory) -> Parity:
     again = empty_model(config, tokenizer, len(labels))
     again.load_state_dict(back.tensors(config.task), strict=False)
     return compare_back(model, again.eval(), tokenizer, config.task)
-
-
-def empty_model(config: Config, tokenizer: Tokenizer, classes: int) -> Transformer:
-    """A model of the run's kind."""
-    if config.task == "language-modeling":
-        return DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent)
-    if config.task == "masked-lm":
-        return MaskedLanguageModel(config.model, tokenizer.size, pad=PAD)
-    return TextClassifier(config.model, tokenizer.size, classes, pad=PAD)

@@ -16,6 +16,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
 from manyheads.errors import UsageError
+from manyheads.interop.huggingface import assemble_for, is_pretrained
+from manyheads.interop.sources import folder_of
 from manyheads.model.continuation import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.abandoning import AbandoningStepper
@@ -144,6 +146,25 @@ class Generator:
         tokenizer = directory.tokenizers(config).target
         model = directory.fill(DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent))
         return cls(config, tokenizer, model.to(place))
+
+    @classmethod
+    def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
+        """Open a language model by its name on the Hugging Face hub (extra hf), or a folder: a run, or a GPT-2.
+
+        Args:
+            name: user/name, or the folder.
+            device: as `load`.
+
+        Raises:
+            RunError: there is no such language model, or it cannot be read.
+            MissingExtraError: a name on the hub without huggingface_hub.
+        """
+        folder = folder_of(name)
+        if not is_pretrained(folder):
+            return cls.load(folder, device=device)
+        made = assemble_for("language-modeling", folder)
+        assert isinstance(made.model, DecoderOnly)
+        return cls(made.config, made.tokenizer, made.model.to(pick_device(device)))
 
     def generate(
         self,
