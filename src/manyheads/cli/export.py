@@ -10,7 +10,7 @@ from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option, setti
 
 __all__ = ["VERBS"]
 
-FORMATS = ["ctranslate2", "argos", "huggingface", "onnx"]
+FORMATS = ["ctranslate2", "argos", "huggingface", "onnx", "sentence-transformers"]
 NUMBERS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16"]
 FOLDER = click.Path(path_type=Path)
 
@@ -22,7 +22,8 @@ Examples:
   manyheads export runs/mine --to ctranslate2 exported/mine --quantization int8
   manyheads export runs/mine --to argos mine.argosmodel
   manyheads export runs/mine --to huggingface exported/mine-marian
-  manyheads export runs/mine --to onnx exported/mine-onnx""",
+  manyheads export runs/mine --to onnx exported/mine-onnx
+  manyheads export runs/sentiment --to sentence-transformers exported/sentiment""",
 )
 @click.argument("run", type=FOLDER)
 @click.argument("out", type=FOLDER)
