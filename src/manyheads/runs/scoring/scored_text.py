@@ -52,7 +52,7 @@ def class_line(run: RunDirectory, classifier: Classifier) -> str | None:
     texts, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if not any(text.strip() for text in texts):
         return None
-    one = evaluate_labels(classifier, texts, labels, SILENT)
+    one = evaluate_labels(classifier, texts, labels, SILENT, which)
     return (
         f"- Scores on {one.examples:,} texts of {which}: accuracy {one.scores.accuracy:.2%}, macro F1 "
         f"{one.scores.macro_f1:.2%}, calibration error {one.scores.calibration_error:.2%}"
@@ -101,7 +101,8 @@ def held_out(run: RunDirectory, config: Config, most: int) -> tuple[list[Pair], 
 
 def beginning(texts: Sequence[str], most: int) -> list[str]:
     """The first texts, as long as they have no more bytes together."""
-    kept, size = [], 0
+    kept: list[str] = []
+    size = 0
     for text in texts:
         size += len(text.encode())
         if kept and size > most:
