@@ -352,6 +352,11 @@ def test_an_encoder_without_a_head_asks_for_labels(tmp_path: Path) -> None:
     write_folder(tmp_path / "bert", "bert")
     with pytest.raises(RunError, match=r"an encoder without a head: it classifies nothing.*--labels A,B"):
         runs.bring(str(tmp_path / "bert"), tmp_path / "run")
+    for labels in (["A"], ["A", "B", "A"]):
+        with pytest.raises(UsageError, match="give at least two, no label twice"):
+            runs.bring(str(tmp_path / "bert"), tmp_path / "run", labels=labels)
+    with pytest.raises(RunError, match="nowhere is no folder here, and no name on the Hugging Face hub"):
+        runs.bring("nowhere", tmp_path / "run")
     with pytest.raises(UsageError, match="give --language in the place of"):
         runs.bring(str(tmp_path / "bert"), tmp_path / "run", source="de")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bert"]

@@ -91,7 +91,7 @@ def import_(
         source=source,
         target=target,
         language=language,
-        labels=[label for label in (labels or "").split(",") if label.strip()],
+        labels=[label.strip() for label in (labels or "").split(",") if label.strip()],
         trust_pickle=trust_pickle,
     )
     echo_result(found, as_json=as_json)

@@ -110,13 +110,17 @@ def bring(
         UsageError: an option does not go with this model.
         ParityError: ours gives something else than theirs.
     """
+    if labels and len({*labels}) < max(2, len(labels)):
+        raise UsageError(f"--labels {','.join(labels)}: give at least two, no label twice.")
     folder = folder_of(where)
-    if folder.is_dir() and is_pretrained(folder):
+    if not folder.is_dir():
+        raise RunError(f"{where} is no folder here, and no name on the Hugging Face hub, such as somebody/bert.")
+    if is_pretrained(folder):
         if source or target:
             raise UsageError(f"{where} translates nothing: give --language in the place of --source and --target.")
         found = read_pretrained(folder, trust_pickle=trust_pickle)
         return bring_pretrained(where, folder, out, found, language, tuple(labels), trust_pickle)
-    if not folder.is_dir() or not is_marian(folder):
+    if not is_marian(folder):
         raise RunError(f"{where} is no model of transformers: there is no config.json that names its model_type.")
     if language or labels:
         raise UsageError(f"{where} is a MarianMT model: --language and --labels are for others.")

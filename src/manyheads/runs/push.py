@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory, write_atomically
-from manyheads.errors import RunError
-from manyheads.interop.hub import push_folder
+from manyheads.errors import RunError, UsageError
+from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.sources import open_run
 from manyheads.runs.scoring.scored import test_scores, with_scores
 from manyheads.runs.scoring.scored_text import text_scores
@@ -33,6 +33,8 @@ def push(run: Path, name: str, *, private: bool = False) -> str:
         UsageError: the name is none of a hub.
         MissingExtraError: huggingface_hub is not installed.
     """
+    if not is_hub_name(name):
+        raise UsageError(f"{name} is no name on the hub. Give user/name.")
     task = RunDirectory.existing(run).config().task
     card = run / "README.md"
     if not card.is_file() or LICENCE.search(card.read_text(encoding="utf-8")) is None:
