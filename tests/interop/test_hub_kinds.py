@@ -20,6 +20,7 @@ from tests.training.parts import Ear
 from manyheads import Classifier, Encoder, Generator, Translator, from_pretrained, runs
 from manyheads.cli.main import run as program
 from manyheads.errors import DataError, RunError, UsageError
+from manyheads.runs.scoring import scored_text
 from manyheads.tasks.language_modeling import GenerateOptions
 
 pytest.importorskip("huggingface_hub")
@@ -142,9 +143,7 @@ def test_without_its_text_a_run_goes_up_without_scores_and_a_broken_one_not_at_a
 ) -> None:
     for task in KINDS:
         own = with_licence(trained[task], tmp_path / task)
-        config = own / "config.json"
-        plain = re.sub(r'"root": "[^"]*"', f'"root": "{tmp_path / "nowhere"}"', config.read_text(encoding="utf-8"))
-        config.write_text(plain, encoding="utf-8")
+        rooted(own, tmp_path / "nowhere")
         runs.push(own, f"somebody/{task}")
         assert "- Scores" not in (shelf / "somebody" / task / "README.md").read_text(encoding="utf-8")
         (own / "model.safetensors").write_bytes((own / "model.safetensors").read_bytes()[:-4])
@@ -159,12 +158,55 @@ def test_a_test_set_with_other_labels_does_not_pass_for_one_without(
     own = with_licence(trained["classification"], tmp_path / "own")
     shutil.copytree(text, tmp_path / "text")
     (tmp_path / "text" / "test.tsv").write_text("1\ta great film\nmeh\tso so\n", encoding="utf-8")
-    config = own / "config.json"
-    plain = re.sub(r'"root": "[^"]*"', f'"root": "{tmp_path / "text"}"', config.read_text(encoding="utf-8"))
-    config.write_text(plain, encoding="utf-8")
+    rooted(own, tmp_path / "text")
     with pytest.raises(DataError, match=r'labels that training has not seen: "meh"'):
         runs.push(own, "somebody/one")
     assert list(shelf.iterdir()) == []
+
+
+def rooted(run: Path, root: Path) -> None:
+    """Let the text of a run be in another folder."""
+    config = run / "config.json"
+    plain = re.sub(r'"root": "[^"]*"', f'"root": "{root}"', config.read_text(encoding="utf-8"))
+    config.write_text(plain, encoding="utf-8")
+
+
+def test_a_test_set_that_is_sorted_by_label_is_scored_all_along(
+    trained: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = with_licence(trained["classification"], tmp_path / "own")
+    rows = sorted(examples(40, seed=5))
+    (tmp_path / "test.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows), encoding="utf-8")
+    rooted(own, tmp_path)
+    monkeypatch.setattr(scored_text, "MOST", 4)
+    some = [rows[place] for place in (0, 10, 20, 30)]
+    found = Classifier.load(own).classify([text for _, text in some])
+    right = sum(one.label == label for one, (label, _) in zip(found, some, strict=True))
+    line = scored_text.text_scores(own)
+    assert line is not None
+    assert line.startswith(f"- Scores on 4 texts of its test set: accuracy {right / 4:.2%}, ")
+
+
+def test_of_a_long_text_the_beginning_is_scored(trained: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = scored_text.text_scores(trained["language-modeling"])
+    monkeypatch.setattr(scored_text, "MOST_BYTES", 30)
+    line = scored_text.text_scores(trained["language-modeling"])
+    assert whole is not None
+    assert line is not None
+    sizes = [int(found.split()[3].replace(",", "")) for found in (line, whole)]
+    assert 10 < sizes[0] <= 30 < sizes[1]
+
+
+def test_what_was_imported_is_not_scored_on_files_that_happen_to_be_here(
+    shelf: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(tmp_path / "theirs", "bert", "classification", num_labels=2)
+    runs.bring(str(tmp_path / "theirs"), tmp_path / "run")
+    own = with_licence(tmp_path / "run", tmp_path / "own")
+    monkeypatch.chdir(text)
+    assert (text / "valid.tsv").is_file()
+    runs.push(own, "somebody/one")
+    assert "- Scores" not in (own / "README.md").read_text(encoding="utf-8")
 
 
 # --- straight from folders of transformers ---

@@ -310,8 +310,11 @@ def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
     import transformers
 
     folder, theirs, fast = folders[family]
+    capsys.readouterr()
     assert program(["import", str(folder), str(tmp_path / "run"), "--language", "en", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    told = capsys.readouterr()
+    document = json.loads(told.out)
+    assert told.err == "", "transformers draws no bars of its own"
     assert (document["task"], document["new"]) == ("classification", [])
     assert document["parity"]["largest"] < 1e-4
     classifier = Classifier.load(tmp_path / "run")

@@ -107,14 +107,17 @@ Example:
 @click.argument("name")
 @click.option("--private", is_flag=True, help="Only for you, when the hub has no such name yet.")
 @json_option()
-def push(run: Path, name: str, private: bool, as_json: bool) -> None:
+@click.pass_context
+def push(context: click.Context, run: Path, name: str, private: bool, as_json: bool) -> None:
     """Put the model of RUN on the Hugging Face hub as user/name (extra hf).
 
     Its README.md must name a licence.
     """
     from manyheads import runs
+    from manyheads.cli.progress import open_progress
 
-    address = runs.push(run, name, private=private)
+    with open_progress(settings_of(context)) as progress:
+        address = runs.push(run, name, private=private, listener=progress)
     if as_json:
         echo_json({"run": str(run), "name": name, "address": address})
     else:

@@ -10,6 +10,7 @@ import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +23,7 @@ from manyheads.interop.huggingface import read_pretrained
 from manyheads.interop.huggingface.check import compared, our_scores, sample_rows
 from manyheads.interop.huggingface.writer import longest, refuse_other_bodies, write_encoder
 from manyheads.interop.parity import Parity
+from manyheads.interop.quiet import without_bars
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -121,10 +123,12 @@ def check_sentence_transformer(
 
 def their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
     """Logits by the library, of ids of ours (B, S) -> (B, C)."""
-    library = require("sentence_transformers", extra="hf", purpose="the comparison with sentence-transformers")
+    library: Any = require("sentence_transformers", extra="hf", purpose="the comparison with sentence-transformers")
     numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
     given = {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
-    found: Tensor = library.SentenceTransformer(str(folder), device="cpu").eval()(given)["sentence_embedding"]
+    with without_bars(require("transformers", extra="hf", purpose="the comparison with sentence-transformers")):
+        theirs = library.SentenceTransformer(str(folder), device="cpu").eval()
+    found: Tensor = theirs(given)["sentence_embedding"]
     return found.float()
 
 

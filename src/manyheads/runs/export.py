@@ -133,7 +133,7 @@ def export_text_model(run: Path, out: Path, to: str, numbers: str, task: Task, l
     listener.message(f"{run}: comparing and writing")
     directory = RunDirectory.existing(run)
     with drafted(out) as draft:
-        parity = write_text_model(draft, directory, to)
+        parity = write_text_model(draft, directory, to, listener)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     return Export(out, to, numbers, size, parity, None)
 

@@ -21,17 +21,19 @@ from manyheads.runs.scoring.scored_text import text_scores
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
+from manyheads.training.log import Listener
 
 __all__ = ["TEXT_FORMATS", "write_text_model"]
 
 
-def write_text_model(draft: Path, run: RunDirectory, to: str) -> Parity:
+def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
     """Write the model of a run, and compare it: in the other program where that is installed, else read back.
 
     Args:
         draft: an empty folder.
         run: of any task but translation.
         to: one of `TEXT_FORMATS`.
+        listener: who is told.
 
     Raises:
         RunError: the run cannot be read, or the program has no such model; every reason is told.
@@ -43,7 +45,7 @@ def write_text_model(draft: Path, run: RunDirectory, to: str) -> Parity:
     model = run.fill(empty_model(config, tokenizer, len(labels)))
     write, card = TEXT_FORMATS[to]
     parity = write(draft, config, tokenizer, model, labels)
-    text, scores = card(config, tokenizer.size, labels), text_scores(run.path)
+    text, scores = card(config, tokenizer.size, labels), text_scores(run.path, listener)
     write_atomically(draft / "README.md", (with_scores(text, scores) if scores else text).encode())
     return parity
 

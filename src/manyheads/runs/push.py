@@ -11,13 +11,15 @@ from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.sources import open_run
 from manyheads.runs.scoring.scored import test_scores, with_scores
 from manyheads.runs.scoring.scored_text import text_scores
+from manyheads.training.log import Listener, SilentListener
 
 __all__ = ["push"]
 
+SILENT = SilentListener()
 LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 
 
-def push(run: Path, name: str, *, private: bool = False) -> str:
+def push(run: Path, name: str, *, private: bool = False, listener: Listener = SILENT) -> str:
     """Send configuration, weights, tokenizers, labels, metrics and card of a run; returns its address.
 
     Where the text of its test set is at hand, the card is first given the scores on it (`text_scores`).
@@ -26,6 +28,7 @@ def push(run: Path, name: str, *, private: bool = False) -> str:
         run: the run directory; it is opened, so that nothing broken goes out.
         name: user/name on the hub.
         private: whether a new repository is the user's alone.
+        listener: who is told.
 
     Raises:
         RunError: it is no run or damaged, its card names no licence, or the hub refuses it.
@@ -42,7 +45,9 @@ def push(run: Path, name: str, *, private: bool = False) -> str:
             f"{card} names no licence, and without one nobody may use the model. Fill in its line `license:`, such "
             "as `license: apache-2.0`; mind the licence of the text it was trained on."
         )
-    scores = test_scores(open_run(run)) if task == "translation" else text_scores(run)
+    listener.message(f"{run}: opening it, and scoring it where its text is at hand")
+    scores = test_scores(open_run(run)) if task == "translation" else text_scores(run, listener)
     if scores is not None:
         write_atomically(card, with_scores(card.read_text(encoding="utf-8"), scores).encode())
+    listener.message(f"sending it to {name}")
     return push_folder(run, name, private=private)

@@ -17,7 +17,7 @@ from manyheads.runs.validation import evenly
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.encoding import Encoder
 from manyheads.tasks.language_modeling import Generator
-from manyheads.training.log import SilentListener
+from manyheads.training.log import Listener, SilentListener
 
 __all__ = ["text_scores"]
 
@@ -27,7 +27,7 @@ MOST_BYTES = 500_000  # of a text that a language model reads
 CHOSEN = "its validation set (by which its weights were chosen)"
 
 
-def text_scores(path: Path) -> str | None:
+def text_scores(path: Path, listener: Listener = SILENT) -> str | None:
     """A line for the card of a run that translates nothing; None where its held-out text is not on this machine.
 
     The text is that of the test set, or where the run names none, of the validation set.
@@ -39,33 +39,33 @@ def text_scores(path: Path) -> str | None:
     run = RunDirectory.existing(path)
     task = run.config().task
     if task == "classification":
-        return class_line(run, Classifier.load(path))
+        return class_line(run, Classifier.load(path), listener)
     if task == "masked-lm":
-        return guessing_line(run, Encoder.load(path))
-    return writing_line(run, Generator.load(path))
+        return guessing_line(run, Encoder.load(path), listener)
+    return writing_line(run, Generator.load(path), listener)
 
 
-def class_line(run: RunDirectory, classifier: Classifier) -> str | None:
+def class_line(run: RunDirectory, classifier: Classifier, listener: Listener) -> str | None:
     """Accuracy and the like, on texts that are evenly spread over the set: files may be sorted by label."""
     found, which = held_out(run, classifier.config, EVERY)
     pairs = [found[place] for place in evenly(len(found), MOST)]
     texts, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
     if not any(text.strip() for text in texts):
         return None
-    one = evaluate_labels(classifier, texts, labels, SILENT, which)
+    one = evaluate_labels(classifier, texts, labels, listener, which)
     return (
         f"- Scores on {one.examples:,} texts of {which}: accuracy {one.scores.accuracy:.2%}, macro F1 "
         f"{one.scores.macro_f1:.2%}, calibration error {one.scores.calibration_error:.2%}"
     )
 
 
-def guessing_line(run: RunDirectory, encoder: Encoder) -> str | None:
+def guessing_line(run: RunDirectory, encoder: Encoder, listener: Listener) -> str | None:
     """How well hidden tokens are guessed."""
     found, which = held_out(run, encoder.config, MOST)
     texts = [pair.target for pair in found if pair.target.strip()]
     if not texts:
         return None
-    one = guess_hidden(encoder, encoder.config, texts, SILENT)
+    one = guess_hidden(encoder, encoder.config, texts, listener)
     share = f"{encoder.config.training.masked:.0%} of all"
     return (
         f"- Scores on {one.texts:,} texts of {which}: perplexity {one.perplexity:.3f} of {one.tokens:,} hidden "
@@ -73,13 +73,13 @@ def guessing_line(run: RunDirectory, encoder: Encoder) -> str | None:
     )
 
 
-def writing_line(run: RunDirectory, generator: Generator) -> str | None:
+def writing_line(run: RunDirectory, generator: Generator, listener: Listener) -> str | None:
     """How well a text is foreseen."""
     found, which = held_out(run, generator.config, EVERY)
     texts = beginning([pair.target for pair in found], MOST_BYTES)
     if not any(text.strip() for text in texts):
         return None
-    one = score_text(generator, generator.config, texts, SILENT)
+    one = score_text(generator, generator.config, texts, listener)
     return (
         f"- Scores on {one.bytes:,} bytes of {which}: {one.bits_per_byte:.4f} bits a byte, perplexity "
         f"{one.perplexity:.3f} a token (window {one.window} tokens, stride {one.stride})"
