@@ -88,6 +88,14 @@ def test_perplexity_does_not_depend_on_batching(
     assert found.loss == pytest.approx(right.loss, rel=1e-6)
 
 
+def test_it_does_not_pass_for_a_classifier(encoder: Path) -> None:
+    said = (
+        r'trained for task = "masked-lm", not for "classification"\. Use: manyheads train CONFIG --set model\.init_'
+    )
+    with pytest.raises(RunError, match=said):
+        Classifier.load(encoder)
+
+
 def test_what_cannot_be_evaluated_or_compared_is_said(encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
     with pytest.raises(DataError, match="holds no text"):
