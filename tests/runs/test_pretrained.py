@@ -351,6 +351,19 @@ def test_a_head_that_was_never_trained_warns_before_it_classifies(
     assert Classifier.load(tmp_path / "tuned").warning is None
 
 
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_head_that_was_never_trained_does_not_say_what_is_pooled(
+    pooling: str, text: Path, tmp_path: Path
+) -> None:
+    write_folder(tmp_path / "bare", "bert")  # with a pooler that reads the first token
+    runs.bring(str(tmp_path / "bare"), tmp_path / "run", labels=["0", "1"])
+    ear, model = Ear(), {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
+    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
+    assert Classifier.load(tmp_path / "tuned").config.model.pooling == pooling
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    assert ("new: pooler.weight, pooler.bias, output.weight, output.bias;" in told) == (pooling == "mean")
+
+
 def test_an_encoder_without_a_head_asks_for_labels(tmp_path: Path) -> None:
     write_folder(tmp_path / "bert", "bert")
     with pytest.raises(RunError, match=r"an encoder without a head: it classifies nothing.*--labels A,B"):
