@@ -16,7 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tests.interop.pretrained import ENCODERS, write_folder
-from tests.runs.labelled import labelled_config, write_labelled
+from tests.runs.labelled import examples, labelled_config, write_labelled
 from tests.training.parts import Ear
 from torch import Tensor, nn
 
@@ -27,17 +27,23 @@ from manyheads.interop import sentence_transformers as ours
 
 transformers = pytest.importorskip("transformers")
 TEXTS = ["a great film", "the plot was awful, hund!", "안녕하세요", "film " * 100]
-LABELS = ["sehr gut", "mäßig", "안녕"]
+LABELS = ["mäßig", "sehr gut", "안녕"]
 
 
 @pytest.fixture(scope="module")
 def brought(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A run of each family: the mean of the tokens, three classes, a head by chance."""
+    """A run of each family: the mean of the tokens, three classes, a head that has hardly learnt."""
     found = {}
+    text = tmp_path_factory.mktemp("text")
+    rows = [f"{LABELS[place % 3]}\t{one}\n" for place, (_, one) in enumerate(examples(40))]
+    (text / "train.tsv").write_text("".join(rows), encoding="utf-8")
     for family in ENCODERS:
         folder = tmp_path_factory.mktemp(family)
         write_folder(folder / "theirs", family, "masked-lm")  # without a pooler
-        runs.bring(str(folder / "theirs"), folder / "run", labels=LABELS)
+        relu = "relu" if family == "distilbert" else "tanh"
+        model = {"init_from": str(folder / "theirs"), "pooling": "mean", "pooler": relu, "dropout": 0.0}
+        config = labelled_config(text, data={"valid": 0.2, "test": None}, model=model, training={"steps": 2})
+        runs.train(config, folder / "run", listener=Ear())
         found[family] = folder / "run"
     return found
 
@@ -162,6 +168,10 @@ def test_what_such_a_folder_cannot_hold_is_refused_by_name(tmp_path: Path) -> No
         runs.export(tmp_path / "own", tmp_path / "out", "onnx")
     write_folder(tmp_path / "theirs", "bert", "masked-lm")
     runs.bring(str(tmp_path / "theirs"), tmp_path / "run")
+    runs.bring(str(tmp_path / "theirs"), tmp_path / "untrained", labels=LABELS)
+    for to in ("sentence-transformers", "huggingface"):
+        with pytest.raises(RunError, match="untrained was never trained: its labels mean nothing"):
+            runs.export(tmp_path / "untrained", tmp_path / "out", to)
     with pytest.raises(UsageError, match=r"is for classifiers, and this run is of task = \"masked-lm\""):
         runs.export(tmp_path / "run", tmp_path / "out", "sentence-transformers")
     assert not (tmp_path / "out").exists()

@@ -36,18 +36,30 @@ def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener
         listener: who is told.
 
     Raises:
-        RunError: the run cannot be read, or the program has no such model; every reason is told.
+        RunError: the run cannot be read, its head was never trained, or the program has no such model; every reason
+            is told.
         ParityError: what was written gives something else.
     """
     config = run.config()
     tokenizer = run.tokenizers(config).source
-    labels = Labels.of_run(run).names if config.task == "classification" else ()
+    labels = trained_labels(run) if config.task == "classification" else ()
     model = run.fill(empty_model(config, tokenizer, len(labels)))
     write, card = TEXT_FORMATS[to]
     parity = write(draft, config, tokenizer, model, labels)
     text, scores = card(config, tokenizer.size, labels), text_scores(run.path, listener)
     write_atomically(draft / "README.md", (with_scores(text, scores) if scores else text).encode())
     return parity
+
+
+def trained_labels(run: RunDirectory) -> tuple[str, ...]:
+    """The classes of a classifier; raises `RunError` where they mean nothing, which nobody could see elsewhere."""
+    labels = Labels.of_run(run)
+    if not labels.trained:
+        raise RunError(
+            f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: "
+            f"manyheads train CONFIG --set model.init_from={run.path}"
+        )
+    return labels.names
 
 
 def as_huggingface(

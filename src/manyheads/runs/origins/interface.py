@@ -55,7 +55,7 @@ class Origin(ABC):
 
     @property
     def pooled(self) -> Mapping[str, Any]:
-        """What its pooler reads, if it has one, and how: settings of `[model]`; as BERT's unless it says otherwise."""
+        """What its pooler reads, and how: settings of `[model]`; as in BERT unless it says otherwise."""
         return {name: self.shape.get(name, usual) for name, usual in (("pooling", "cls"), ("pooler", "tanh"))}
 
     @property

@@ -75,7 +75,7 @@ def guessing_line(run: RunDirectory, encoder: Encoder, listener: Listener) -> st
 
 def writing_line(run: RunDirectory, generator: Generator, listener: Listener) -> str | None:
     """How well a text is foreseen."""
-    found, which = held_out(run, generator.config, EVERY)
+    found, which = held_out(run, generator.config, MOST_BYTES)
     texts = beginning([pair.target for pair in found], MOST_BYTES)
     if not any(text.strip() for text in texts):
         return None
