@@ -178,6 +178,7 @@ def main() -> None:
         settings += [f"training.save_every={arguments.steps}"]
     config = load_config(resolve_recipe(arguments.recipe), settings)
     transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
     train, dev = numbers(config)
     with tempfile.TemporaryDirectory() as folder:
         mine = ours(config, arguments.out or Path(folder) / "run")

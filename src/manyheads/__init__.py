@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from manyheads.runs.scoring.evaluate import evaluate
     from manyheads.runs.train import train
     from manyheads.tasks.classification import Classifier
+    from manyheads.tasks.encoding import Encoder
     from manyheads.tasks.language_modeling import Generator
     from manyheads.tasks.pretrained import from_pretrained
     from manyheads.tasks.translation import Translator
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Classifier",
     "Config",
+    "Encoder",
     "EncoderDecoder",
     "Generator",
     "Tokenizer",
@@ -48,6 +50,7 @@ __all__ = [
 ROOMS = {
     "Classifier": "manyheads.tasks.classification",
     "Config": "manyheads.config.schema",
+    "Encoder": "manyheads.tasks.encoding",
     "EncoderDecoder": "manyheads.model.encoder_decoder",
     "Generator": "manyheads.tasks.language_modeling",
     "Tokenizer": "manyheads.text.tokenizer",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -56,6 +57,35 @@ def test_evaluate_prints_accuracy_and_macro_f1(trained: Path, capsys: pytest.Cap
     assert (found["task"], found["examples"]) == ("classification", 14)
     assert 0 <= found["accuracy"] <= 1
     assert 0 <= found["macro_f1"] <= 1
+
+
+@pytest.mark.parametrize("test", ['test = "test"', ""])
+def test_what_training_says_to_type_next_can_be_typed(
+    test: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "tiny.toml"
+    file.write_text(
+        f"""task = "classification"
+[data]
+root = "{trained.parent / "text"}"
+language = "en"
+{test}
+[tokenizer]
+kind = "characters"
+[model]
+d_model = 8
+num_heads = 2
+num_encoder_layers = 1
+[training]
+steps = 1
+batch_sentences = 9
+""",
+        encoding="utf-8",
+    )
+    assert run(["train", str(file), "--out", str(tmp_path / "run")]) == 0
+    _, found, command = capsys.readouterr().out.strip().rpartition("Next: manyheads ")
+    assert found
+    assert run(shlex.split(command)) == 0
 
 
 def test_a_run_that_is_no_classifier_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

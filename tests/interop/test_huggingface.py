@@ -279,7 +279,7 @@ def test_a_comparison_that_fails_is_told(folders: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"pooling": "mean"}, r'model\.pooling = "mean" \(it has "cls"\)'),
+        ({"pooling": "mean"}, r'model\.pooling = "mean" \(it has "cls"; --to sentence-transformers holds both\)'),
         ({"norm": "pre"}, r'model\.norm = "pre" \(it has "post"\)'),
         ({"positions": "rotary"}, r'model\.positions = "rotary"'),
         ({"activation": "swiglu"}, r'model\.activation = "swiglu"'),

@@ -156,17 +156,26 @@ def test_one_label_only_is_refused(corpus: Path, tmp_path: Path) -> None:
         train(labelled_config(folder), tmp_path / "run", listener=Ear())
 
 
-UNSEEN = r'labels that training has not seen: "2", "so so"\. It has seen: 0, 1\.'
+UNSEEN = r'labels that training has not seen: "2"{}, "so so"{}\. It has seen: 0, 1\. Mend those labels'
 OTHERS: list[tuple[str, ...]] = [("1", "great"), ("so so", "a film"), ("2", "the plot")]
 
 
 def test_labels_that_training_has_not_seen_are_named(corpus: Path, finished: Path, tmp_path: Path) -> None:
     folder = changed(corpus, tmp_path / "valid", valid=OTHERS)
-    with pytest.raises(DataError, match=f"data.valid has {UNSEEN}"):
+    lines = UNSEEN.format(r" \(line 3\)", r" \(line 2\)")
+    with pytest.raises(DataError, match=f"data.valid has {lines}"):
         train(labelled_config(folder), tmp_path / "run", listener=Ear())
     folder = changed(corpus, tmp_path / "test", test=OTHERS)
-    with pytest.raises(DataError, match=UNSEEN):
+    with pytest.raises(DataError, match=f"data.test has {lines}"):  # not after hours of training
+        train(labelled_config(folder), tmp_path / "run", listener=Ear())
+    assert not (tmp_path / "run" / "config.json").exists()
+    with pytest.raises(DataError, match=f"data.test has {UNSEEN.format('', '')}"):
         evaluate(finished, overrides=[f"data.root={folder}"])
+    text, labels = tmp_path / "texts", tmp_path / "labels"
+    text.write_text("a film\nthe plot\n", encoding="utf-8")
+    labels.write_text("2\nso so\n", encoding="utf-8")
+    with pytest.raises(DataError, match=f"labels has {UNSEEN.format('', '')}"):
+        evaluate(finished, source=text, reference=labels)
 
 
 def test_labels_with_blanks_two_texts_and_unbalanced_classes_are_trained(corpus: Path, tmp_path: Path) -> None:
@@ -183,6 +192,30 @@ def test_labels_with_blanks_two_texts_and_unbalanced_classes_are_trained(corpus:
     classifier = Classifier.load(tmp_path / "run")
     (found,) = classifier.classify([("great", "plot")])
     assert found.label in content["labels"]
+
+
+def test_early_stopping_on_accuracy_waits_until_all_layers_learn(corpus: Path, tmp_path: Path) -> None:
+    """Embeddings, a layer and the head: all learn from update 7 on where one more does every 3 updates."""
+    still = {"steps": 30, "save_every": 1, "learning_rate": 1e-30, "weight_decay": 0.0, "optimizer": "adamw"}
+    for settings, last in (({}, 3), ({"unfreeze_every": 3}, 8)):
+        config = labelled_config(corpus, training={**still, "patience": 2, "metric": "accuracy", **settings})
+        done = train(config, tmp_path / str(last), listener=Ear())
+        assert (done.step, done.best_step, done.stopped_early) == (last, 1, True)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 40, 10_000])
+def test_scores_do_not_depend_on_batches_or_order(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, batch_tokens: int
+) -> None:
+    """Invariant L."""
+    classifier = Classifier.load(finished, device="cpu")
+    labels, texts = zip(*examples(31, seed=8), strict=True)
+    right = evaluate_labels(classifier, texts, labels, Ear())
+    monkeypatch.setattr("manyheads.tasks.classification.BATCH_TOKENS", batch_tokens)
+    found = evaluate_labels(classifier, texts[::-1], labels[::-1], Ear())
+    assert found.loss == pytest.approx(right.loss, rel=1e-6)
+    assert (found.scores.accuracy, found.scores.confusion) == (right.scores.accuracy, right.scores.confusion)
+    assert found.outputs == right.outputs[::-1]
 
 
 def test_texts_that_are_cut_are_counted(corpus: Path, tmp_path: Path) -> None:

@@ -256,9 +256,9 @@ def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path)
 
 
 def test_what_is_no_model_of_transformers_is_refused(trained: Path, tmp_path: Path) -> None:
-    for where in (str(trained), str(tmp_path / "nothing")):
-        with pytest.raises(RunError, match="is no model of transformers"):
-            runs.bring(where, tmp_path / "out")
+    for where, said in ((trained, "is no model of transformers"), (tmp_path / "nothing", "is no folder here")):
+        with pytest.raises(RunError, match=said):
+            runs.bring(str(where), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 

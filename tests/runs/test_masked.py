@@ -74,6 +74,28 @@ def test_evaluate_guesses_the_hidden_tokens_of_validation_again(encoder: Path, t
     assert other.to_json()["perplexity"] == pytest.approx(math.exp(other.loss))
 
 
+@pytest.mark.parametrize("batch_tokens", [1, 50, 10_000])
+def test_perplexity_does_not_depend_on_batching(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch, batch_tokens: int
+) -> None:
+    """Invariant L."""
+    right = evaluate(encoder, split="valid")
+    monkeypatch.setattr("manyheads.runs.scoring.masked.BATCH_TOKENS", batch_tokens)
+    found = evaluate(encoder, split="valid")
+    assert isinstance(right, MaskedEvaluation)
+    assert isinstance(found, MaskedEvaluation)
+    assert found.tokens == right.tokens
+    assert found.loss == pytest.approx(right.loss, rel=1e-6)
+
+
+def test_it_does_not_pass_for_a_classifier(encoder: Path) -> None:
+    said = (
+        r'trained for task = "masked-lm", not for "classification"\. Use: manyheads train CONFIG --set model\.init_'
+    )
+    with pytest.raises(RunError, match=said):
+        Classifier.load(encoder)
+
+
 def test_what_cannot_be_evaluated_or_compared_is_said(encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
     with pytest.raises(DataError, match="holds no text"):

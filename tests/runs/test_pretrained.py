@@ -310,8 +310,11 @@ def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
     import transformers
 
     folder, theirs, fast = folders[family]
+    capsys.readouterr()
     assert program(["import", str(folder), str(tmp_path / "run"), "--language", "en", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    told = capsys.readouterr()
+    document = json.loads(told.out)
+    assert told.err == "", "transformers draws no bars of its own"
     assert (document["task"], document["new"]) == ("classification", [])
     assert document["parity"]["largest"] < 1e-4
     classifier = Classifier.load(tmp_path / "run")
@@ -348,10 +351,28 @@ def test_a_head_that_was_never_trained_warns_before_it_classifies(
     assert Classifier.load(tmp_path / "tuned").warning is None
 
 
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_head_that_was_never_trained_does_not_say_what_is_pooled(
+    pooling: str, text: Path, tmp_path: Path
+) -> None:
+    write_folder(tmp_path / "bare", "bert")  # with a pooler that reads the first token
+    runs.bring(str(tmp_path / "bare"), tmp_path / "run", labels=["0", "1"])
+    ear, model = Ear(), {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
+    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
+    assert Classifier.load(tmp_path / "tuned").config.model.pooling == pooling
+    (told,) = [message for message in ear.messages if message.startswith("from ")]
+    assert ("new: pooler.weight, pooler.bias, output.weight, output.bias;" in told) == (pooling == "mean")
+
+
 def test_an_encoder_without_a_head_asks_for_labels(tmp_path: Path) -> None:
     write_folder(tmp_path / "bert", "bert")
     with pytest.raises(RunError, match=r"an encoder without a head: it classifies nothing.*--labels A,B"):
         runs.bring(str(tmp_path / "bert"), tmp_path / "run")
+    for labels in (["A"], ["A", "B", "A"]):
+        with pytest.raises(UsageError, match="give at least two, no label twice"):
+            runs.bring(str(tmp_path / "bert"), tmp_path / "run", labels=labels)
+    with pytest.raises(RunError, match="nowhere is no folder here, and no name on the Hugging Face hub"):
+        runs.bring("nowhere", tmp_path / "run")
     with pytest.raises(UsageError, match="give --language in the place of"):
         runs.bring(str(tmp_path / "bert"), tmp_path / "run", source="de")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bert"]

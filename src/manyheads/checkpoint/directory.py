@@ -173,9 +173,12 @@ class RunDirectory:
         """The configuration of a run of a task; raises as `config`, and `RunError` when it is of another."""
         config = self.config()
         if config.task != task:
-            verb = VERBS[config.task]
-            cure = f" Use: manyheads {verb} {self.path}" if verb else ""
-            raise RunError(f'{self.path} was trained for task = "{config.task}", not for "{task}".{cure}')
+            use = f"{VERBS[config.task]} {self.path}"
+            if not VERBS[config.task]:  # an encoder by itself
+                use = f"train CONFIG --set model.init_from={self.path}"
+            raise RunError(
+                f'{self.path} was trained for task = "{config.task}", not for "{task}". Use: manyheads {use}'
+            )
         return config
 
     def environment(self) -> dict[str, Any]:

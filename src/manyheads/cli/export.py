@@ -10,7 +10,7 @@ from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option, setti
 
 __all__ = ["VERBS"]
 
-FORMATS = ["ctranslate2", "argos", "huggingface", "onnx"]
+FORMATS = ["ctranslate2", "argos", "huggingface", "onnx", "sentence-transformers"]
 NUMBERS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16"]
 FOLDER = click.Path(path_type=Path)
 
@@ -22,7 +22,8 @@ Examples:
   manyheads export runs/mine --to ctranslate2 exported/mine --quantization int8
   manyheads export runs/mine --to argos mine.argosmodel
   manyheads export runs/mine --to huggingface exported/mine-marian
-  manyheads export runs/mine --to onnx exported/mine-onnx""",
+  manyheads export runs/mine --to onnx exported/mine-onnx
+  manyheads export runs/sentiment --to sentence-transformers exported/sentiment""",
 )
 @click.argument("run", type=FOLDER)
 @click.argument("out", type=FOLDER)
@@ -90,7 +91,7 @@ def import_(
         source=source,
         target=target,
         language=language,
-        labels=[label for label in (labels or "").split(",") if label.strip()],
+        labels=[label.strip() for label in (labels or "").split(",") if label.strip()],
         trust_pickle=trust_pickle,
     )
     echo_result(found, as_json=as_json)
@@ -106,14 +107,17 @@ Example:
 @click.argument("name")
 @click.option("--private", is_flag=True, help="Only for you, when the hub has no such name yet.")
 @json_option()
-def push(run: Path, name: str, private: bool, as_json: bool) -> None:
+@click.pass_context
+def push(context: click.Context, run: Path, name: str, private: bool, as_json: bool) -> None:
     """Put the model of RUN on the Hugging Face hub as user/name (extra hf).
 
     Its README.md must name a licence.
     """
     from manyheads import runs
+    from manyheads.cli.progress import open_progress
 
-    address = runs.push(run, name, private=private)
+    with open_progress(settings_of(context)) as progress:
+        address = runs.push(run, name, private=private, listener=progress)
     if as_json:
         echo_json({"run": str(run), "name": name, "address": address})
     else:

@@ -61,7 +61,8 @@ def train(
         f"{summary.out}: {summary.step:,} steps in {duration(summary.seconds)}{early}; "
         f"best {summary.metric} {summary.best:.3f} at step {summary.best_step:,}"
     )
-    click.echo(f"Next: manyheads evaluate {summary.out}")
+    split = "" if settings.data.test else " --split valid"
+    click.echo(f"Next: manyheads evaluate {summary.out}{split}")
 
 
 @click.command(

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from manyheads.errors import RunError, UsageError, require
+from manyheads.errors import RunError, require
 
 __all__ = ["fetched", "is_hub_name", "push_folder"]
 
@@ -81,12 +81,9 @@ def push_folder(folder: Path, name: str, *, private: bool) -> str:
     """Put the model of a run on the hub, without its checkpoints and cache; returns its address.
 
     Raises:
-        UsageError: the name is none of a hub.
         RunError: the hub refuses it or cannot be reached.
         MissingExtraError: huggingface_hub is not installed.
     """
-    if not is_hub_name(name):
-        raise UsageError(f"{name} is no name on the hub. Give user/name.")
     hub = library()
     try:
         api = hub.HfApi()

@@ -19,7 +19,7 @@ from manyheads.model.masks import padding_mask, position_ids
 from manyheads.model.positions import RotaryPositions
 from manyheads.model.transformer import Transformer
 
-__all__ = ["EncoderOnly", "MaskedLanguageModel", "TextClassifier"]
+__all__ = ["EncoderOnly", "MaskedLanguageModel", "TextClassifier", "mean_of_real"]
 
 
 class EncoderOnly(Transformer):
@@ -81,8 +81,7 @@ class TextClassifier(EncoderOnly):
         """The first token's vector, or the mean of the real ones: (B, S, D), (B, 1, 1, S) -> (B, D)."""
         if self.config.pooling == "cls":
             return hidden[:, 0]
-        real = mask[:, 0, 0, :, None]  # (B, S, 1)
-        return hidden.masked_fill(~real, 0).sum(1) / real.sum(1)
+        return mean_of_real(hidden, mask)
 
 
 class MaskedLanguageModel(EncoderOnly):
@@ -107,3 +106,9 @@ class MaskedLanguageModel(EncoderOnly):
     def guesses(self, hidden: Tensor) -> Tensor:
         """What the output layer reads, of hidden states at any places: (..., D) -> (..., D)."""
         return self.transform_norm(functional.gelu(self.transform(hidden)))
+
+
+def mean_of_real(hidden: Tensor, mask: Tensor) -> Tensor:
+    """The mean of the vectors of real tokens: hidden states (B, S, D), padding mask (B, 1, 1, S) -> (B, D)."""
+    real = mask[:, 0, 0, :, None]  # (B, S, 1)
+    return hidden.masked_fill(~real, 0).sum(1) / real.sum(1)

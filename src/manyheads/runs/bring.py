@@ -12,28 +12,29 @@ import torch
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, Task
-from manyheads.errors import ConfigError, RunError, UsageError
+from manyheads.errors import RunError, UsageError
 from manyheads.interop.drafts import drafted
-from manyheads.interop.huggingface import Pretrained, check_pretrained, is_pretrained, read_pretrained
+from manyheads.interop.huggingface import (
+    Pretrained,
+    assemble,
+    check_pretrained,
+    is_pretrained,
+    read_pretrained,
+    task_of,
+)
 from manyheads.interop.marian import check_marian, has_transformers, is_marian, read_marian, their_numbers
 from manyheads.interop.parity import Parity, random_samples, reference
 from manyheads.interop.sources import folder_of
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.cards.transformers import imported_text_card
 from manyheads.runs.cards.translator import imported_card
 from manyheads.tasks.classification import LABELS, Labels
-from manyheads.text.huggingface import HuggingFaceTokenizer
-from manyheads.text.tokenizer import PAD, TokenizerPair
+from manyheads.text.tokenizer import TokenizerPair
 
 __all__ = ["Import", "bring"]
 
 VERBS: dict[Task, str] = {"translation": "translate", "classification": "classify", "language-modeling": "generate"}
-HEAD_SEED = 1  # of a head that nobody trained
-NO_LANGUAGE = "und"  # ISO 639-2 for a language that nobody names
 
 
 @dataclass(frozen=True)
@@ -109,13 +110,17 @@ def bring(
         UsageError: an option does not go with this model.
         ParityError: ours gives something else than theirs.
     """
+    if labels and len({*labels}) < max(2, len(labels)):
+        raise UsageError(f"--labels {','.join(labels)}: give at least two, no label twice.")
     folder = folder_of(where)
-    if folder.is_dir() and is_pretrained(folder):
+    if not folder.is_dir():
+        raise RunError(f"{where} is no folder here, and no name on the Hugging Face hub, such as somebody/bert.")
+    if is_pretrained(folder):
         if source or target:
             raise UsageError(f"{where} translates nothing: give --language in the place of --source and --target.")
         found = read_pretrained(folder, trust_pickle=trust_pickle)
-        return bring_pretrained(where, folder, out, found, language or NO_LANGUAGE, tuple(labels), trust_pickle)
-    if not folder.is_dir() or not is_marian(folder):
+        return bring_pretrained(where, folder, out, found, language, tuple(labels), trust_pickle)
+    if not is_marian(folder):
         raise RunError(f"{where} is no model of transformers: there is no config.json that names its model_type.")
     if language or labels:
         raise UsageError(f"{where} is a MarianMT model: --language and --labels are for others.")
@@ -135,92 +140,22 @@ def bring_pretrained(
     folder: Path,
     out: Path,
     found: Pretrained,
-    language: str,
+    language: str | None,
     labels: tuple[str, ...],
     trust_pickle: bool,
 ) -> Import:
     """As `bring`, of an encoder or a GPT-2."""
     task = task_of(found, labels)
-    names = labels or found.labels
-    known = bool(found.labels) and len(names) == len(found.labels)
-    config = run_config(found, task, language, known)
-    tokenizer = HuggingFaceTokenizer(found.tokenizer.stored, keep_space=config.tokenizer.keep_space)
-    model = new_model(task, config, tokenizer, len(names))
-    tensors = found.tensors(task)
-    if task == "classification" and not known:
-        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("output.")}
-    own = dict(model.named_parameters())
-    with torch.no_grad():
-        for name in own.keys() & tensors.keys():
-            own[name].copy_(tensors[name])
-    new = tuple(name for name in own if name not in tensors)
+    made = assemble(found, task, language=language, labels=labels)
     parity = None
-    if has_transformers() and not new:
-        parity = check_pretrained(folder, tokenizer, task, model.eval(), trust_pickle=trust_pickle)
-    more = {LABELS: Labels(names, 1, trained=known).to_json()} if task == "classification" else {}
-    card = imported_text_card(config, tokenizer.size, names, where)
-    write_run(out, config, TokenizerPair(tokenizer, tokenizer, joint=True), model, card, where, more)
-    count = sum(parameter.numel() for parameter in own.values())
-    return Import(out, where, task, count, parity, new, found.unused)
-
-
-def task_of(found: Pretrained, labels: tuple[str, ...]) -> Task:
-    """What a model is for.
-
-    Raises:
-        UsageError: labels for a language model.
-        RunError: an encoder without any head, and no labels were given.
-    """
-    if found.is_decoder:
-        if labels:
-            raise UsageError("--labels make a classifier of an encoder, and this is a language model.")
-        return "language-modeling"
-    if found.labels or labels:
-        return "classification"
-    if "masked-lm" in found.heads:
-        return "masked-lm"
-    raise RunError(
-        f"{found.where} is an encoder without a head: it classifies nothing. Train on it with "
-        f"--set model.init_from={found.where}, or give --labels A,B for a classifier whose head is new."
-    )
-
-
-def run_config(found: Pretrained, task: Task, language: str, trained: bool) -> Config:
-    """The configuration of the run to be.
-
-    Raises:
-        UsageError: the language is none.
-    """
-    shape, family = dict(found.shape), found.tokenizer.stored.family
-    if task == "classification":
-        pooler = "relu" if family == "distilbert" else "tanh"
-        shape |= {"pooling": "cls" if trained or "classification" in found.heads else "mean", "pooler": pooler}
-    longest = shape["max_positions"] - (0 if task == "language-modeling" else 2)
-    values = {
-        "task": task,
-        "data": {"language": language, "max_length": longest},
-        "tokenizer": {
-            "kind": "huggingface",
-            "vocab_size": max(8, found.tokenizer.size),
-            "keep_space": task == "language-modeling",
-        },
-        "model": shape,
-    }
-    try:
-        return parse_config(values, origin=found.where)
-    except ConfigError as error:
-        raise UsageError(str(error)) from error
-
-
-def new_model(task: Task, config: Config, tokenizer: HuggingFaceTokenizer, classes: int) -> Transformer:
-    """A model whose weights are by chance, always the same."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(HEAD_SEED)
-        if task == "language-modeling":
-            return DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent)
-        if task == "masked-lm":
-            return MaskedLanguageModel(config.model, tokenizer.size, pad=PAD)
-        return TextClassifier(config.model, tokenizer.size, classes, pad=PAD)
+    if has_transformers() and not made.new:
+        parity = check_pretrained(folder, made.tokenizer, task, made.model, trust_pickle=trust_pickle)
+    more = {LABELS: Labels(made.labels, 1, trained=made.trained).to_json()} if task == "classification" else {}
+    card = imported_text_card(made.config, made.tokenizer.size, made.labels, where)
+    tokenizers = TokenizerPair(made.tokenizer, made.tokenizer, joint=True)
+    write_run(out, made.config, tokenizers, made.model, card, where, more)
+    count = sum(parameter.numel() for parameter in made.model.parameters())
+    return Import(out, where, task, count, parity, made.new, found.unused)
 
 
 def write_run(

@@ -24,7 +24,16 @@ from manyheads.data.texts import TextStore
 from manyheads.errors import DataError
 from manyheads.text.normalize import clean, normalize, unify
 
-__all__ = ["ROOM_FOR_TEXT", "Corpus", "cleaning", "fingerprint", "open_corpus", "read_corpus", "read_split"]
+__all__ = [
+    "ROOM_FOR_TEXT",
+    "Corpus",
+    "cleaning",
+    "fingerprint",
+    "held_out",
+    "open_corpus",
+    "read_corpus",
+    "read_split",
+]
 
 TEXT = Path("cache") / "text"  # in a run directory
 ROOM_FOR_TEXT = "Free some space, or choose another --out."

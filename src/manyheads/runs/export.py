@@ -22,7 +22,7 @@ from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference, Samples, compare, random_samples, reference
 from manyheads.interop.sources import open_run
 from manyheads.runs.cards.translator import export_card
-from manyheads.runs.export_text import write_text_model
+from manyheads.runs.export_text import TEXT_FORMATS, write_text_model
 from manyheads.runs.scoring.scored import pairs_at_hand, scored_pairs, test_scores, with_scores
 from manyheads.search.options import SearchOptions
 from manyheads.training.log import Listener, SilentListener
@@ -95,7 +95,7 @@ def export(
     Args:
         run: the run directory.
         out: the folder to be; for argos also a file that ends in .argosmodel.
-        to: one of `WRITERS`.
+        to: one of `FORMATS`.
         quantization: what matrices are stored as; float32 unless given, for argos int8.
         listener: who is told.
 
@@ -105,12 +105,14 @@ def export(
         ParityError: the written model gives other results than the run.
         MissingExtraError: the format needs a package that is not installed.
     """
-    if to not in WRITERS:
-        raise UsageError(f"--to {to} is none of {', '.join(WRITERS)}.")
+    if to not in FORMATS:
+        raise UsageError(f"--to {to} is none of {', '.join(FORMATS)}.")
     numbers = quantization or ("int8" if to == "argos" else "float32")
     task = RunDirectory.existing(run).config().task
     if task != "translation":
         return export_text_model(run, out, to, numbers, task, listener)
+    if to not in WRITERS:
+        raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {', '.join(WRITERS)}.")
     opened = open_run(run)
     listener.message(f"{run}: comparing and writing")
     right = reference(opened.model, samples_of(opened.config, opened))
@@ -125,12 +127,13 @@ def export(
 
 def export_text_model(run: Path, out: Path, to: str, numbers: str, task: Task, listener: Listener) -> Export:
     """As `export`, of a run that translates nothing."""
-    if to != "huggingface" or numbers != "float32":
-        raise UsageError(f'{run} is of task = "{task}", which goes out by --to huggingface alone, in float32.')
+    if to not in TEXT_FORMATS or numbers != "float32":
+        able = " or ".join(TEXT_FORMATS) if task == "classification" else "huggingface"
+        raise UsageError(f'{run} is of task = "{task}", which goes out by --to {able} alone, in float32.')
     listener.message(f"{run}: comparing and writing")
     directory = RunDirectory.existing(run)
     with drafted(out) as draft:
-        parity = write_text_model(draft, directory)
+        parity = write_text_model(draft, directory, to, listener)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     return Export(out, to, numbers, size, parity, None)
 
@@ -185,6 +188,7 @@ WRITERS: dict[str, Writer] = {
     "huggingface": as_huggingface,
     "onnx": as_onnx,
 }
+FORMATS = tuple(dict.fromkeys([*WRITERS, *TEXT_FORMATS]))
 
 
 def samples_of(config: Config, opened: OpenedModel) -> Samples:

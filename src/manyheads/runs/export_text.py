@@ -1,44 +1,72 @@
-"""Write a classifier, an encoder or a language model as a folder of transformers, compared before it is kept."""
+"""Write a classifier, an encoder or a language model for another program, compared before it is kept."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import Config
-from manyheads.errors import RunError
-from manyheads.interop.huggingface import check_pretrained, read_pretrained, write_pretrained
+from manyheads.errors import RunError, UsageError
+from manyheads.interop.huggingface import check_pretrained, empty_model, read_pretrained, write_pretrained
 from manyheads.interop.huggingface.check import compare_back
 from manyheads.interop.marian import has_transformers
 from manyheads.interop.parity import Parity
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
+from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.cards.transformers import exported_text_card
+from manyheads.runs.cards.transformers import exported_text_card, sentence_transformer_card
+from manyheads.runs.scoring.scored import with_scores
+from manyheads.runs.scoring.scored_text import text_scores
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
-from manyheads.text.tokenizer import PAD, Tokenizer
+from manyheads.text.tokenizer import Tokenizer
+from manyheads.training.log import Listener
 
-__all__ = ["write_text_model"]
+__all__ = ["TEXT_FORMATS", "write_text_model"]
 
 
-def write_text_model(draft: Path, run: RunDirectory) -> Parity:
-    """Write the model of a run, and compare it: in transformers where that is installed, else read back.
+def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
+    """Write the model of a run, and compare it: in the other program where that is installed, else read back.
 
     Args:
         draft: an empty folder.
         run: of any task but translation.
+        to: one of `TEXT_FORMATS`.
+        listener: who is told.
 
     Raises:
-        RunError: the run cannot be read, or transformers has no such model; every reason is told.
+        RunError: the run cannot be read, its head was never trained, or the program has no such model; every reason
+            is told.
         ParityError: what was written gives something else.
     """
     config = run.config()
     tokenizer = run.tokenizers(config).source
-    labels = Labels.of_run(run).names if config.task == "classification" else ()
+    labels = trained_labels(run) if config.task == "classification" else ()
     model = run.fill(empty_model(config, tokenizer, len(labels)))
+    write, card = TEXT_FORMATS[to]
+    parity = write(draft, config, tokenizer, model, labels)
+    text, scores = card(config, tokenizer.size, labels), text_scores(run.path, listener)
+    write_atomically(draft / "README.md", (with_scores(text, scores) if scores else text).encode())
+    return parity
+
+
+def trained_labels(run: RunDirectory) -> tuple[str, ...]:
+    """The classes of a classifier; raises `RunError` where they mean nothing, which nobody could see elsewhere."""
+    labels = Labels.of_run(run)
+    if not labels.trained:
+        raise RunError(
+            f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: "
+            f"manyheads train CONFIG --set model.init_from={run.path}"
+        )
+    return labels.names
+
+
+def as_huggingface(
+    draft: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: tuple[str, ...]
+) -> Parity:
+    """Write and compare a folder of transformers."""
     write_pretrained(draft, config, tokenizer, model, labels)
-    write_atomically(draft / "README.md", exported_text_card(config, tokenizer.size, labels).encode())
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     if has_transformers():
         return check_pretrained(draft, tokenizer, config.task, model)
@@ -50,10 +78,22 @@ def write_text_model(draft: Path, run: RunDirectory) -> Parity:
     return compare_back(model, again.eval(), tokenizer, config.task)
 
 
-def empty_model(config: Config, tokenizer: Tokenizer, classes: int) -> Transformer:
-    """A model of the run's kind."""
-    if config.task == "language-modeling":
-        return DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent)
-    if config.task == "masked-lm":
-        return MaskedLanguageModel(config.model, tokenizer.size, pad=PAD)
-    return TextClassifier(config.model, tokenizer.size, classes, pad=PAD)
+def as_sentence_transformer(
+    draft: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: tuple[str, ...]
+) -> Parity:
+    """Write and compare a folder of sentence-transformers."""
+    if not isinstance(model, TextClassifier):
+        raise UsageError(
+            f'--to sentence-transformers is for classifiers, and this run is of task = "{config.task}".'
+        )
+    write_sentence_transformer(draft, config, tokenizer, model, labels)
+    assert isinstance(tokenizer, HuggingFaceTokenizer)
+    return check_sentence_transformer(draft, config, tokenizer, model)
+
+
+Write = Callable[[Path, Config, Tokenizer, Transformer, tuple[str, ...]], Parity]
+Card = Callable[[Config, int, Sequence[str]], str]
+TEXT_FORMATS: dict[str, tuple[Write, Card]] = {
+    "huggingface": (as_huggingface, exported_text_card),
+    "sentence-transformers": (as_sentence_transformer, sentence_transformer_card),
+}

@@ -5,7 +5,7 @@ Shapes: N texts, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
@@ -22,7 +23,9 @@ from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import Encode
 from manyheads.errors import RunError, UsageError
-from manyheads.model.encoder_only import TextClassifier
+from manyheads.interop.huggingface import assemble_for, is_pretrained
+from manyheads.interop.sources import folder_of
+from manyheads.model.encoder_only import EncoderOnly, TextClassifier
 from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.precision import pick_device
@@ -33,6 +36,7 @@ __all__ = [
     "Classifier",
     "Labels",
     "class_probabilities",
+    "computed",
     "encode_texts",
     "longest_text",
 ]
@@ -133,6 +137,26 @@ class Classifier:
         model = directory.fill(TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
         return cls(config, tokenizer, labels, model.to(pick_device(device)))
 
+    @classmethod
+    def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
+        """Open a classifier: a name on the Hugging Face hub (extra hf), or a folder (a run or one of transformers).
+
+        Args:
+            name: user/name, or the folder.
+            device: as `load`.
+
+        Raises:
+            RunError: there is no such classifier, or it cannot be read.
+            MissingExtraError: a name on the hub without huggingface_hub.
+        """
+        folder = folder_of(name)
+        if not is_pretrained(folder):
+            return cls.load(folder, device=device)
+        made = assemble_for("classification", folder)
+        assert isinstance(made.model, TextClassifier)
+        labels = Labels(made.labels, 1, trained=made.trained)
+        return cls(made.config, made.tokenizer, labels, made.model.to(pick_device(device)))
+
     def classify(self, texts: Sequence[str | tuple[str, str]]) -> list[Classification]:
         """Say what each text is; the result has the same number of entries in the same order.
 
@@ -218,8 +242,23 @@ def class_probabilities(model: TextClassifier, rows: Sequence[Ids]) -> NDArray[n
 
     The model is in evaluation mode meanwhile.
     """
+    logits = computed(model, rows, model.output.out_features, model)
+    return torch.from_numpy(logits).softmax(-1).numpy()
+
+
+def computed(
+    model: EncoderOnly, rows: Sequence[Ids], width: int, compute: Callable[[Tensor, Tensor | None], Tensor]
+) -> NDArray[np.float64]:
+    """What a model makes of N texts: their ids without marks -> (N, width), in batches of like lengths.
+
+    Args:
+        model: in evaluation mode meanwhile.
+        rows: the texts.
+        width: of what is made.
+        compute: ids (B, S), and for models with token types which of two texts each is of (B, S) -> (B, width).
+    """
     device, was = next(model.parameters()).device, model.training
-    found = np.zeros((len(rows), model.output.out_features), np.float64)
+    found = np.zeros((len(rows), width), np.float64)
     lengths = np.array([len(row) + 2 for row in rows], np.int64)
     model.eval()
     with torch.inference_mode():
@@ -231,7 +270,7 @@ def class_probabilities(model: TextClassifier, rows: Sequence[Ids]) -> NDArray[n
                 eos=EOS,
                 with_types=model.config.token_types > 1,
             )
-            logits = model(ids.to(device), None if types is None else types.to(device))
-            found[places] = logits.cpu().double().softmax(-1).numpy()
+            made = compute(ids.to(device), None if types is None else types.to(device))
+            found[places] = made.cpu().double().numpy()
     model.train(was)
     return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator as Steady
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -15,14 +14,15 @@ import torch
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
-from manyheads.errors import UsageError
+from manyheads.interop.huggingface import assemble_for, is_pretrained
+from manyheads.interop.sources import folder_of
 from manyheads.model.continuation import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.abandoning import AbandoningStepper
 from manyheads.search.greedy import Steps, follow, greedy_choice, results
 from manyheads.search.interface import Abandoned, Hypothesis, Stepper, nobody
-from manyheads.search.options import Sampling
 from manyheads.search.sampling import sampling_choice
+from manyheads.tasks.generation import Continuation, Ended, GenerateOptions, Generation
 from manyheads.tasks.stopping import before_stop, stopping, until_stop
 from manyheads.text.incremental import growing_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
@@ -32,80 +32,7 @@ __all__ = ["Continuation", "GenerateOptions", "Generation", "Generator", "first_
 
 SILENT = (UNK, PAD, BOS)  # ids that never come out
 
-PLAIN = Sampling()
-
-Ended = Literal["end", "stop", "length"]
-
-
-@dataclass(frozen=True)
-class GenerateOptions:
-    """How to go on.
-
-    Attributes:
-        sampling: how tokens are drawn; None takes the most likely one at every step.
-        samples: texts drawn for each beginning.
-        max_tokens: the longest text, in tokens.
-        stop: a text ends before the first of these that comes out.
-    """
-
-    sampling: Sampling | None = PLAIN
-    samples: int = 1
-    max_tokens: int = 256
-    stop: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.samples < 1 or self.max_tokens < 1:
-            name = "samples" if self.samples < 1 else "max_tokens"
-            raise UsageError(f"{name} = {vars(self)[name]} must be at least 1.")
-        if isinstance(self.stop, str) or not all(self.stop):
-            raise UsageError(f"stop = {self.stop!r} must be a tuple of texts, none of them empty.")
-
-
 DEFAULTS = GenerateOptions()
-
-
-@dataclass(frozen=True)
-class Generation:
-    """One text that was written.
-
-    Attributes:
-        text: what comes after the beginning, up to the stop text.
-        tokens: its pieces as they were written, a stop text's and the end mark's too.
-        token_scores: the model's own log-probability of each, in nats, whatever the temperature.
-        log_probability: their sum.
-        ended: by the end mark, before a stop text, or at the greatest length.
-    """
-
-    text: str
-    tokens: list[str]
-    token_scores: list[float]
-    log_probability: float
-    ended: Ended
-
-    def to_json(self) -> dict[str, Any]:
-        """The shape that `generate --json` prints."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class Continuation:
-    """What became of one beginning.
-
-    Attributes:
-        prompt: the beginning as it was given.
-        samples: the texts in the order in which they were drawn; equal ones may be among them.
-        truncated: whether the beginning is longer than what the model looks at, which is its end then.
-        unknown: tokens of the beginning that are not in the vocabulary.
-    """
-
-    prompt: str
-    samples: list[Generation]
-    truncated: bool
-    unknown: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The shape that `generate --json` prints."""
-        return {**vars(self), "samples": [one.to_json() for one in self.samples]}
 
 
 class Generator:
@@ -144,6 +71,25 @@ class Generator:
         tokenizer = directory.tokenizers(config).target
         model = directory.fill(DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent))
         return cls(config, tokenizer, model.to(place))
+
+    @classmethod
+    def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
+        """Open a language model by its name on the Hugging Face hub (extra hf), or a folder: a run, or a GPT-2.
+
+        Args:
+            name: user/name, or the folder.
+            device: as `load`.
+
+        Raises:
+            RunError: there is no such language model, or it cannot be read.
+            MissingExtraError: a name on the hub without huggingface_hub.
+        """
+        folder = folder_of(name)
+        if not is_pretrained(folder):
+            return cls.load(folder, device=device)
+        made = assemble_for("language-modeling", folder)
+        assert isinstance(made.model, DecoderOnly)
+        return cls(made.config, made.tokenizer, made.model.to(pick_device(device)))
 
     def generate(
         self,

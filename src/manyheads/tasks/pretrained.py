@@ -1,29 +1,60 @@
-"""A translator from a model hub, or from a folder of any kind we can open."""
+"""A model of any kind from a model hub, or from a folder of any kind we can open."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Task
+from manyheads.errors import UsageError
 from manyheads.interop.ctranslate2 import is_export
-from manyheads.interop.sources import folder_of, open_model
+from manyheads.interop.huggingface import is_pretrained, read_pretrained
+from manyheads.interop.marian import is_marian
+from manyheads.interop.sources import folder_of
+from manyheads.tasks.classification import Classifier
+from manyheads.tasks.encoding import Encoder
+from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
-from manyheads.training.precision import pick_device
 
 __all__ = ["from_pretrained"]
 
 
-def from_pretrained(name: str, *, device: str = "auto", engine: str | None = None) -> Translator:
-    """Open a run or a MarianMT model by its name on the Hugging Face hub, or a folder.
+def from_pretrained(
+    name: str, *, device: str = "auto", engine: str | None = None
+) -> Translator | Classifier | Generator | Encoder:
+    """Open whatever a name on the Hugging Face hub or a folder holds; each class has the same for its own kind.
 
     Args:
-        name: user/name on the hub (extra hf), or a folder: a run, its export for CTranslate2, or a MarianMT model.
+        name: user/name on the hub (extra hf), or a folder: a run, its export for CTranslate2, or a model of
+            transformers (MarianMT, BERT, DistilBERT, RoBERTa, GPT-2).
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-        engine: "torch" or "ctranslate2"; what the folder is for unless given.
+        engine: of a translator, "torch" or "ctranslate2"; what the folder is for unless given.
 
     Raises:
         RunError: there is no such model, or it cannot be read.
+        UsageError: an engine for what translates nothing.
         MissingExtraError: a name on the hub without huggingface_hub, or an engine that is not installed.
     """
     folder = folder_of(name)
-    if is_export(folder) or engine == "ctranslate2":
-        return Translator.load(folder, device=device, engine=engine or "ctranslate2")
-    opened = open_model(str(folder))
-    return Translator(opened.config, opened.tokenizers, opened.model.to(pick_device(device)))
+    task = task_in(folder)
+    if task == "translation":
+        return Translator.from_pretrained(str(folder), device=device, engine=engine)
+    if engine not in (None, "torch"):
+        raise UsageError(f'engine = "{engine}" is for translators, and {name} is for {task}.')
+    if task == "classification":
+        return Classifier.from_pretrained(str(folder), device=device)
+    if task == "language-modeling":
+        return Generator.from_pretrained(str(folder), device=device)
+    return Encoder.from_pretrained(str(folder), device=device)
+
+
+def task_in(folder: Path) -> Task:
+    """What the model of a folder is for; an encoder without labels is one that guesses tokens."""
+    if is_export(folder) or is_marian(folder):
+        return "translation"
+    if not is_pretrained(folder):
+        return RunDirectory.existing(folder).config().task
+    found = read_pretrained(folder)
+    if found.is_decoder:
+        return "language-modeling"
+    return "classification" if found.labels else "masked-lm"

@@ -10,6 +10,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.interop.ctranslate2 import engine_for, is_export
+from manyheads.interop.marian import is_marian
+from manyheads.interop.sources import folder_of, open_model
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import pick_format
 from manyheads.search.ensemble import mean_logarithm, mean_probability
@@ -105,6 +107,26 @@ class Translator:
             models.append(directory.model(its_config, its_tokenizers).to(place))
         combine = mean_logarithm if geometric else mean_probability
         return cls(config, tokenizers, TorchEngine(models, combine, pick_format(precision)))
+
+    @classmethod
+    def from_pretrained(cls, name: str, *, device: str = "auto", engine: str | None = None) -> Self:
+        """Open a translator by its name on the Hugging Face hub (extra hf), or a folder.
+
+        Args:
+            name: user/name, or a folder: a run, its export for CTranslate2, or a MarianMT model.
+            device: as `load`.
+            engine: as `load`; what the folder is for unless given.
+
+        Raises:
+            RunError: there is no such translator, or it cannot be read.
+            MissingExtraError: a name on the hub without huggingface_hub, or an engine that is not installed.
+        """
+        folder = folder_of(name)
+        if is_export(folder) or engine == "ctranslate2" or not is_marian(folder):
+            usual = "ctranslate2" if is_export(folder) else "torch"
+            return cls.load(folder, device=device, engine=engine or usual)
+        opened = open_model(str(folder))
+        return cls(opened.config, opened.tokenizers, opened.model.to(pick_device(device)))
 
     def translate(
         self,

@@ -77,11 +77,13 @@ class Pace:
 
     Attributes:
         depth_of: of every parameter; none where all learn alike.
+        top, bottom: the highest and the lowest depth at which anything learns.
     """
 
     def __init__(self, model: Transformer, config: TrainingConfig) -> None:
         found = depths(model)
-        self.top = max(depth for parameter, depth in found.items() if parameter.requires_grad)
+        learning = [depth for parameter, depth in found.items() if parameter.requires_grad]
+        self.top, self.bottom = max(learning), min(learning)
         self.decay = config.layer_decay
         self.unfreeze_every = config.unfreeze_every
         self.depth_of = None if self.decay == 1 and self.unfreeze_every is None else found
@@ -95,3 +97,7 @@ class Pace:
         if self.unfreeze_every is not None and step <= below * self.unfreeze_every:
             return 0.0
         return factor * self.decay**below
+
+    def complete(self, step: int) -> bool:
+        """Whether everything that shall learn does so in update `step`."""
+        return self.unfreeze_every is None or step > (self.top - self.bottom) * self.unfreeze_every

@@ -286,6 +286,8 @@ class Trainer:
             )
         self.schedule.validated(report.loss)
         best = progress.note(value)
+        if not self.updater.pace.complete(progress.step):  # layers that learn later may still bring something
+            progress.waited = 0
         progress.stopped_early = self.out_of_patience()
         return best
 

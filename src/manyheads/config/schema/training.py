@@ -113,7 +113,10 @@ class TrainingConfig(Section):
     workers: Annotated[int, Field(ge=0)] = Field(
         1, description="threads that make batches ahead; 0 makes each when it is due. The result is the same"
     )
-    patience: Positive | None = Field(None, description="validations without improvement before training stops")
+    patience: Positive | None = Field(
+        None,
+        description="validations without improvement before training stops, counted from where all layers learn",
+    )
     tensorboard: bool = Field(False, description="also write TensorBoard's files (extra tensorboard)")
     valid_sentences: Annotated[int, Field(ge=0)] = Field(
         500, description="validation pairs decoded for BLEU and chrF at each save; 0 is none"

@@ -13,6 +13,7 @@ from manyheads.config.schema import Task
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError, require
 from manyheads.interop.parity import Parity
+from manyheads.interop.quiet import without_bars
 from manyheads.interop.weights import read_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
@@ -98,12 +99,13 @@ def their_scores(
     """Log-probabilities by transformers, over its own numbers of the tokens."""
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
     model: Any = getattr(library, CLASSES[task])
-    if trust_pickle:  # it is not transformers that shall read it
-        config = library.AutoConfig.from_pretrained(folder)
-        weights = read_weights(folder, trust_pickle=True)
-        model = type(model.from_config(config)).from_pretrained(None, config=config, state_dict=weights)
-    else:
-        model = model.from_pretrained(folder)
+    with without_bars(library):
+        if trust_pickle:  # it is not transformers that shall read it
+            config = library.AutoConfig.from_pretrained(folder)
+            weights = read_weights(folder, trust_pickle=True)
+            model = type(model.from_config(config)).from_pretrained(None, config=config, state_dict=weights)
+        else:
+            model = model.from_pretrained(folder)
     model = model.eval().float()
     numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
     real = (ids != PAD).long()

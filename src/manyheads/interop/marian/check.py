@@ -12,6 +12,7 @@ import torch
 from manyheads.data.batch import pad_rows
 from manyheads.errors import require
 from manyheads.interop.parity import Parity, Reference, compare, decoder_input, token_scores
+from manyheads.interop.quiet import without_bars
 from manyheads.interop.weights import read_weights
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
@@ -36,11 +37,12 @@ def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust
         ParityError: one gives something else than the other.
     """
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
-    theirs = library.MarianMTModel.from_pretrained(
-        None,
-        config=library.MarianConfig.from_pretrained(folder),
-        state_dict=read_weights(folder, trust_pickle=trust_pickle),
-    ).eval()
+    with without_bars(library):
+        theirs = library.MarianMTModel.from_pretrained(
+            None,
+            config=library.MarianConfig.from_pretrained(folder),
+            state_dict=read_weights(folder, trust_pickle=trust_pickle),
+        ).eval()
     numbers = torch.tensor(number)
     scores = their_scores(theirs.float(), numbers, right)
     return compare(right, scores, their_outputs(theirs, numbers, right), "float32", "the MarianMT model")

@@ -59,6 +59,12 @@ A classifier begins with it:
 ```
 manyheads train CONFIG --set model.init_from=DIRECTORY
 ```
+By itself it makes vectors of texts:
+```python
+from manyheads import Encoder
+
+Encoder.load("DIRECTORY").encode(["..."])[0].vector
+```
 """
 
 

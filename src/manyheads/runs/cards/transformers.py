@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from manyheads.config.schema import Config, Task
 from manyheads.runs.cards.facts import text_of
 
-__all__ = ["exported_text_card", "imported_text_card"]
+__all__ = ["exported_text_card", "imported_text_card", "sentence_transformer_card"]
 
 CARD = """\
 ---
@@ -48,6 +48,18 @@ model(**tokenizer(["..."], return_tensors="pt")).logits
 ```"""
 
 
+LOGITS = """\
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("DIRECTORY")
+names = model[0].auto_model.config.id2label
+for row in model.encode(["..."], convert_to_tensor=True).softmax(-1):
+    print(names[int(row.argmax())], float(row.max()))
+```
+`encode` gives the logits of the classes, in the order of `id2label` in config.json."""
+
+
 def imported_text_card(config: Config, size: int, labels: Sequence[str], where: str) -> str:
     """Of a run that was made of a model of transformers; licence, use and limits are left for a person."""
     origin = f"Imported from {where}, whose licence and description hold for it too"
@@ -56,8 +68,18 @@ def imported_text_card(config: Config, size: int, labels: Sequence[str], where: 
 
 def exported_text_card(config: Config, size: int, labels: Sequence[str]) -> str:
     """Of a folder for transformers that was made of a run."""
-    origin = f"Exported by manyheads, and compared with the run it was made of; data: {text_of(config.data)}"
-    return card(config, size, labels, "transformers", origin, USAGE.format(name=AUTO_CLASSES[config.task]))
+    usage = USAGE.format(name=AUTO_CLASSES[config.task])
+    return card(config, size, labels, "transformers", exported(config), usage)
+
+
+def sentence_transformer_card(config: Config, size: int, labels: Sequence[str]) -> str:
+    """Of a folder for sentence-transformers that was made of a run."""
+    return card(config, size, labels, "sentence-transformers", exported(config), LOGITS)
+
+
+def exported(config: Config) -> str:
+    """Where an export comes from."""
+    return f"Exported by manyheads, and compared with the run it was made of; data: {text_of(config.data)}"
 
 
 def card(config: Config, size: int, labels: Sequence[str], library: str, origin: str, usage: str) -> str:

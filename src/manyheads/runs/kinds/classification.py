@@ -22,7 +22,7 @@ from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.cards.encoder import classifier_card
-from manyheads.runs.corpus import Corpus
+from manyheads.runs.corpus import Corpus, held_out
 from manyheads.runs.kinds.interface import Kind
 from manyheads.runs.prepare import prepare_single, tokenise
 from manyheads.runs.updates import CorpusUpdates
@@ -46,10 +46,12 @@ def prepare_classification(
     """Labels, vocabulary and token ids of a run: taken from it where they are there, else made.
 
     Raises:
-        DataError: the training text has one label only, or the validation text has others.
+        DataError: the training text has one label only, or the validation or test text has others.
     """
     labels = Labels.of_run(run) if run.exists else found_labels(corpus)
-    label_numbers((pair.target for pair in corpus.valid), labels.names, "data.valid")
+    check_labels(corpus.valid, labels.names, "data.valid")
+    if config.data.test is not None and config.data.drop_overlap:  # it has been read before, as it is held out
+        check_labels(held_out(config, "test"), labels.names, "data.test")
     tokenizers = prepare_single(config, run, lambda most: parts_of(corpus.train, most), listener)
     tokenizer = tokenizers.source
 
@@ -87,6 +89,16 @@ def in_order(labels: Iterable[str]) -> Callable[[str], Any]:
     return lambda label: (values[label], label)
 
 
+def check_labels(pairs: Sequence[Pair], names: Sequence[str], where: str) -> None:
+    """Raise `DataError` for labels that training has not seen, with the line where each is first."""
+    known, unknown = set(names), dict[str, int]()
+    for pair in pairs:
+        if pair.target not in known:
+            unknown.setdefault(pair.target, pair.line)
+    if unknown:
+        raise DataError(unseen([f'"{name}" (line {unknown[name]:,})' for name in sorted(unknown)], names, where))
+
+
 def label_numbers(labels: Iterable[str], names: Sequence[str], where: str) -> NDArray[np.int64]:
     """The class of each label (N,).
 
@@ -97,10 +109,18 @@ def label_numbers(labels: Iterable[str], names: Sequence[str], where: str) -> ND
     given = list(labels)
     unknown = sorted(set(given) - place.keys())
     if unknown:
-        shown = ", ".join(f'"{label}"' for label in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-        known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        raise DataError(f"{where} has labels that training has not seen: {shown}. It has seen: {known}.")
+        raise DataError(unseen([f'"{name}"' for name in unknown], names, where))
     return np.array([place[label] for label in given], np.int64)
+
+
+def unseen(unknown: Sequence[str], names: Sequence[str], where: str) -> str:
+    """What is wrong with labels that training has not seen, and what to do."""
+    shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+    known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return (
+        f"{where} has labels that training has not seen: {shown}. It has seen: {known}. "
+        "Mend those labels, or train on examples of them too."
+    )
 
 
 def parts_of(texts: TextStore, most: int | None) -> list[str]:

@@ -54,6 +54,11 @@ class Origin(ABC):
         """Settings of `[model]` that its weights dictate."""
 
     @property
+    def pooled(self) -> Mapping[str, Any]:
+        """What its pooler reads, and how: settings of `[model]`; as in BERT unless it says otherwise."""
+        return {name: self.shape.get(name, usual) for name, usual in (("pooling", "cls"), ("pooler", "tanh"))}
+
+    @property
     @abstractmethod
     def tokenizer_config(self) -> TokenizerConfig:
         """Of its vocabulary."""

@@ -39,9 +39,14 @@ class RunOrigin(Origin):
 
     @property
     def shape(self) -> Mapping[str, Any]:
-        """As the run was configured."""
-        kept = SHAPE + HEAD if self.config.task == "classification" else SHAPE
+        """As the run was configured; how a head reads is dictated by one that was trained alone."""
+        kept = SHAPE + HEAD if self.labels else SHAPE
         return {name: value for name, value in self.config.model.model_dump().items() if name in kept}
+
+    @property
+    def pooled(self) -> Mapping[str, Any]:
+        """As the run was configured."""
+        return {name: value for name, value in self.config.model.model_dump().items() if name in HEAD}
 
     @property
     def tokenizer_config(self) -> TokenizerConfig:

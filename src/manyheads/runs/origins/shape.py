@@ -33,7 +33,7 @@ def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) ->
         origin = open_origin(config)
         shape, tokenizer = dict(origin.shape), origin.tokenizer_config
     asked = config.model.model_dump()
-    changed = [f"{name} = {value}" for name, value in shape.items() if asked[name] != value]
+    changed = [f"{name} = {shown(value)}" for name, value in shape.items() if asked[name] != value]
     settings = tokenizer_settings(config, tokenizer)
     if settings["kind"] != config.tokenizer.kind:
         changed.append(f"tokenizer.kind = {settings['kind']}")
@@ -41,6 +41,11 @@ def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) ->
         listener.message(f"as in {config.model.init_from}: {', '.join(changed)}")
     values = config.model_dump(mode="json") | {"model": asked | shape, "tokenizer": settings}
     return parse_config(values, origin=f"with model.init_from = {config.model.init_from}")
+
+
+def shown(value: object) -> str:
+    """A value as a configuration has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def tokenizer_settings(config: Config, theirs: TokenizerConfig) -> dict[str, Any]:

@@ -109,10 +109,9 @@ def usable(origin: Origin, config: Config, labels: Sequence[str]) -> Mapping[str
     found = dict(origin.tensors(config.task))
     if config.task != "classification":
         return found
-    shape = origin.shape
     if not same_labels(origin.labels, labels):
         found = {name: tensor for name, tensor in found.items() if not name.startswith("output.")}
-    if config.model.pooling != shape.get("pooling", "cls") or config.model.pooler != shape.get("pooler", "tanh"):
+    if {"pooling": config.model.pooling, "pooler": config.model.pooler} != origin.pooled:
         found = {name: tensor for name, tensor in found.items() if not name.startswith("pooler.")}
     return found
 

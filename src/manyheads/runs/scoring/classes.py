@@ -83,15 +83,26 @@ class ClassEvaluation:
 
 
 def evaluate_labels(
-    classifier: Classifier, texts: Sequence[str], labels: Sequence[str], listener: Listener
+    classifier: Classifier,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    listener: Listener,
+    where: str = "the text to score",
 ) -> ClassEvaluation:
     """Classify texts that are in memory, and score what comes out; those without text are left out.
+
+    Args:
+        classifier: what is scored.
+        texts: one or two texts each, with a tab between two.
+        labels: the right ones.
+        listener: who is told.
+        where: what the texts are called in messages.
 
     Raises:
         DataError: no text is left, or there are labels that training has not seen.
     """
     places = with_text(texts, listener)
-    right = label_numbers((labels[place] for place in places), classifier.labels.names, "the text to score")
+    right = label_numbers((labels[place] for place in places), classifier.labels.names, where)
     if classifier.warning:
         listener.message(f"warning: {classifier.warning}")
     listener.message(f"classifying {len(places):,} texts")

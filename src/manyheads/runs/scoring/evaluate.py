@@ -115,7 +115,7 @@ def evaluate(
         classifier = Classifier.load(run)
         classifier.config = with_overrides(classifier.config, overrides)
         sources, references = texts(classifier.config, split, source, reference)
-        return evaluate_labels(classifier, sources, references, listener)
+        return evaluate_labels(classifier, sources, references, listener, str(reference or f"data.{split}"))
     if task in ("language-modeling", "masked-lm"):
         if reference is not None:
             raise UsageError("a language model foresees one text, and needs no reference. Give --source alone.")

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.batch import Ids
@@ -25,13 +24,13 @@ from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.runs.scoring.perplexity import cleaned, texts_of
 from manyheads.runs.validation import LOOKED_INTO, evenly
 from manyheads.tasks.classification import longest_text
+from manyheads.tasks.encoding import Encoder
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.log import Listener
 from manyheads.training.objective import masked_loss
-from manyheads.training.precision import pick_device
 
-__all__ = ["HiddenTokens", "MaskedEvaluation", "evaluate_masked", "hide"]
+__all__ = ["HiddenTokens", "MaskedEvaluation", "evaluate_masked", "guess_hidden", "hide"]
 
 SEED = 0  # which tokens of a held-out text are hidden: always the same
 BATCH_TOKENS = 4_096  # positions computed together
@@ -122,15 +121,19 @@ def evaluate_masked(
     Raises:
         RunError, DataError, ConfigError: see the message.
     """
-    directory = RunDirectory.existing(run)
-    config = with_overrides(directory.config_of("masked-lm"), overrides)
-    tokenizer = directory.tokenizers(config).source
-    model = directory.fill(MaskedLanguageModel(config.model, tokenizer.size, pad=PAD)).to(pick_device("auto"))
+    encoder = Encoder.load(run)
+    config = with_overrides(encoder.config, overrides)
     texts = [text for text in cleaned(config, texts_of(config, split, source)) if text.strip()]
     if not texts:
         raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
-    hidden = HiddenTokens(config, texts, tokenizer)
+    return guess_hidden(encoder, config, texts, listener)
+
+
+def guess_hidden(encoder: Encoder, config: Config, texts: Sequence[str], listener: Listener) -> MaskedEvaluation:
+    """Score clean texts that are in memory, with settings that may differ from those of the run."""
+    assert isinstance(encoder.model, MaskedLanguageModel)
+    hidden = HiddenTokens(config, texts, encoder.tokenizer)
     listener.message(f"guessing {sum(len(row.hidden) for row in hidden.rows):,} hidden tokens")
     start = time.perf_counter()
-    nats, tokens = hidden.score(model)
+    nats, tokens = hidden.score(encoder.model)
     return MaskedEvaluation(config.task, nats / tokens, tokens, len(texts), time.perf_counter() - start)

@@ -29,7 +29,7 @@ from manyheads.training.distributed import ALONE, World
 from manyheads.training.language_modeling import Windows, window_nll
 from manyheads.training.log import Listener, ValidationReport
 
-__all__ = ["TextEvaluation", "TextValidation", "evaluate_text", "stream_of"]
+__all__ = ["TextEvaluation", "TextValidation", "evaluate_text", "score_text", "stream_of"]
 
 CHUNK = 16_384  # texts tokenised in one call
 LONGEST_PASSAGE = 64  # tokens of a passage whose attention is measured
@@ -145,10 +145,15 @@ def evaluate_text(
             f"data.max_length = {config.data.max_length}"
         )
     texts = cleaned(config, texts_of(config, split, source))
+    if not any(texts):
+        raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
+    return score_text(generator, config, texts, listener)
+
+
+def score_text(generator: Generator, config: Config, texts: Sequence[str], listener: Listener) -> TextEvaluation:
+    """Score clean texts that are in memory, and not empty, with settings that may differ from those of the run."""
     tokens = stream_of(config, texts, generator.tokenizer)
     windows = windows_over(config, len(tokens))
-    if not windows.predicted:
-        raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
     listener.message(f"scoring {windows.predicted:,} tokens")
     start = time.perf_counter()
     with generator.evaluating():

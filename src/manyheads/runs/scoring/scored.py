@@ -14,7 +14,7 @@ from manyheads.interop.opened import OpenedModel
 from manyheads.runs.corpus import cleaning, read_split
 from manyheads.tasks.translation import Translator
 
-__all__ = ["pairs_at_hand", "scored_pairs", "test_scores", "with_scores"]
+__all__ = ["MOST", "pairs_at_hand", "scored_pairs", "test_scores", "with_scores"]
 
 MOST = 1_000  # sentences
 LINE = re.compile(r"^- Scores\b.*\n", re.MULTILINE)

@@ -1,0 +1,154 @@
+"""Classifiers as folders of the sentence-transformers library: an encoder, a pooling and two dense layers.
+
+The classifiers of transformers itself, of these types, read the first token alone. This layout holds the mean of
+the real tokens too, and what `SentenceTransformer(DIR).encode` gives are the logits of the classes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from manyheads.checkpoint import as_json, read_json, read_tensors, write_atomically, write_tensors
+from manyheads.config.schema import Config
+from manyheads.data.batch import pad_rows
+from manyheads.errors import RunError, require
+from manyheads.interop.huggingface import read_pretrained
+from manyheads.interop.huggingface.check import compared, our_scores, sample_rows
+from manyheads.interop.huggingface.writer import longest, refuse_other_bodies, write_encoder
+from manyheads.interop.parity import Parity
+from manyheads.interop.quiet import without_bars
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.text.huggingface import HuggingFaceTokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+
+__all__ = ["check_sentence_transformer", "has_sentence_transformers", "write_sentence_transformer"]
+
+MODULES = {
+    "": "sentence_transformers.models.Transformer",
+    "1_Pooling": "sentence_transformers.models.Pooling",
+    "2_Dense": "sentence_transformers.models.Dense",
+    "3_Dense": "sentence_transformers.models.Dense",
+}
+ACTIVATIONS = {"tanh": "torch.nn.modules.activation.Tanh", "relu": "torch.nn.modules.activation.ReLU"}
+NONE = "torch.nn.modules.linear.Identity"
+WEIGHTS = "model.safetensors"
+
+
+def has_sentence_transformers() -> bool:
+    """Whether there is something to compare with."""
+    return importlib.util.find_spec("sentence_transformers") is not None
+
+
+def write_sentence_transformer(
+    folder: Path, config: Config, tokenizer: Tokenizer, model: TextClassifier, labels: Sequence[str]
+) -> None:
+    """Write the modules and what lists them; the names of the classes stand in config.json, as `id2label`.
+
+    Args:
+        folder: an empty one.
+        config: of the run.
+        tokenizer: of its text.
+        model: its model.
+        labels: of its classes, in order.
+
+    Raises:
+        RunError: transformers has no such encoder; every reason is told.
+    """
+    refuse_other_bodies(config, tokenizer)
+    write_encoder(folder, config, tokenizer, model, labels)
+    shape = config.model
+    for name in MODULES:
+        (folder / name).mkdir(exist_ok=True)
+    modules = [
+        {"idx": number, "name": str(number), "path": name, "type": kind}
+        for number, (name, kind) in enumerate(MODULES.items())
+    ]
+    write_atomically(folder / "modules.json", json.dumps(modules, indent=2).encode())
+    pooling = {
+        "word_embedding_dimension": shape.d_model,
+        "pooling_mode_cls_token": shape.pooling == "cls",
+        "pooling_mode_mean_tokens": shape.pooling == "mean",
+        "pooling_mode_max_tokens": False,
+        "pooling_mode_mean_sqrt_len_tokens": False,
+    }
+    write_atomically(folder / "1_Pooling" / "config.json", as_json(pooling))
+    write_dense(folder / "2_Dense", model.pooler, ACTIVATIONS[shape.pooler])
+    write_dense(folder / "3_Dense", model.output, NONE)
+    reading = {"max_seq_length": longest(shape, config), "do_lower_case": False}
+    write_atomically(folder / "sentence_bert_config.json", as_json(reading))
+
+
+def write_dense(folder: Path, layer: nn.Linear, activation: str) -> None:
+    """Write a linear layer and what comes behind it."""
+    settings = {
+        "in_features": layer.in_features,
+        "out_features": layer.out_features,
+        "bias": True,
+        "activation_function": activation,
+    }
+    write_atomically(folder / "config.json", as_json(settings))
+    write_tensors(folder / WEIGHTS, {"linear.weight": layer.weight.float(), "linear.bias": layer.bias.float()})
+
+
+@torch.inference_mode()
+def check_sentence_transformer(
+    folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, model: TextClassifier
+) -> Parity:
+    """Compare what was written on random tokens, with padding: in the library where that is there, else read back.
+
+    Args:
+        folder: what was written.
+        config: of the run.
+        tokenizer: of both.
+        model: ours, in evaluation mode.
+
+    Raises:
+        ParityError: one gives something else than the other.
+    """
+    rows = sample_rows(tokenizer, model.config.max_positions - 2)
+    ids = pad_rows(rows, PAD, first=BOS, last=EOS)
+    if has_sentence_transformers():
+        theirs = their_logits(folder, tokenizer, ids)
+    else:
+        theirs = read_back(folder, config, tokenizer, model.output.out_features)(ids).float()
+    return compared(our_scores(model, ids), theirs.log_softmax(-1), rows, "labels")
+
+
+def their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
+    """Logits by the library, of ids of ours (B, S) -> (B, C)."""
+    library: Any = require("sentence_transformers", extra="hf", purpose="the comparison with sentence-transformers")
+    numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
+    given = {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
+    with without_bars(require("transformers", extra="hf", purpose="the comparison with sentence-transformers")):
+        theirs = library.SentenceTransformer(str(folder), device="cpu").eval()
+    found: Tensor = theirs(given)["sentence_embedding"]
+    return found.float()
+
+
+def read_back(folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, classes: int) -> TextClassifier:
+    """A classifier of what the files say, in evaluation mode.
+
+    Raises:
+        RunError: the files do not say what a classifier needs.
+    """
+    said = read_json(folder / "1_Pooling" / "config.json")
+    pooling = "mean" if said["pooling_mode_mean_tokens"] else "cls"
+    activation = read_json(folder / "2_Dense" / "config.json")["activation_function"]
+    pooler = next((name for name, one in ACTIVATIONS.items() if one == activation), None)
+    if pooler is None:
+        raise RunError(f"{folder / '2_Dense'} names the activation {activation}, which was not asked for.")
+    shape = config.model.model_copy(update={"pooling": pooling, "pooler": pooler})
+    model = TextClassifier(shape, tokenizer.size, classes, pad=PAD)
+    found = dict(read_pretrained(folder).body)
+    for name, part in (("2_Dense", "pooler"), ("3_Dense", "output")):
+        dense = read_tensors(folder / name / WEIGHTS)
+        found |= {f"{part}.{kind}": dense[f"linear.{kind}"] for kind in ("weight", "bias")}
+    model.load_state_dict(found)
+    return model.eval()

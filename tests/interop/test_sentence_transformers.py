@@ -1,0 +1,177 @@
+"""Classifiers that read the mean of their tokens, as folders of sentence-transformers.
+
+That library is not needed for these tests: what a folder says is computed here by transformers and torch, module by
+module. Where it is installed, it is asked too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.interop.pretrained import ENCODERS, write_folder
+from tests.runs.labelled import examples, labelled_config, write_labelled
+from tests.training.parts import Ear
+from torch import Tensor, nn
+
+from manyheads import Classifier, runs
+from manyheads.cli.main import run as program
+from manyheads.errors import ParityError, RunError, UsageError
+from manyheads.interop import sentence_transformers as ours
+
+transformers = pytest.importorskip("transformers")
+TEXTS = ["a great film", "the plot was awful, hund!", "안녕하세요", "film " * 100]
+LABELS = ["mäßig", "sehr gut", "안녕"]
+
+
+@pytest.fixture(scope="module")
+def brought(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run of each family: the mean of the tokens, three classes, a head that has hardly learnt."""
+    found = {}
+    text = tmp_path_factory.mktemp("text")
+    rows = [f"{LABELS[place % 3]}\t{one}\n" for place, (_, one) in enumerate(examples(40))]
+    (text / "train.tsv").write_text("".join(rows), encoding="utf-8")
+    for family in ENCODERS:
+        folder = tmp_path_factory.mktemp(family)
+        write_folder(folder / "theirs", family, "masked-lm")  # without a pooler
+        relu = "relu" if family == "distilbert" else "tanh"
+        model = {"init_from": str(folder / "theirs"), "pooling": "mean", "pooler": relu, "dropout": 0.0}
+        config = labelled_config(text, data={"valid": 0.2, "test": None}, model=model, training={"steps": 2})
+        runs.train(config, folder / "run", listener=Ear())
+        found[family] = folder / "run"
+    return found
+
+
+@pytest.fixture(scope="module")
+def written(brought: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    out = tmp_path_factory.mktemp("out")
+    for family, run in brought.items():
+        assert runs.export(run, out / family, "sentence-transformers").parity.largest < 1e-4
+    return {family: out / family for family in brought}
+
+
+def imported(name: str) -> Any:
+    """A class of torch by its whole name."""
+    module, _, kind = name.rpartition(".")
+    return getattr(__import__(module, fromlist=[kind]), kind)
+
+
+@torch.no_grad()
+def as_the_files_say(folder: Path, texts: list[str]) -> np.ndarray:
+    """Logits, module by module, as the library would compute them."""
+    listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    kinds = [(one["type"].rpartition(".")[2], folder / one["path"]) for one in listed]
+    assert [one["idx"] for one in listed] == [0, 1, 2, 3]
+    assert [kind for kind, _ in kinds] == ["Transformer", "Pooling", "Dense", "Dense"]
+    longest = json.loads((folder / "sentence_bert_config.json").read_text(encoding="utf-8"))["max_seq_length"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    batch = tokenizer(texts, padding=True, truncation=True, max_length=longest, return_tensors="pt")
+    x: Tensor = transformers.AutoModel.from_pretrained(folder).eval()(**batch).last_hidden_state
+    modes = {name for name, on in json.loads((kinds[1][1] / "config.json").read_text()).items() if on is True}
+    assert len(modes) == 1
+    real = batch["attention_mask"][..., None]
+    x = (x * real).sum(1) / real.sum(1) if modes == {"pooling_mode_mean_tokens"} else x[:, 0]
+    for _, dense in kinds[2:]:
+        said = json.loads((dense / "config.json").read_text(encoding="utf-8"))
+        layer = nn.Linear(said["in_features"], said["out_features"], bias=said["bias"])
+        tensors = load_file(dense / "model.safetensors")
+        layer.load_state_dict({name.removeprefix("linear."): one for name, one in tensors.items()})
+        x = imported(said["activation_function"])()(layer(x))
+    return x.numpy()  # type: ignore[no-any-return]
+
+
+def probabilities(classifier: Classifier, texts: list[Any]) -> np.ndarray:
+    return np.array([list(one.probabilities.values()) for one in classifier.classify(texts)])
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_the_modules_give_the_probabilities_of_the_classifier(
+    family: str, brought: dict[str, Path], written: dict[str, Path]
+) -> None:
+    classifier = Classifier.load(brought[family], device="cpu")
+    assert classifier.config.model.pooling == "mean"
+    right = probabilities(classifier, TEXTS)
+    logits = torch.from_numpy(as_the_files_say(written[family], TEXTS))
+    assert logits.softmax(-1).numpy() == pytest.approx(right, abs=1e-5)
+    names = transformers.AutoConfig.from_pretrained(written[family]).id2label
+    assert list(names.values()) == LABELS
+    card = (written[family] / "README.md").read_text(encoding="utf-8")
+    assert "library_name: sentence-transformers" in card
+    assert "license:  # to be filled in by you" in card
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_the_library_itself_gives_them(
+    family: str, brought: dict[str, Path], written: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    classifier = Classifier.load(brought[family], device="cpu")
+    opened = library.SentenceTransformer(str(written[family]), device="cpu")
+    found = opened.encode(TEXTS, convert_to_tensor=True).softmax(-1).numpy()
+    assert found == pytest.approx(probabilities(classifier, TEXTS), abs=1e-5)
+    (code,) = re.findall(r"```python\n(.*?)```", (written[family] / "README.md").read_text(encoding="utf-8"), re.S)
+    capsys.readouterr()
+    exec(code.replace("DIRECTORY", str(written[family])).replace('"..."', '"a great film"'), {})
+    (right,) = classifier.classify(["a great film"])
+    label, _, probability = capsys.readouterr().out.strip().rpartition(" ")
+    assert (label, float(probability)) == (right.label, pytest.approx(right.probability, abs=1e-5))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_trained_one_goes_out_by_the_command_line(pooling: str, tmp_path: Path) -> None:
+    write_folder(tmp_path / "theirs", "bert")
+    model = {"init_from": str(tmp_path / "theirs"), "pooling": pooling, "dropout": 0.0}
+    text = write_labelled(tmp_path / "text")
+    runs.train(labelled_config(text, model=model, training={"steps": 4}), tmp_path / "run", listener=Ear())
+    run, out = str(tmp_path / "run"), str(tmp_path / "out")
+    assert program(["export", run, out, "--to", "sentence-transformers"]) == 0
+    right = probabilities(Classifier.load(run, device="cpu"), TEXTS)
+    found = torch.from_numpy(as_the_files_say(tmp_path / "out", TEXTS)).softmax(-1).numpy()
+    assert found == pytest.approx(right, abs=1e-5)
+    assert "- Scores on 14 texts of its test set: accuracy" in (tmp_path / "out" / "README.md").read_text()
+    if pooling == "mean":
+        with pytest.raises(RunError, match=r'model\.pooling = "mean" \(it has "cls"; --to sentence-transformers'):
+            runs.export(tmp_path / "run", tmp_path / "no", "huggingface")
+
+
+def test_an_export_that_gives_something_else_is_not_kept(
+    brought: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = ours.write_sentence_transformer
+
+    def wrong(folder: Path, *others: Any) -> None:
+        honest(folder, *others)
+        tensors = load_file(folder / "2_Dense" / "model.safetensors")
+        tensors["linear.bias"] += 0.5
+        save_file(tensors, folder / "2_Dense" / "model.safetensors")
+
+    monkeypatch.setattr("manyheads.runs.export_text.write_sentence_transformer", wrong)
+    with pytest.raises(ParityError, match="nothing was kept"):
+        runs.export(brought["bert"], tmp_path / "out", "sentence-transformers")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_such_a_folder_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
+    runs.train(
+        labelled_config(write_labelled(tmp_path / "text"), training={"steps": 1}), tmp_path / "own", listener=Ear()
+    )
+    said = r'tokenizer\.kind = "bpe" \(its vocabulary must .*model\.norm = "pre".*model\.positions = "sinusoidal"'
+    with pytest.raises(RunError, match=said):
+        runs.export(tmp_path / "own", tmp_path / "out", "sentence-transformers")
+    with pytest.raises(UsageError, match="goes out by --to huggingface or sentence-transformers alone"):
+        runs.export(tmp_path / "own", tmp_path / "out", "onnx")
+    write_folder(tmp_path / "theirs", "bert", "masked-lm")
+    runs.bring(str(tmp_path / "theirs"), tmp_path / "run")
+    runs.bring(str(tmp_path / "theirs"), tmp_path / "untrained", labels=LABELS)
+    for to in ("sentence-transformers", "huggingface"):
+        with pytest.raises(RunError, match="untrained was never trained: its labels mean nothing"):
+            runs.export(tmp_path / "untrained", tmp_path / "out", to)
+    with pytest.raises(UsageError, match=r"is for classifiers, and this run is of task = \"masked-lm\""):
+        runs.export(tmp_path / "run", tmp_path / "out", "sentence-transformers")
+    assert not (tmp_path / "out").exists()
