@@ -9,6 +9,8 @@ import pytest
 import torch
 from tests.tasks.test_translation import assert_same, lines, make_translator
 
+from manyheads.model.compiled import CompiledModel, threads_of_code
+from manyheads.native.build import library
 from manyheads.tasks.workers import side_by_side
 
 
@@ -80,3 +82,18 @@ def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_sid
         torch.set_num_threads(threads)
         for found, right in zip(translator.translate(lines(40), beam_size=beam_size), expected, strict=True):
             assert_same(found, right)
+
+
+@pytest.mark.skipif(library() is None, reason="no C compiler here")
+def test_a_search_by_itself_gives_compiled_code_the_threads_of_torch(monkeypatch) -> None:
+    found = set()
+    step = CompiledModel.step
+
+    def seen(*all_: object) -> torch.Tensor:
+        found.add((threads_of_code(), torch.get_num_threads()))
+        return step(*all_)
+
+    monkeypatch.setattr(CompiledModel, "step", seen)
+    make_translator().translate(lines(1), beam_size=4)
+    assert found == {(4, 1)}
+    assert torch.get_num_threads() == 4

@@ -25,7 +25,7 @@ from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues
 from manyheads.model.products import rounded
 from manyheads.native.build import library
 
-__all__ = ["LONGEST", "CompiledModel", "compiled_model", "threads_for_code"]
+__all__ = ["LONGEST", "CompiledModel", "compiled_model", "threads_for_code", "threads_of_code"]
 
 LONGEST = 256  # tokens of a sentence: in longer ones torch's attention is the faster one
 PANEL = 64  # outputs side by side, as in product.h
