@@ -39,10 +39,14 @@ CANNOT_BE_RUN = {
 OTHER_PACKAGES = {"jupyterlab"}  # that a page has installed
 PLACEHOLDERS = {"RUN": "runs/multi30k-de-en"}
 # What a page sets that takes too long, or is meant for more text, and what is set instead.
+MOMENT = ("training.max_minutes=0.01", "training.steps=1000", "training.save_every=20")
 INSTEAD = {
-    "training.max_minutes=1": ("training.max_minutes=0.01", "training.steps=1000", "training.save_every=20"),
+    "training.max_minutes=1": MOMENT,
+    "training.max_minutes=20": MOMENT,
     "tokenizer.vocab_size=30000": ("tokenizer.vocab_size=3000",),
 }
+LASTING = ("demo", "museum", "show-config")  # run once, as where does not matter
+REMEMBERED: dict[tuple[str, ...], Outcome] = {}
 COMPLETION = re.compile(r"_MANYHEADS_COMPLETE=(\w+)_source manyheads")
 
 
@@ -78,17 +82,23 @@ def run(text: str) -> Outcome:
 
 
 def split(text: str) -> tuple[list[str], str]:
-    """The words of the program of a line, and what it reads from stdin."""
+    """The words of the program of a line, and what it reads: a text, or a file as "<FILE".
+
+    What it writes is not put into a file.
+    """
     words = shlex.split(text, comments=True)
     while re.match(r"\w+=", words[0]):
         words = words[1:]
     if words[0] == "srun":
         words = words[1:]
-    if "|" not in words:
-        return words, ""
-    place = words.index("|")
-    assert words[0] == "echo"
-    return words[place + 1 :], " ".join(words[1:place]) + "\n"
+    if "|" in words:
+        place = words.index("|")
+        assert words[0] == "echo"
+        return words[place + 1 :], " ".join(words[1:place]) + "\n"
+    if "<" in words:
+        place = words.index("<")
+        return words[:place], f"<{words[place + 1]}"
+    return words[: words.index(">")] if ">" in words else words, ""
 
 
 def parsed(arguments: list[str]) -> click.Context:
@@ -106,12 +116,18 @@ def parsed(arguments: list[str]) -> click.Context:
 
 
 def run_manyheads(words: list[str], given: str = "") -> Outcome:
-    """Run the program in this process."""
+    """Run the program in this process; starting another one takes seconds."""
+    if tuple(words) in REMEMBERED:
+        return REMEMBERED[tuple(words)]
     arguments = quick([PLACEHOLDERS.get(word, word) for word in words[1:]])
-    with streams(given) as (out, err), small_demo():
+    text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("<") else given
+    with streams(text) as (out, err), small_demo():
         code = run_program(arguments)
     texts = [stream.getvalue().decode() for stream in (out, err)]
-    return Outcome(code, texts[0], texts[1] + texts[0])
+    outcome = Outcome(code, texts[0], texts[1] + texts[0])
+    if words[1] in LASTING:
+        REMEMBERED[tuple(words)] = outcome
+    return outcome
 
 
 def quick(arguments: list[str]) -> list[str]:
@@ -211,9 +227,10 @@ def complete(text: str) -> Outcome:
     Path("bin/manyheads").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m manyheads "$@"\n')
     Path("bin/manyheads").chmod(0o755)
     path = f"{Path('bin').absolute()}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=os.environ | {"PATH": path})
-    assert "manyheads" in done.stdout, done
-    return Outcome(done.returncode, done.stdout, done.stderr + done.stdout)
+    done = subprocess.run(["bash", "-c", line], capture_output=True, env=os.environ | {"PATH": path}, check=False)
+    assert done.stdout, done
+    out = done.stdout.decode()
+    return Outcome(done.returncode, out, done.stderr.decode() + out)
 
 
 RUNNERS: dict[str, Callable[[list[str], str], Outcome]] = {

@@ -19,9 +19,6 @@ from manyheads.errors import MissingExtraError
 
 __all__ = ["Desk"]
 
-LASTING = ("demo", "museum", "show-config")  # the same line on another page need not run again
-REMEMBERED: dict[str, Outcome] = {}
-
 
 class Desk:
     """Where a page is worked through; the current directory.
@@ -60,7 +57,7 @@ class Desk:
                 self.compare(one, answer)
         else:
             self.clear(folder_made(words))
-            outcome = remembered(command.text, words)
+            outcome = run(command.text)
         self.compare(command, outcome)
 
     def execute(self, block: Block, names: dict[str, Any]) -> None:
@@ -123,13 +120,3 @@ def folder_made(words: list[str]) -> Path | None:
         case ["manyheads", "data", "fetch"]:
             return Path("data") / words[3]
     return None
-
-
-def remembered(text: str, words: list[str]) -> Outcome:
-    """Run a command, once if it does not depend on where."""
-    if words[0] != "make" and not (words[0] == "manyheads" and words[1] in LASTING):
-        return run(text)
-    key = " ".join(words)
-    if key not in REMEMBERED:
-        REMEMBERED[key] = run(text)
-    return REMEMBERED[key]

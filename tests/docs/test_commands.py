@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import threading
 import tomllib
@@ -18,10 +19,27 @@ import pytest
 pytest.importorskip("transformers")
 pytest.importorskip("huggingface_hub")
 
+from tests.docs.book import (
+    APART,
+    DOCS,
+    DRAWN,
+    FILES,
+    MINE,
+    PAGES,
+    ROOT,
+    bare,
+    configurations,
+    english_of,
+    examples,
+    loose,
+    name_of,
+    python,
+    typed,
+    unseen_examples,
+)
 from tests.docs.commands import CANNOT_BE_RUN, INSTEAD, OTHER_PACKAGES, RUNNERS, parsed, split
-from tests.docs.console import Command, Fence, commands, fences
+from tests.docs.console import Command, commands, fences
 from tests.docs.desk import Desk
-from tests.docs.korean import origin
 from tests.docs.pages import Block, blocks, new_names
 from tests.docs.workbench import Workbench
 from tests.interop.shelf import stand_in_for_hub
@@ -33,97 +51,20 @@ from manyheads.doctor.plugin import Doctor
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs import suggest
 
-ROOT = Path(__file__).parent.parent.parent
-DOCS = ROOT / "docs"
-PAGES = [
-    *(ROOT / name for name in ("README.md", "README.ko.md")),
-    *sorted(page for page in DOCS.rglob("*.md") if "generated" not in page.parts),
-]
-# Their Python is run by test_pages.py.
-RUN_WHOLE = {"tutorial/part-by-part.md", "howto/from-your-tutorial.md"}
-
-# What `runs/mine` is, where a page does not train it.
-MINE = {
-    "classifying.md": "runs/fine-tuned",
-    "generating.md": "runs/writer",
-    "benchmarks.md": "runs/multi30k-de-en",
-    "speed.md": "runs/multi30k-de-en",
+# What the names in the examples of `--help` are.
+HELP = {
+    "runs/mine": "runs/multi30k-de-en",
+    "runs/de-en": "runs/multi30k-de-en",
+    "runs/en-de": "runs/multi30k-en-de",
+    "runs/multi30k-en-de-tiny": "runs/multi30k-en-de",
+    "runs/shakespeare-char": "runs/writer",
+    "new.en": "my-text/test.en",
+    "new.de": "my-text/test.de",
+    "text.en": "my-text/test.en",
+    "keys.json": "keys.json",
 }
-# The files that the whole configurations of a page are, in their order.
-FILES = {
-    "classifying.md": ["classifier.toml", "encoder.toml"],
-    "howto/fine-tune-bert.md": ["bert.toml"],
-    "howto/fine-tune-opus-mt.md": ["my.toml"],
-}
-# Blocks that stand apart from the command which prints them, by how they begin: how that begins. One that stands in
-# the text alone is whole here.
-APART = {
-    "500 sentences that were not in training:": "make demo",
-    "as in models/minilm:": "manyheads train sst2-finetune",
-    '{"task": "classification"': "manyheads evaluate runs/sst2-scratch --split valid --json",
-}
-# Blocks that nothing prints, by how they begin.
-DRAWN = {
-    "src/manyheads/": "the folders",
-    "text ─ data/corpus": "the path of a sentence in training",
-    "DIR ─ checkpoint": "the path of a sentence in use",
-    "data/ko-en/train.ko.gz": "names of files",
-    "#:schema": "the first line of a configuration",
-    "http://127.0.0.1:5000/?lang=ko": "an address of the page",
-}
+MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 INLINE = re.compile(r"`manyheads ([^`\n]+)`")
-
-
-def name_of(page: Path) -> str:
-    return str(page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT))
-
-
-def loose(page: Path) -> list[Fence]:
-    """Blocks of a page that are neither code, nor commands, nor right below either."""
-    found = fences(page)
-    return [
-        block
-        for block, above in zip(found, [None, *found], strict=False)
-        if block.language in ("", "bash", "text", "json")
-        and not block.is_commands
-        and not (above and block.follows and (above.is_commands or above.language == "python"))
-    ]
-
-
-def english_of(page: Path) -> Path | None:
-    """The English page of a Korean one."""
-    if page.name == "README.ko.md":
-        return ROOT / "README.md"
-    name = origin(page.read_text(encoding="utf-8"))
-    return DOCS / name if name else None
-
-
-def bare(text: str) -> str:
-    """A command without the comment behind it."""
-    return re.sub(r"\s+#.*", "", text)
-
-
-def typed(page: Path) -> list[Command]:
-    """The commands of a page, with all that is shown of each; of a Korean one, those that the English has not."""
-    english = english_of(page)
-    if english:
-        known = {bare(one.text) for one in commands(fences(english))}
-        return [one for one in commands(fences(page)) if bare(one.text) not in known]
-    found = commands(fences(page))
-    for block in loose(page):
-        for text in (text for begin, text in APART.items() if block.text.startswith(begin)):
-            place = next((place for place, one in enumerate(found) if one.text.startswith(text)), len(found))
-            found[place : place + 1] = [Command(block.line, text, block.text)] if place == len(found) else [
-                Command(found[place].line, found[place].text, block.text)
-            ]  # fmt: skip
-    return found
-
-
-def python(page: Path) -> list[Block]:
-    """The Python of a page, unless it is run elsewhere."""
-    name = name_of(page)
-    elsewhere = name in RUN_WHOLE or name.startswith(("explanation/", "ko/")) or name == "README.ko.md"
-    return [] if elsewhere else blocks(page.read_text(encoding="utf-8"))
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -160,12 +101,6 @@ def names_for(page: Path) -> dict[str, Any]:
     config = ModelConfig(d_model=16, d_ff=16, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
     make = partial(EncoderDecoder, config, 1000, 1000, pad=0)
     return {"model": make(), "MyModel": make}
-
-
-def configurations(page: Path) -> dict[str, str]:
-    """The whole configurations of a page, by the names of their files."""
-    whole = [block.text for block in fences(page) if block.language == "toml" and "task = " in block.text]
-    return dict(zip(FILES.get(name_of(page), []), whole, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -218,6 +153,8 @@ def test_a_page_that_says_what_is_not_so_is_found(content, workbench, tmp_path, 
 
 
 def test_every_block_of_a_page_is_code_or_typed_or_printed() -> None:
+    languages = {block.language for page in PAGES for block in fences(page)}
+    assert languages <= {"", "bash", "json", "python", "text", "toml", "{include} ../CHANGELOG.md", "{toctree}"}
     known = (*APART, *DRAWN)
     assert not [
         f"{name_of(page)}:{block.line}"
@@ -239,8 +176,9 @@ def test_no_list_of_exceptions_holds_what_no_page_says() -> None:
     texts = [bare(one.text) for page in PAGES for one in commands(fences(page))]
     for beginning in CANNOT_BE_RUN:
         assert any(text.startswith(beginning) for text in texts), beginning
+    helped = [text for _, text in examples()]
     for word in (*INSTEAD, *OTHER_PACKAGES):
-        assert any(word in text.split() for text in texts), word
+        assert any(word in text.split() for text in (*texts, *helped)), word
     shown = [block.text for page in PAGES for block in loose(page)]
     for beginning in (*APART, *DRAWN):
         assert any(text.startswith(beginning) for text in shown), beginning
@@ -257,6 +195,36 @@ def test_every_command_in_running_text_has_a_verb_and_options_that_exist() -> No
             parsed(split(f"manyheads {text}")[0][1:])
         except click.MissingParameter:  # the name of a verb, without what it needs
             continue
+
+
+def test_every_example_of_the_help_has_options_that_exist() -> None:
+    found = [text for _, text in examples() if not text.startswith("curl")]
+    assert len(found) > 50
+    for text in found:
+        parsed(split(text)[0][1:])
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+def test_examples_of_the_help_in_a_form_that_no_page_has_run(
+    workbench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = list(unseen_examples())
+    folder = workbench.bench("help", " ".join(text for _, text in new))
+    monkeypatch.chdir(folder)
+    desk = Desk(Path("help"))
+    for verb, text in new:
+        for name, original in HELP.items():
+            if name in text:
+                remove(folder / name)
+                workbench.place(folder, name, MINE_IN_HELP.get(verb, original))
+                desk.placed.add(Path(name))
+        desk.type(Command(0, text), [])
+    assert not desk.wrong, "\n\n".join(desk.wrong)
 
 
 def test_the_lines_of_a_shell_are_lines_of_a_shell() -> None:

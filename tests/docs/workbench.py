@@ -22,6 +22,7 @@ from manyheads.config.load import load_config, resolve_recipe
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.catalogue import Corpus, RemoteFile
 from manyheads.errors import ManyheadsError
+from manyheads.serving.keys import KeyFile
 
 __all__ = ["SMALL", "SMALL_SUBWORDS", "Workbench", "small"]
 
@@ -141,10 +142,15 @@ class Workbench:
         copies = {one: one for one in there if one in text} | ({"runs/mine": mine} if mine else {})
         shutil.copytree(self.whole / "data", folder / "data")
         for here, original in copies.items():
-            (folder / here).parent.mkdir(parents=True, exist_ok=True)
-            place = self.whole / original
-            (shutil.copytree if place.is_dir() else shutil.copy2)(place, folder / here)
+            self.place(folder, here, original)
         return folder
+
+    def place(self, folder: Path, name: str, original: str) -> None:
+        """Copy something of `whole` into a folder, unless there is something of this name."""
+        here, there = folder / name, self.whole / original
+        if not here.exists():
+            here.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if there.is_dir() else shutil.copy2)(there, here)
 
     def models(self) -> list[Path]:
         """The runs, and the models of other programs."""
@@ -201,6 +207,7 @@ def write_texts(folder: Path) -> None:
     (folder / "reviews.txt").write_text("".join(f"{text}\n" for text in sentences), encoding="utf-8")
     (folder / "data" / "tinyshakespeare").mkdir()
     (folder / "data" / "tinyshakespeare" / "input.txt").write_text(PLAY * 3, encoding="utf-8")
+    KeyFile(folder / "keys.json").add("weblate", None)
     for name, lines in TEXTS.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     for name, content in CONFIGURATIONS.items():
@@ -220,7 +227,7 @@ def train_runs() -> None:
     """Train what the pages have trained, in the current directory."""
     for config, out, overrides in (
         ("multi30k-de-en", "multi30k-de-en", ()),
-        ("multi30k-en-de", "multi30k-en-de", ()),
+        ("multi30k-en-de", "multi30k-en-de", ("training.steps=5", "training.save_every=1")),
         ("post-norm.toml", "post-norm", ()),
         ("mine.toml", "writer", ("tokenizer.kind=characters", "data.max_length=32")),
         ("classifier.toml", "fine-tuned", ("model.init_from=models/bert-sst2",)),

@@ -250,8 +250,8 @@ def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
     if str(file) == "-":
         lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
         return (line.text for line in lines)
-    lines = read_lines(file, invalid_utf8=invalid_utf8)
-    return chain(list(islice(lines, 1)), lines)
+    texts = read_lines(file, invalid_utf8=invalid_utf8)
+    return chain(list(islice(texts, 1)), texts)
 
 
 def program_name() -> str:
