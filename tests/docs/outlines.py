@@ -1,8 +1,8 @@
 """Whether a program prints what a page shows, where what it prints depends on what was trained.
 
-Compared is the outline: numbers may be others, what is drawn may be drawn otherwise, and of a line that names
-figures only the words before the first figure count. What is left must come in the same order; the program may
-print more between (lines of progress).
+Compared is the outline: numbers may be others, what is drawn may be drawn otherwise, and of a few lines only the
+beginning counts (`VARIES`). What is left must come in the same order; the program may print more between (lines of
+progress).
 """
 
 from __future__ import annotations
@@ -11,36 +11,41 @@ import json
 import re
 from typing import Any
 
-__all__ = ["keys", "missing", "outline"]
+__all__ = ["keys", "missing", "outline", "same_keys"]
 
 NUMBER = re.compile(r"[+-]?\d[\d,.:]*")
 DRAWN = re.compile(r"[│┌└├█▓▒░▁·]|^ +\S( +\S)*$")  # pictures of characters, pieces of text, letters below a picture
-
-# What a model writes: the translation in the demo, the label of a classifier.
-FREE = re.compile(r" *(en)  |(?=positive\t|negative\t)()")
+# What stays of lines whose rest depends on the text, on what a model has learned, or on the machine.
+VARIES = re.compile(
+    r"en(?= )"  # the translations of the demo
+    r"|(?=(?:positive|negative) #$)"  # the label of a classifier
+    r"|\d+ checks"  # and what they have found
+    r"|text train # pairs read, # kept"  # and why others were not
+    r"|time # s an update here, about #"  # of seconds, minutes or hours
+    r"|valid, \w+: # characters train does not have, # times:"
+    r"|Stopped after # steps:"  # and why
+    r"|mean of the last # checkpoints: loss #"  # and whether that is better
+    r"|step # valid loss # perplexity # BLEU # chrF #"  # the same
+    r"|as in models/\w+: d_model = #"  # and what else is taken
+)
 
 
 def outline(text: str) -> list[str]:
     """The lines of a text, without what may differ."""
     found: list[str] = []
     for line in text.split("\n"):
-        head = "▒" if DRAWN.search(line) and "nrefs" not in line else words(line)
-        if head and not (head == "▒" and found[-1:] == ["▒"]):
-            found.append(head)
+        kept = "▒" if DRAWN.search(line) and "nrefs" not in line else without_figures(line)
+        if kept and not (kept == "▒" and found[-1:] == ["▒"]):
+            found.append(kept)
     return found
 
 
-def words(line: str) -> str:
-    """The words of a line before its first figure, and how many figures there are if that is all."""
-    if checks := re.match(r"\d+ checks", line):
-        return checks[0]
-    if free := FREE.match(line):
-        return free[1]
-    line = re.sub(r"\S*/(?=manyheads )", "", re.sub(r'"[^"]*"', '""', line))
-    head = NUMBER.split(line)[0]
-    if head.strip():
-        return " ".join(head.split())
-    return " ".join(NUMBER.sub("#", line).split())
+def without_figures(line: str) -> str:
+    """A line with `#` for its numbers but that of checks, or what stays of it."""
+    line = re.sub(r"\S*/(?=manyheads )", "", line)  # where the program lies
+    plain = " ".join((line if re.match(r"\d+ checks", line) else NUMBER.sub("#", line)).split())
+    varies = VARIES.match(plain)
+    return varies[0] if varies else plain
 
 
 def missing(shown: str, printed: str) -> list[str]:
