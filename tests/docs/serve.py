@@ -24,6 +24,7 @@ __all__ = ["serve"]
 
 SECONDS = 60.0
 READY = re.compile(r"ready: .* at (http://\S+)\n")
+END = b"ready: nothing at http://nowhere\n"
 ADDRESS = "http://127.0.0.1:5000"  # in the pages; here a free port is taken
 
 
@@ -36,7 +37,7 @@ def serve(text: str, asked: Sequence[str]) -> tuple[Outcome, list[Outcome]]:
         asking = threading.Thread(target=ask_and_end, args=(log, words, asked, answers, faults))
         asking.start()
         code = run_program([*words[1:], "--port", "0"])
-        log.write(b"ready: nothing at http://nowhere\n")  # whoever still waits need not
+        log.write(END)  # whoever still waits need not
         asking.join()
     if faults:
         raise faults[0]
@@ -52,12 +53,14 @@ def ask_and_end(
         while not (found := READY.search(log.getvalue().decode())):
             assert time.monotonic() < end, log.getvalue().decode()
             time.sleep(0.01)
-        if found[1] == "http://nowhere":
+        if END in log.getvalue():
             return
         check_health(found[1], words)
         answers += [ask(line, found[1]) for line in asked]
     except BaseException as fault:
         faults.append(fault)
+    if END in log.getvalue():
+        return
     os.kill(os.getpid(), signal.SIGTERM)
 
 
