@@ -34,6 +34,17 @@ def translated(
     return out.read_text(encoding="utf-8")
 
 
+def test_an_input_that_is_not_there_leaves_the_output_as_it_was(trained, tmp_path, capsys) -> None:
+    kept = tmp_path / "kept.en"
+    kept.write_text("of yesterday", encoding="utf-8")
+    missing = tmp_path / "typo.de"
+    for output in (kept, tmp_path / "new.en"):
+        assert run(["translate", str(trained), str(missing), "--device", "cpu", "--output", str(output)]) == 3
+        assert "typo.de cannot be read" in capsys.readouterr().err
+    assert kept.read_text(encoding="utf-8") == "of yesterday"
+    assert not (tmp_path / "new.en").exists()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

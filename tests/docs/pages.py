@@ -20,8 +20,9 @@ from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-__all__ = ["Block", "blocks", "run", "written"]
+__all__ = ["Block", "blocks", "executed", "new_names", "run", "written"]
 
 FENCED = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:(?P<varies><!-- varies -->\n)?```text\n(?P<output>.*?)^```$)?",
@@ -79,15 +80,26 @@ def run(page: Path, quick: Mapping[str, str] | None = None) -> Iterator[Block]:
     found = blocks(text)
     for piece in quick or {}:
         assert any(piece in block.code for block in found), f"{page} does not hold {piece!r}"
-    module = ModuleType("__page__")  # dataclasses look their module up
-    sys.modules["__page__"] = module
+    names = new_names()
     for block in found:
         code = block.code
         for piece, other in (quick or {}).items():
             code = code.replace(piece, other)
-        with redirect_stdout(io.StringIO()) as printed:
-            exec(compile("\n" * (block.line - 1) + code, str(page), "exec"), vars(module))
-        yield replace(block, printed=printed.getvalue())
+        yield replace(executed(replace(block, code=code), page, names), code=block.code)
+
+
+def new_names() -> dict[str, Any]:
+    """The names that the blocks of a page share: those of a module, which dataclasses look up."""
+    module = ModuleType("__page__")
+    sys.modules["__page__"] = module
+    return vars(module)
+
+
+def executed(block: Block, page: Path, names: dict[str, Any]) -> Block:
+    """Run one block in the current directory; returns it with what it printed."""
+    with redirect_stdout(io.StringIO()) as printed:
+        exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
+    return replace(block, printed=printed.getvalue())
 
 
 def written(text: str, done: list[Block]) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
-import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.interop.marian import write_marian_folder
 from tests.interop.parts import make_parts, sentences
 from tests.interop.pretrained import write_folder
+from tests.interop.shelf import stand_in_for_hub
 
 from manyheads import Classifier, Translator, from_pretrained, runs
 from manyheads.checkpoint import RunDirectory
@@ -18,42 +16,13 @@ from manyheads.cli.main import run as program
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.hub import is_hub_name
 
-hub = pytest.importorskip("huggingface_hub")
-
-
-def copy_matching(source: Path, target: Path, patterns: list[str]) -> None:
-    """What the library does with `allow_patterns`."""
-    for path in source.rglob("*"):
-        name = path.relative_to(source).as_posix()
-        if path.is_file() and any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, target / name)
-
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that stands for the hub."""
     shelf = tmp_path / "shelf"
     shelf.mkdir()
-
-    def snapshot_download(repo_id: str, *, local_dir: Path, allow_patterns: list[str]) -> str:
-        if not (shelf / repo_id).is_dir():
-            raise OSError(f"404: {repo_id}")
-        copy_matching(shelf / repo_id, Path(local_dir), allow_patterns)
-        return str(local_dir)
-
-    def create_repo(self: Any, repo_id: str, *, private: bool, exist_ok: bool) -> None:
-        (shelf / repo_id).mkdir(parents=True, exist_ok=exist_ok)
-
-    def upload_folder(
-        self: Any, *, repo_id: str, folder_path: str, allow_patterns: list[str], commit_message: str
-    ) -> None:
-        copy_matching(Path(folder_path), shelf / repo_id, allow_patterns)
-
-    monkeypatch.setattr(hub, "snapshot_download", snapshot_download)
-    monkeypatch.setattr(hub.HfApi, "create_repo", create_repo)
-    monkeypatch.setattr(hub.HfApi, "upload_folder", upload_folder)
-    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    stand_in_for_hub(shelf, tmp_path / "cache", monkeypatch)
     return shelf
 
 

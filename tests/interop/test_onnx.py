@@ -17,6 +17,7 @@ from tests.model.samples import BOS, PAD, VARIANTS, random_ids
 from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.interop.onnx import check_onnx, convert, write_onnx
 from manyheads.interop.onnx.convert import Runtime
+from manyheads.interop.onnx.graph import Graph
 from manyheads.interop.parity import random_samples, reference
 from manyheads.runs.cards.translator import export_card
 from manyheads.tasks.translation import Translator
@@ -96,6 +97,14 @@ def test_a_model_that_no_file_holds_is_refused(tmp_path, monkeypatch) -> None:
     with pytest.raises(RunError, match="holds 2 GiB at most"):
         write_onnx(tmp_path, *make_parts())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tensor_takes_no_other_s_place_when_it_lies_where_that_one_lay() -> None:
+    graph = Graph("constants")
+    names = [graph.constant(torch.full((1024, 4), float(number))) for number in range(50)]
+    assert len(set(names)) == 50
+    tied = torch.zeros(3)
+    assert graph.constant(tied) == graph.constant(tied)
 
 
 def test_without_the_packages_their_extra_is_named(tmp_path, monkeypatch) -> None:

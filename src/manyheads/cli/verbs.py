@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Protocol, TextIO
 
@@ -239,11 +240,18 @@ def text_line(text: str) -> bytes:
 
 
 def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
-    """The lines of a file (also .gz, .xz, .zst), or of standard input for "-"."""
+    """The lines of a file (also .gz, .xz, .zst), or of standard input for "-".
+
+    A file that cannot be read is told at once, before an output is opened and what was in it is lost.
+
+    Raises:
+        DataError: the file is missing or damaged; while lines are taken, also that they are no UTF-8.
+    """
     if str(file) == "-":
         lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
         return (line.text for line in lines)
-    return read_lines(file, invalid_utf8=invalid_utf8)
+    texts = read_lines(file, invalid_utf8=invalid_utf8)
+    return chain(list(islice(texts, 1)), texts)
 
 
 def program_name() -> str:

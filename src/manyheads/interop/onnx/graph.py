@@ -29,11 +29,13 @@ class Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.known: dict[tuple[Any, ...], str] = {}
+        self.tensors: list[torch.Tensor] = []  # those in `known`: the memory of one that is gone is taken by others
 
     def constant(self, value: torch.Tensor | NDArray[Any] | Sequence[int] | float | int) -> str:
         """A constant; a tensor that was given before is not stored twice."""
         if isinstance(value, torch.Tensor):
             key: tuple[Any, ...] = (value.data_ptr(), value.shape, value.stride())
+            self.tensors.append(value)
             value = value.detach().contiguous().numpy()
         else:
             value = np.asarray(value, dtype=np.float32 if isinstance(value, float) else None)
