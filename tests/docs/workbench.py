@@ -86,6 +86,7 @@ CONFIGURATIONS = {
     "mine.toml": LANGUAGE_MODEL,
     "classifier.toml": CLASSIFIER,
 }
+ON_THE_HUB = {"sentiment": "runs/sentiment", "plays": "runs/writer", "encoder": "models/minilm"}  # of somebody
 # Lines for the translator, and what is asked of each.
 TEXTS = {
     "text.de": ["Ein Hund läuft durch den Schnee.", "", "Ein Mann mit Hut spielt Gitarre."],
@@ -127,6 +128,8 @@ class Workbench:
         write_models(self.whole, self.shelf)
         with chdir(self.whole):
             train_runs()
+        for name, model in ON_THE_HUB.items():
+            shutil.copytree(self.whole / model, self.shelf / "somebody" / name)
 
     def bench(self, name: str, text: str, mine: str | None = None) -> Path:
         """A new folder with what a text names, each in a copy.
@@ -238,3 +241,4 @@ def train_runs() -> None:
     for copy in ("demo-de-en", "one", "two", "three", "adam", "muon"):
         shutil.copytree("runs/multi30k-de-en", f"runs/{copy}")
     shutil.copytree("runs/multi30k-en-de", "runs/large")
+    shutil.copytree("runs/fine-tuned", "runs/sentiment")
