@@ -28,6 +28,9 @@ enum { KEEP, RELU, GELU, GELU_TANH, SWISH, SWIGLU };   /* what is done to the ou
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t whole __attribute__((vector_size(4 * LANES)));
 typedef float float_at __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float quad __attribute__((vector_size(4 * OUTS)));
+typedef int32_t quad_bits __attribute__((vector_size(4 * OUTS)));
+typedef float quad_at __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint16_t half_at __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 typedef int8_t byte_at __attribute__((vector_size(LANES), aligned(1), may_alias));
 
@@ -88,10 +91,12 @@ static int64_t share(Team team, int id, int64_t total, int64_t unit) {
          4 * k + 17, 4 * k + 18, 4 * k + 19, 4 * k + 24, 4 * k + 25, 4 * k + 26, 4 * k + 27)
 
 /* Add up the lanes of four vectors together: their sums. */
-INLINE void add_up(const vec x[OUTS], float sums[OUTS]) {
+INLINE quad add_up(const vec x[OUTS]) {
     vec all = HALVES(FOURS, (HALVES(EIGHTS, x[0], x[1])), (HALVES(EIGHTS, x[2], x[3]))); /* four lanes of each */
     all += PICK(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    for (int k = 0; k < OUTS; k++) sums[k] = all[4 * k] + all[4 * k + 1];
+    all += PICK(all, all, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    const vec each = PICK(all, all, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+    return (quad){each[0], each[1], each[2], each[3]};
 }
 
 INLINE vec weights_at(const void *weights, int64_t format, int64_t place) {
@@ -124,6 +129,13 @@ static float activated(float x, int64_t activation) {
     }
 }
 
+INLINE quad all_activated(quad x, int64_t activation) {
+    if (activation == KEEP) return x;
+    if (activation == RELU) return (quad)((x > 0) & (quad_bits)x); /* a comparison gives -1 or 0 */
+    for (int o = 0; o < OUTS; o++) x[o] = activated(x[o], activation);
+    return x;
+}
+
 /* Some outputs of some rows: y[r][o] = (base[r][o] +) activation(x[r] . weight[o] + bias[o]). */
 INLINE void block(const Linear *linear, int64_t format, const float *x, int rows, int64_t first, int outs,
                   const float *base, float *y, int64_t activation) {
@@ -141,17 +153,23 @@ INLINE void block(const Linear *linear, int64_t format, const float *x, int rows
         }
     }
     for (int r = 0; r < rows; r++) {
-        float totals[OUTS];
-        add_up(sums[r], totals);
-        for (int o = 0; o < outs; o++) {
-            float total = totals[o];
-            for (int64_t j = i; j < inputs; j++)
-                total += weight_at(linear->weight, format, (first + o) * inputs + j) * x[r * inputs + j];
-            if (format == INT8) total *= linear->scale[first + o];
-            if (linear->bias) total += linear->bias[first + o];
-            if (base) total += base[r * outputs + first + o];
-            y[r * outputs + first + o] = activated(total, activation);
-        }
+        quad totals = add_up(sums[r]);
+        for (int64_t j = i; j < inputs; j++)
+            for (int o = 0; o < outs; o++)
+                totals[o] += weight_at(linear->weight, format, (first + o) * inputs + j) * x[r * inputs + j];
+        const int64_t place = r * outputs + first;
+        if (outs == OUTS) {
+            if (format == INT8) totals *= *(const quad_at *)(linear->scale + first);
+            if (linear->bias) totals += *(const quad_at *)(linear->bias + first);
+            if (base) totals += *(const quad_at *)(base + place);
+            *(quad_at *)(y + place) = all_activated(totals, activation);
+        } else
+            for (int o = 0; o < outs; o++) {
+                if (format == INT8) totals[o] *= linear->scale[first + o];
+                if (linear->bias) totals[o] += linear->bias[first + o];
+                if (base) totals[o] += base[place + o];
+                y[place + o] = activated(totals[o], activation);
+            }
     }
 }
 
