@@ -15,6 +15,7 @@ from torch import nn
 from manyheads.model import packed
 from manyheads.model.compiled import MOST_ROWS_OF_ONE, MOST_TOKENS
 from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.descriptions import Part
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PackedModel, Precision, pack
 from manyheads.model.products import rounded
@@ -102,8 +103,10 @@ def test_steps_of_few_rows_and_of_many_go_on_from_each_other(monkeypatch) -> Non
     """Rows cross the limit in both directions; each step is computed as its number of rows says."""
     arranged, model = ready(positions="rotary")
     counted = []
-    step = arranged.few.step
-    monkeypatch.setattr(arranged.few, "step", lambda *all_: counted.append(len(all_[0])) or step(*all_))
+    steps = arranged.few.steps
+    monkeypatch.setattr(
+        arranged.few, "steps", lambda parts, places: counted.append(len(parts[0].tokens)) or steps(parts, places)
+    )
     wide = [number for number in range(3) for _ in range(MOST_ROWS_OF_ONE)]
     check_history(
         arranged, model, [None, wide, list(range(3 * MOST_ROWS_OF_ONE)), [0, 1, 2 * MOST_ROWS_OF_ONE], None]
@@ -188,6 +191,35 @@ def test_threads_that_step_at_the_same_time_do_not_disturb_each_other() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
+def test_steppers_at_different_places_step_together_as_each_alone(positions, threads) -> None:
+    """Three of different lengths, widths and beginnings, one of which has dropped a sentence."""
+    arranged, model = ready(positions=positions)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        sources = [padded_source(model), random_ids(1, 11, TARGET_SIZE), random_ids(2, 5, TARGET_SIZE)]
+        together, alone = ([EncoderDecoderStepper(arranged, one) for one in sources] for _ in range(2))
+        begun = [0, 2, 5]
+        choices = [{3: [0, 0, 0, 1, 1, 1], 6: [3, 4, 5, 0, 2, 1], 8: [1, 1, 2]}, {4: [0] * 5}, {7: [1, 1, 0, 0]}]
+        rows = [one.size(0) for one in sources]
+        for time in range(10):
+            here = [number for number in range(3) if begun[number] <= time]
+            tokens = [random_ids(1, rows[number], TARGET_SIZE, seed=10 * time + number)[0] for number in here]
+            steps = [together[number].part(latest) for number, latest in zip(here, tokens, strict=True)]
+            for number, one, latest in zip(here, arranged.steps(steps), tokens, strict=True):
+                torch.testing.assert_close(one.log_softmax(-1), alone[number].step(latest), rtol=0, atol=1e-5)
+                if chosen := choices[number].get(time):
+                    rows[number] = len(chosen)
+                    for stepper in (together[number], alone[number]):
+                        stepper.select(torch.tensor(chosen))
+        assert [stepper.place for stepper in together] == [10, 8, 5]
+    finally:
+        torch.set_num_threads(before)
+
+
+@torch.no_grad()
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
@@ -200,9 +232,7 @@ def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
         child = os.fork()
         if child == 0:
             memory = arranged.few.encode(source[0], *arranged.start_of_source(7))
-            past = arranged.past(1)
-            past.make_room(1)
-            logits = arranged.few.step(token, *arranged.at(0), past, memory, None)
+            (logits,) = arranged.steps([Part(token, 0, arranged.past(1), memory, None, None)])
             os._exit(0 if bool((logits.log_softmax(-1) == right).all()) else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert bool((EncoderDecoderStepper(arranged, source).step(token) == right).all())

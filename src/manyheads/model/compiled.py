@@ -10,10 +10,26 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from manyheads.model.cache import SharedPast
+from manyheads.model.descriptions import (
+    POINTER,
+    WHOLE,
+    Best,
+    Layer,
+    Linear,
+    Model,
+    Norm,
+    Part,
+    Place,
+    Step,
+    addresses,
+    pointer,
+    step_of,
+)
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues
@@ -23,59 +39,12 @@ from manyheads.native.build import library
 __all__ = ["MOST_ROWS", "MOST_ROWS_OF_ONE", "MOST_TOKENS", "CompiledModel", "compiled_model", "few_rows"]
 
 MOST_ROWS = 8  # of a step: beyond them, and in longer sentences, the products of oneDNN are the faster ones
-MOST_ROWS_OF_ONE = 24  # the same where one thread computes: there the calls of operators weigh more
+MOST_ROWS_OF_ONE = 64  # the same where one thread computes: there the calls of operators weigh more
 MOST_TOKENS = 48
 MOST_THREADS = 8  # more would wait for each other longer than they read
 Held = Literal["fp32", "bf16", "int8"]
 FORMATS: tuple[Held, ...] = ("fp32", "bf16", "int8")  # numbers as in decoder.c
 ACTIVATIONS = ("none", "relu", "gelu", "gelu-tanh", "swish", "swiglu")  # the same
-POINTER, WHOLE, REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
-
-
-class Linear(ctypes.Structure):
-    """A linear layer."""
-
-    _fields_ = (("weight", POINTER), ("scale", POINTER), ("bias", POINTER), ("inputs", WHOLE), ("outputs", WHOLE))
-
-
-class Norm(ctypes.Structure):
-    """A layer norm; without a weight there is none."""
-
-    _fields_ = (("weight", POINTER), ("bias", POINTER))
-
-
-class Layer(ctypes.Structure):
-    """The products of a decoder layer."""
-
-    _fields_ = tuple(
-        (name, Linear) for name in ("self_in", "self_out", "cross_query", "cross_out", "expand", "contract")
-    )
-
-
-class Model(ctypes.Structure):
-    """All that a step needs to know of a model."""
-
-    _fields_ = (
-        ("layers", ctypes.POINTER(Layer)),
-        ("norms", ctypes.POINTER(Norm)),
-        ("table", POINTER),
-        ("embedding_norm", Norm),
-        ("output", Linear),
-        *((name, WHOLE) for name in ("count", "width", "heads", "inner", "format", "activation", "pre_norm")),
-        ("scale", REAL),
-        ("epsilon", REAL),
-    )
-
-
-class Step(ctypes.Structure):
-    """What differs from step to step."""
-
-    _fields_ = (
-        *((name, POINTER) for name in ("tokens", "signal", "turns", "past", "past_bias")),
-        ("memory", ctypes.POINTER(POINTER)),
-        ("source_bias", POINTER),
-        *((name, WHOLE) for name in ("sentences", "rows", "held", "room", "source")),
-    )
 
 
 def few_rows(rows: int) -> bool:
@@ -224,65 +193,57 @@ class CompiledModel:
         size = self.code.working_room(ctypes.byref(model), WHOLE(rows), WHOLE(keys), WHOLE(threads))
         return torch.empty(size)
 
-    def step(
-        self,
-        tokens: Tensor,
-        signal: Tensor | None,
-        turns: Tensor | None,
-        past: SharedPast,
-        memory: Sequence[KeysValues],
-        source_bias: Tensor | None,
-    ) -> Tensor:
-        """Append a token to each row.
+    def steps(self, parts: Sequence[Part], places: Sequence[Place]) -> list[Tensor]:
+        """Append a token to each row of some parts, whose products are computed together.
 
         Args:
-            tokens: (R,).
-            signal: what is added to the embeddings at this place of the target (D,), if anything.
-            turns: how queries and keys turn there (E / 2, 2), if they do.
-            past: with room made for this step.
-            memory: of each layer, keys and values of the source (G, H, S, E).
-            source_bias: what is added to the scores of cross-attention (G, 1, 1, S), if anything.
+            parts: their pasts with room made for this step.
+            places: of each, what stands at its place of the target.
 
         Returns:
-            Logits of the next tokens (R, V).
+            Of each part, logits of the next tokens (R, V).
         """
-        sentences, _, length, _ = memory[0][0].shape
-        rows, tokens = len(tokens), tokens.contiguous()
-        step = Step(
-            pointer(tokens),
-            pointer(signal),
-            pointer(turns),
-            pointer(past.store),
-            pointer(past.bias),
-            addresses(memory),
-            pointer(source_bias),
-            sentences,
-            rows // sentences,
-            past.length,
-            past.store.size(4),
-            length,
+        return list(self.take(parts, places, None).split([len(part.tokens) for part in parts]))
+
+    def best(
+        self, parts: Sequence[Part], places: Sequence[Place], count: int, never: Sequence[int]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """As `steps`, but the best next tokens of each row, best first, the lower id first among equals.
+
+        Args:
+            parts: as `steps`.
+            places: likewise.
+            count: how many of each row; the vocabulary has more.
+            never: tokens that never come out.
+
+        Returns:
+            Log-probabilities and ids of all rows, those of one part after those of another, twice (R, count).
+        """
+        rows = sum(len(part.tokens) for part in parts)
+        values, tokens = np.empty((rows, count), dtype=np.float32), np.empty((rows, count), dtype=np.int64)
+        banned = np.array(never, dtype=np.int64)
+        self.take(
+            parts, places, Best(count, len(banned), banned.ctypes.data, values.ctypes.data, tokens.ctypes.data)
         )
+        return values, tokens
+
+    def take(self, parts: Sequence[Part], places: Sequence[Place], best: Best | None) -> Tensor:
+        """Take a step: the logits of all rows (R, V), which mean nothing where the best ones are asked for."""
+        kept = [part.tokens.contiguous() for part in parts]
+        found = (Step * len(parts))(*map(step_of, parts, kept, places))
+        rows, most_keys = sum(map(len, kept)), max(max(one.held, one.source) for one in found)
         threads = min(torch.get_num_threads(), MOST_THREADS)
-        room = self.working_room(self.decoder, rows, max(past.length, length), threads)
+        room = self.working_room(self.decoder, rows, most_keys, threads)
         logits = torch.empty(rows, self.decoder.output.outputs)
-        self.code.decoder_step(
+        self.code.decoder_steps(
             ctypes.byref(self.decoder),
-            ctypes.byref(step),
+            found,
+            WHOLE(len(parts)),
+            WHOLE(rows),
+            WHOLE(most_keys),
             POINTER(pointer(room)),
             POINTER(pointer(logits)),
+            None if best is None else ctypes.byref(best),
             threads,
         )
         return logits
-
-
-def addresses(memory: Sequence[KeysValues]) -> ctypes.Array[ctypes.c_void_p]:
-    """Where keys and values lie, layer by layer; the caller keeps them."""
-    return (POINTER * (2 * len(memory)))(*(pointer(tensor) for pair in memory for tensor in pair))
-
-
-def pointer(tensor: Tensor | None) -> int | None:
-    """Where a contiguous tensor lies; the caller keeps it."""
-    if tensor is None:
-        return None
-    assert tensor.is_contiguous()
-    return tensor.data_ptr()

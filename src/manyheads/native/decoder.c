@@ -1,4 +1,4 @@
-/* One short sentence read, and one step of a decoder for few rows: the arithmetic of model/packed.py without an
+/* One short sentence read, and steps of a decoder for few rows: the arithmetic of model/packed.py without an
    operator call in between.
 
    With few rows a step reads every weight once and computes little, so its time is that of the reading, as long as
@@ -268,7 +268,8 @@ static void turn(float *x, const float *turns, int64_t width) {
     }
 }
 
-/* Self-attention of a layer for this thread's heads: thirds (R, 3, H, E) -> mixed (R, H, E); the past grows. */
+/* Self-attention of a layer for this thread's heads: thirds (R, 3, H, E) -> mixed (R, H, E), those of the step's first
+   row; the past grows. */
 static void look_at_target(const Model *model, const Step *step, int64_t layer, float *thirds, float *mixed,
                            float *scores, Team team) {
     const int64_t heads = model->heads, width = model->width, each = width / heads, rows = step->rows;
@@ -345,44 +346,139 @@ static void feed_forward(const Model *model, const Layer *layer, const float *re
     meet(team);
 }
 
+INLINE vec picked(whole which, vec a, vec b) { return (vec)((which & (whole)a) | (~which & (whole)b)); }
+
+#define SMALLEST -87.0f /* whose exponential is a float without loss */
+
+/* e to the power of x, which is at most 0, by 2^k e^f with |f| <= ln 2 / 2 and eight terms of the series of e^f. */
+INLINE vec exponential(vec x) {
+    const vec least = (vec){0} + SMALLEST;
+    x = picked(x < least, least, x); /* what is not a number stays so */
+    const whole k = __builtin_convertvector(x * 1.44269504f - 0.5f, whole);
+    const vec whole_part = __builtin_convertvector(k, vec);
+    const vec f = x - whole_part * 0.693145752f - whole_part * 1.42860677e-6f; /* ln 2 in two parts */
+    vec sum = 1.0f / 5040 + (vec){0};
+    sum = sum * f + 1.0f / 720;
+    sum = sum * f + 1.0f / 120;
+    sum = sum * f + 1.0f / 24;
+    sum = sum * f + 1.0f / 6;
+    sum = sum * f + 0.5f;
+    sum = sum * f + 1.0f;
+    sum = sum * f + 1.0f;
+    return sum * (vec)((k + 127) << 23);
+}
+
+/* The logarithm of the sum of the exponentials of some numbers. */
+static float log_of_sum(const float *x, int64_t size) {
+    float largest = -INFINITY;
+    int64_t i = 0;
+    vec most = (vec){0} - INFINITY, sums = {0};
+    for (; i + LANES <= size; i += LANES) {
+        const vec values = *(const float_at *)(x + i);
+        most = picked(values > most, values, most);
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        if (most[lane] > largest) largest = most[lane];
+    for (; i < size; i++)
+        if (x[i] > largest) largest = x[i];
+    for (i = 0; i + LANES <= size; i += LANES) sums += exponential(*(const float_at *)(x + i) - largest);
+    double total = 0;
+    for (int lane = 0; lane < LANES; lane++) total += sums[lane];
+    for (; i < size; i++) total += expf(x[i] - largest);
+    return largest + (float)log(total);
+}
+
+INLINE int any_above(const float *x, float limit) {
+    const whole above = *(const float_at *)x > limit;
+    int64_t found = 0;
+    union { whole lanes; int64_t pairs[LANES / 2]; } all = {above};
+    for (int pair = 0; pair < LANES / 2; pair++) found |= all.pairs[pair];
+    return found != 0;
+}
+
+/* The largest of some numbers, the largest first, the first first among equals: `count` values and their places. */
+static void largest_of(const float *x, int64_t size, int64_t count, float *values, int64_t *places) {
+    int64_t held = 0;
+    for (int64_t i = 0; i < size; i++) {
+        while (held == count && i + LANES <= size && !any_above(x + i, values[count - 1])) i += LANES;
+        if (i >= size || (held == count && !(x[i] > values[count - 1]))) continue;
+        int64_t at = held < count ? held++ : count - 1;
+        for (; at > 0 && x[i] > values[at - 1]; at--) {
+            values[at] = values[at - 1];
+            places[at] = places[at - 1];
+        }
+        values[at] = x[i];
+        places[at] = i;
+    }
+}
+
 /* How many floats a call needs to work in: R rows, the most keys of an attention. */
 int64_t working_room(const Model *model, int64_t rows, int64_t keys, int64_t threads) {
     return rows * (6 * model->width + 3 * model->inner) + threads * (rows * model->width + keys);
 }
 
+/* The likeliest next tokens of each row, which are asked for instead of logits. */
+typedef struct {
+    int64_t count, silent;  /* how many of a row; how many tokens never come out */
+    const int64_t *never;   /* those (silent) */
+    float *values;          /* log-probabilities (R, count) */
+    int64_t *tokens;        /* (R, count) */
+} Best;
+
 typedef struct {
     const Model *model;
-    const Step *step;
+    const Step *steps;
+    int64_t count, rows, keys; /* of steps, of their rows together, of the keys that one of them may see */
     float *room, *logits;
+    const Best *best;
 } Stepping;
 
-static void take_step(Team team, const void *given) {
+/* The best tokens of a row by its logits (V). */
+static void rank(const Best *best, float *logits, int64_t size, int64_t row) {
+    const float whole_sum = log_of_sum(logits, size);
+    float *values = best->values + row * best->count;
+    for (int64_t i = 0; i < best->silent; i++) logits[best->never[i]] = -INFINITY;
+    largest_of(logits, size, best->count, values, best->tokens + row * best->count);
+    for (int64_t i = 0; i < best->count; i++) values[i] -= whole_sum;
+}
+
+static int64_t rows_of(const Step *step) { return step->sentences * step->rows; }
+
+/* Each step has rows, places and a past of its own; products are those of all rows. */
+static void take_steps(Team team, const void *given) {
     const Stepping *task = given;
     const Model *model = task->model;
-    const Step *step = task->step;
-    const int64_t rows = step->sentences * step->rows, width = model->width, format = model->format;
-    const int64_t keys = step->held > step->source ? step->held : step->source;
+    const Step *const end = task->steps + task->count;
+    const int64_t rows = task->rows, width = model->width, format = model->format, keys = task->keys;
     float *x = task->room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
     float *queries = mixed + rows * width, *inner = queries + rows * width, *gated = inner + 2 * rows * model->inner;
     float *ours = gated + rows * model->inner + team.id * (rows * width + keys), *scores = ours + rows * width;
     const Norm *norm = model->norms;
     const float *read, *base;
-    for (int64_t r = share(team, team.id, rows, 1); r < share(team, team.id + 1, rows, 1); r++)
-        embed(model, step->tokens[r], step->signal, x + r * width);
+    int64_t done = 0; /* rows of the steps before this one */
+    for (const Step *step = task->steps; step < end; done += rows_of(step++)) {
+        const int64_t last = share(team, team.id + 1, rows_of(step), 1);
+        for (int64_t r = share(team, team.id, rows_of(step), 1); r < last; r++)
+            embed(model, step->tokens[r], step->signal, x + (done + r) * width);
+    }
     meet(team);
     for (int64_t number = 0; number < model->count; number++) {
         const Layer *layer = model->layers + number;
         BEFORE_SUBLAYER();
         product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
         meet(team);
-        look_at_target(model, step, number, thirds, mixed, scores, team);
+        done = 0;
+        for (const Step *step = task->steps; step < end; done += rows_of(step++))
+            look_at_target(model, step, number, thirds + 3 * done * width, mixed + done * width, scores, team);
         meet(team);
         product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
         meet(team);
         BEFORE_SUBLAYER();
         product(&layer->cross_query, format, read, rows, 0, queries, KEEP, team);
         meet(team);
-        look_at_source(model, step, number, queries, mixed, scores, team);
+        done = 0;
+        for (const Step *step = task->steps; step < end; done += rows_of(step++))
+            look_at_source(model, step, number, queries + done * width, mixed + done * width, scores, team);
         meet(team);
         product(&layer->cross_out, format, mixed, rows, base, x, KEEP, team);
         meet(team);
@@ -391,12 +487,18 @@ static void take_step(Team team, const void *given) {
     }
     read = normed(*norm, x, rows, width, model->epsilon, ours);
     product(&model->output, format, read, rows, 0, task->logits, KEEP, team);
+    if (!task->best) return;
+    meet(team);
+    const int64_t last = share(team, team.id + 1, rows, 1), size = model->output.outputs;
+    for (int64_t r = share(team, team.id, rows, 1); r < last; r++) rank(task->best, task->logits + r * size, size, r);
 }
 
-/* Append a token to each row: logits (R, V) of the next. */
-void decoder_step(const Model *model, const Step *step, float *room, float *logits, int threads) {
-    const Stepping task = {model, step, room, logits};
-    together(threads, take_step, &task);
+/* Append a token to each row of some steps: logits (R, V) of the next, R rows of all steps, and the best ones if they
+   are asked for, which spoils the logits. No attention has more than so many keys. */
+void decoder_steps(const Model *model, const Step *steps, int64_t count, int64_t rows, int64_t keys, float *room,
+                   float *logits, const Best *best, int threads) {
+    const Stepping task = {model, steps, count, rows, keys, room, logits, best};
+    together(threads, take_steps, &task);
 }
 
 typedef struct {

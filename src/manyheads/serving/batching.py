@@ -1,9 +1,9 @@
 """Work of many requests computed together.
 
 Requests hand in items; workers (threads) take the one that has waited longest, and with it those of its group
-that are nearest to it in size, up to a number of tokens, padding included. What comes out for an item does not
-depend on the others: groups promise that of what they compute, and where a batch fails, its halves are tried, so
-that one item that cannot be computed fails alone.
+that are nearest to it in size, up to a number of tokens, padding included. Groups that compute in steps let further
+items join between two of them. What comes out for an item does not depend on the others: groups promise that of what
+they compute, and where a batch fails, its halves are tried, so that one item that cannot be computed fails alone.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from manyheads.search.interface import Abandoned
 
 __all__ = ["Batcher", "Group", "Item", "Stopped", "Ticket"]
 
-PATIENCE = 10  # times as long an item waits for others while another worker computes, whose next batch it may join
+MOST_PARTS = 4  # batches that compute together in steps; each costs its own bookkeeping in every step
 TURNS = 2  # threads of requests that work at a time; all others wait for results, or for their turn
 FEWEST_TOKENS = 256  # of a batch that is kept small so that other workers have something to do
 
@@ -34,6 +34,34 @@ class Group(Hashable, Protocol):
 
     def compute(self, payloads: Sequence[Any], abandoned: Abandoned) -> Sequence[Any]:
         """The results of some items, in order; those that are abandoned meanwhile may be anything."""
+        ...
+
+
+class Running(Protocol):
+    """Items in the middle of being computed, a step at a time.
+
+    Attributes:
+        parts: batches of which an item is left.
+    """
+
+    @property
+    def parts(self) -> int: ...
+
+    def add(self, payloads: Sequence[Any], abandoned: Abandoned, tell: Callable[[int, Any], None]) -> None:
+        """Let items join; `tell` gets the number of each and its result, as soon as that is known."""
+        ...
+
+    def step(self) -> None:
+        """Go one step further."""
+        ...
+
+
+@runtime_checkable
+class JoinableGroup(Group, Protocol):
+    """A group that can compute in steps."""
+
+    def begin(self) -> Running:
+        """Nothing yet; it belongs to one thread."""
         ...
 
 
@@ -101,7 +129,7 @@ class Batcher:
     Args:
         workers: threads that compute.
         max_tokens: of a batch, padding included; one item that is larger is a batch of its own.
-        max_wait: seconds that an item waits for others while all workers are free; ten times that while one is not.
+        max_wait: seconds that an item waits for others while a worker is free.
         begin: called in each worker first.
     """
 
@@ -178,39 +206,81 @@ class Batcher:
         self.begin()
         while batch := self.take():
             begun = monotonic()
-            compute(batch)
+            if isinstance(batch[0].group, JoinableGroup):
+                self.compute_in_steps(batch[0].group, batch)
+            else:
+                compute(batch)
             with self.changed:
                 self.busy -= 1
                 self.computing.difference_update(batch)
-                self.counts.batches += 1
-                self.counts.items += len(batch)
                 self.counts.seconds += monotonic() - begun
                 self.changed.notify_all()
+
+    def compute_in_steps(self, group: JoinableGroup, batch: list[Item]) -> None:
+        """Compute a batch, and what joins it, until nothing is left. Where that fails, each batch goes by itself."""
+        running, left = group.begin(), list[Item]()
+        while batch or running.parts:
+            left += batch
+            try:
+                if batch:
+                    add(running, batch)
+                running.step()
+            except Exception:
+                running = group.begin()
+                compute(left)
+            ended = [item for item in left if item.future.done()]
+            left = [item for item in left if not item.future.done()]
+            batch = self.joining(group, running, left, ended)
+
+    def joining(self, group: Group, running: Running, left: Sequence[Item], ended: Sequence[Item]) -> list[Item]:
+        """What joins the items that a worker has left, if anything.
+
+        Nothing does as long as another worker is free, or when something else has waited longer; and what computes is
+        shared out evenly among the workers.
+        """
+        with self.changed:
+            self.computing.difference_update(ended)
+            self.forget_stopped()
+            if self.closed or not self.waiting or self.busy < len(self.threads) or running.parts >= MOST_PARTS:
+                return []
+            share = -(-(len(self.computing) + len(self.waiting)) // len(self.threads)) - len(left)
+            room = self.max_tokens - sum(item.size for item in left)
+            if self.waiting[0].group != group or share < 1 or self.waiting[0].size > room:
+                return []
+            return self.begin_batch(choose(self.waiting, room)[:share])
 
     def take(self) -> list[Item]:
         """The next batch, when there is one; nothing at the end."""
         with self.changed:
             while not self.closed:
-                self.waiting = [item for item in self.waiting if not item.ticket.stopped]
+                self.forget_stopped()
                 if not self.waiting:
                     self.changed.wait()
                     continue
-                patience = self.max_wait * (PATIENCE if self.busy else 1)
-                left = self.waiting[0].since + patience - monotonic()
+                left = self.waiting[0].since + self.max_wait - monotonic()
                 if left > 0 and sum(item.size for item in self.waiting) < self.max_tokens:
                     self.changed.wait(left)
                     continue
-                batch = choose(self.waiting, self.share())
-                taken = set(batch)
-                self.waiting = [item for item in self.waiting if item not in taken]
-                self.computing |= taken
                 self.busy += 1
-                return batch
+                return self.begin_batch(choose(self.waiting, self.share()))
             return []
+
+    def forget_stopped(self) -> None:
+        """Take from the queue what nobody waits for any more."""
+        self.waiting = [item for item in self.waiting if not item.ticket.stopped]
+
+    def begin_batch(self, batch: list[Item]) -> list[Item]:
+        """Take a batch from the queue and count it; returns it."""
+        taken = set(batch)
+        self.waiting = [item for item in self.waiting if item not in taken]
+        self.computing |= taken
+        self.counts.batches += 1
+        self.counts.items += len(batch)
+        return batch
 
     def share(self) -> int:
         """Tokens of the next batch: no more than leaves something for the other workers that are idle."""
-        idle = max(1, len(self.threads) - self.busy)
+        idle = len(self.threads) - self.busy + 1  # this worker among them
         total = sum(item.size for item in self.waiting)
         return min(self.max_tokens, max(FEWEST_TOKENS, -(-total // idle)))
 
@@ -232,7 +302,7 @@ def choose(waiting: Sequence[Item], max_tokens: int) -> list[Item]:
 
 def compute(batch: Sequence[Item]) -> None:
     """Compute a batch and give out its results; when it fails, compute its halves."""
-    live = [item for item in batch if not item.ticket.stopped]
+    live = [item for item in batch if not (item.ticket.stopped or item.future.done())]
     if not live:
         return
     try:
@@ -250,6 +320,15 @@ def compute(batch: Sequence[Item]) -> None:
     middle = len(live) // 2
     compute(live[:middle])
     compute(live[middle:])
+
+
+def add(running: Running, batch: Sequence[Item]) -> None:
+    """Let a batch join, and give out its results."""
+    running.add(
+        [item.payload for item in batch],
+        lambda: [place for place, item in enumerate(batch) if item.ticket.stopped],
+        lambda place, result: give(batch[place].future, result),
+    )
 
 
 def give(future: Future[Any], result: Any = None, *, error: Exception | None = None) -> None:
