@@ -68,7 +68,6 @@ class CompiledModel:
 
     def __init__(self, model: EncoderDecoder, held: Held, code: ctypes.CDLL) -> None:
         self.code = code
-        code.working_room.restype = WHOLE
         self.held = held
         self.kept: list[Tensor] = []  # whose addresses are in the descriptions
         self.config = model.config
@@ -183,15 +182,15 @@ class CompiledModel:
             POINTER(pointer(signals)),
             POINTER(pointer(turns)),
             addresses(memory),
-            POINTER(pointer(room)),
+            POINTER(room.ctypes.data),
             threads,
         )
         return memory
 
-    def working_room(self, model: Model, rows: int, keys: int, threads: int) -> Tensor:
+    def working_room(self, model: Model, rows: int, keys: int, threads: int) -> NDArray[np.float32]:
         """What a call with so many rows, of which each looks at up to so many keys, works in."""
-        size = self.code.working_room(ctypes.byref(model), WHOLE(rows), WHOLE(keys), WHOLE(threads))
-        return torch.empty(size)
+        size = rows * (6 * model.width + 3 * model.inner) + threads * (rows * model.width + keys)
+        return np.empty(size, dtype=np.float32)
 
     def steps(self, parts: Sequence[Part], places: Sequence[Place]) -> list[Tensor]:
         """Append a token to each row of some parts, whose products are computed together.
@@ -234,16 +233,16 @@ class CompiledModel:
         rows, most_keys = sum(map(len, kept)), max(max(one.held, one.source) for one in found)
         threads = min(torch.get_num_threads(), MOST_THREADS)
         room = self.working_room(self.decoder, rows, most_keys, threads)
-        logits = torch.empty(rows, self.decoder.output.outputs)
+        logits = np.empty((rows, self.decoder.output.outputs), dtype=np.float32)
         self.code.decoder_steps(
             ctypes.byref(self.decoder),
             found,
             WHOLE(len(parts)),
             WHOLE(rows),
             WHOLE(most_keys),
-            POINTER(pointer(room)),
-            POINTER(pointer(logits)),
+            POINTER(room.ctypes.data),
+            POINTER(logits.ctypes.data),
             None if best is None else ctypes.byref(best),
             threads,
         )
-        return logits
+        return torch.from_numpy(logits)

@@ -51,7 +51,8 @@ class EncoderDecoderStepper:
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, in this order, repeats allowed: (R',)."""
-        chosen = (rows if self.live is None else self.live[rows]).cpu().numpy()
+        known = rows if self.live is None else self.live[rows]
+        chosen = known.numpy() if known.device.type == "cpu" else known.cpu().numpy()
         if self.live is None and self.width > 1 and np.array_equal(chosen // self.width, self.owners):
             self.past.keep_rows(rows)  # most steps of a beam
             return

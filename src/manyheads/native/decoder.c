@@ -23,6 +23,8 @@ enum { KEEP, RELU, GELU, GELU_TANH, SWISH, SWIGLU };   /* what is done to the ou
 #define LANES 16
 #define ROWS 6 /* rows and outputs whose sums are held in registers */
 #define OUTS 4
+#define NEAR 6144 /* floats of rows, and weights, that are gone through again and again */
+#define FAR 49152
 #define INLINE static inline __attribute__((always_inline))
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
@@ -196,13 +198,28 @@ INLINE void outputs_of(const Linear *linear, int64_t format, const float *x, int
     }
 }
 
+/* Some outputs of all rows, for so many rows after each other that they stay in the nearest cache; the weights of these
+   outputs stay in the next one. */
+INLINE void tile(const Linear *linear, int64_t format, const float *x, int64_t rows, int64_t first, int64_t last,
+                 const float *base, float *y, int64_t activation) {
+    const int64_t fitting = NEAR / linear->inputs / ROWS * ROWS, most = fitting > ROWS ? fitting : ROWS;
+    for (int64_t row = 0; row < rows; row += most) {
+        const int64_t count = rows - row < most ? rows - row : most;
+        const float *from = base ? base + row * linear->outputs : 0, *values = x + row * linear->inputs;
+        float *to = y + row * linear->outputs;
+        int64_t o = first;
+        for (; o + OUTS <= last; o += OUTS) outputs_of(linear, format, values, count, o, OUTS, from, to, activation);
+        for (; o < last; o++) outputs_of(linear, format, values, count, o, 1, from, to, activation);
+    }
+}
+
 INLINE void product_in(const Linear *linear, int64_t format, const float *x, int64_t rows, const float *base,
                        float *y, int64_t activation, Team team) {
-    int64_t first = share(team, team.id, linear->outputs, OUTS);
-    const int64_t last = share(team, team.id + 1, linear->outputs, OUTS);
-    for (; first + OUTS <= last; first += OUTS)
-        outputs_of(linear, format, x, rows, first, OUTS, base, y, activation);
-    for (; first < last; first++) outputs_of(linear, format, x, rows, first, 1, base, y, activation);
+    const int64_t first = share(team, team.id, linear->outputs, OUTS);
+    const int64_t end = share(team, team.id + 1, linear->outputs, OUTS), fitting = FAR / linear->inputs / OUTS * OUTS;
+    const int64_t most = fitting > OUTS ? fitting : OUTS;
+    for (int64_t o = first; o < end; o += most)
+        tile(linear, format, x, rows, o, o + most < end ? o + most : end, base, y, activation);
 }
 
 /* A linear layer: x (R, I) -> y (R, O), to which `base` is added, if any. */
@@ -412,11 +429,6 @@ static void largest_of(const float *x, int64_t size, int64_t count, float *value
     }
 }
 
-/* How many floats a call needs to work in: R rows, the most keys of an attention. */
-int64_t working_room(const Model *model, int64_t rows, int64_t keys, int64_t threads) {
-    return rows * (6 * model->width + 3 * model->inner) + threads * (rows * model->width + keys);
-}
-
 /* The likeliest next tokens of each row, which are asked for instead of logits. */
 typedef struct {
     int64_t count, silent;  /* how many of a row; how many tokens never come out */
@@ -425,6 +437,7 @@ typedef struct {
     int64_t *tokens;        /* (R, count) */
 } Best;
 
+/* A call works in R (6 D + 3 F) floats, and for each thread in R D + N more, N the most keys of an attention. */
 typedef struct {
     const Model *model;
     const Step *steps;

@@ -146,10 +146,16 @@ def beam_steps(
                 tell(sentence, finished.best(sentence))
         if len(beam.sentences):
             if not np.array_equal(rows, np.arange(len(tokens))):
-                select(torch.from_numpy(rows).to(device))
+                select(on(device, rows))
             # A row of probability 0 fills a place that nothing else can take; it must still be given a token.
             latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], eos)
-            tokens = torch.from_numpy(latest.ravel()).to(device)
+            tokens = on(device, latest.ravel())
+
+
+def on(device: torch.device, array: Whole) -> Tensor:
+    """An array as a tensor on a device."""
+    tensor = torch.from_numpy(array)
+    return tensor if device.type == "cpu" else tensor.to(device)
 
 
 def _advance(

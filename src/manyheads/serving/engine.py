@@ -12,7 +12,7 @@ from manyheads.search.interface import Abandoned, Engine, Hypothesis, nobody
 from manyheads.search.options import Ids, SearchOptions
 from manyheads.serving.batching import Batcher, Item, Ticket
 from manyheads.tasks.engine import TorchEngine
-from manyheads.tasks.joining import JoinedSearch, can_join
+from manyheads.tasks.joining import JoinedSearch
 from manyheads.tasks.translation import Translator
 
 __all__ = ["queued"]
@@ -60,7 +60,7 @@ class JoinableSearch(Search):
 
     def begin(self) -> Joining:
         """See `JoinableGroup.begin`."""
-        return Joining(JoinedSearch(self.engine, self.options))
+        return Joining(self.engine.begin(self.options))
 
 
 class Joining:
@@ -103,7 +103,7 @@ class QueuedEngine:
         common = replace(options, prefixes=(), forbidden=(), required=(), batch_tokens=self.batcher.max_tokens)
         width = options.n_best if options.sampling else options.beam_size
         group = Search(self.engine, common)
-        if isinstance(self.engine, TorchEngine) and can_join(self.engine, replace(options, n_best=1)):
+        if isinstance(self.engine, TorchEngine) and self.engine.can_join(options):
             group = JoinableSearch(self.engine, common)
         items = []
         for number, ids in enumerate(rows):

@@ -28,6 +28,7 @@ from manyheads.search.options import SearchOptions
 from manyheads.search.required import grid_beam_search
 from manyheads.search.rules import MinLength, NoRepeat, Rule, RuledStepper, Without
 from manyheads.search.sampling import sample
+from manyheads.tasks.joining import SILENT, JoinedSearch
 from manyheads.tasks.review import review
 from manyheads.tasks.workers import side_by_side
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -35,7 +36,6 @@ from manyheads.text.tokenizer import BOS, EOS, PAD
 __all__ = ["TorchEngine"]
 
 MOST_WORKERS = 8  # more would wait for each other's turn at the interpreter
-SILENT = (PAD, BOS)  # ids that never come out
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,12 @@ class TorchEngine:
                 length_penalty=options.length_penalty,
             )
             return [[one] for one in greedy]
+        if self.can_join(options):
+            search, found = JoinedSearch(self.packed[0], options), dict[int, list[Hypothesis]]()
+            search.add(rows, job.abandoned, found.__setitem__)
+            while search.parts:
+                search.step()
+            return [found[number] for number in range(len(rows))]
         return beam_search(
             start(),
             beam_size=options.beam_size,
@@ -192,6 +198,16 @@ class TorchEngine:
             eos=EOS,
             forbidden=SILENT,
         )
+
+    def can_join(self, options: SearchOptions) -> bool:
+        """Whether searches with these options can be joined: plain ones, greedy or with a beam, by one model."""
+        return len(self.models) == 1 and not options.in_use()
+
+    def begin(self, options: SearchOptions) -> JoinedSearch:
+        """A search that sentences can join, as `can_join` says; it has the model's weights as they are now."""
+        self.check(options)
+        with self.evaluating():
+            return JoinedSearch(self.packed[0], options)
 
     def sampled(self, job: Job) -> list[list[Hypothesis]]:
         """Draw outputs by chance."""

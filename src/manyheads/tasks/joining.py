@@ -17,16 +17,17 @@ from torch.nn import functional
 
 from manyheads.data.batch import pad_rows
 from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.packed import PackedModel
 from manyheads.search.abandoning import AbandoningStepper
 from manyheads.search.beam import BeamSteps, beam_steps
 from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Abandoned, Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.engine import SILENT, TorchEngine
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = ["JoinedSearch", "can_join"]
+__all__ = ["SILENT", "JoinedSearch"]
 
+SILENT = (PAD, BOS)  # ids that never come out
 Tell = Callable[[int, list[Hypothesis]], None]
 
 
@@ -40,24 +41,16 @@ class Joined:
     tokens: torch.Tensor  # (R,) that it appends next
 
 
-def can_join(engine: TorchEngine, options: SearchOptions) -> bool:
-    """Whether searches with these options can be joined: plain ones, greedy or with a beam, by one model."""
-    return len(engine.models) == 1 and not options.in_use()
-
-
 class JoinedSearch:
-    """Searches of one engine, whose model is in evaluation mode, with the same options; for one thread.
-
-    What comes out for a sentence is what `TorchEngine.search` finds.
+    """Searches of one model with the same options; for one thread.
 
     Attributes:
         parts: those that began together, as long as any of their sentences goes on.
     """
 
-    def __init__(self, engine: TorchEngine, options: SearchOptions) -> None:
-        """Nothing yet; `can_join` says for which options."""
-        engine.check(options)
-        self.engine = engine
+    def __init__(self, model: PackedModel, options: SearchOptions) -> None:
+        """Nothing yet; of the options, those of a plain beam are used."""
+        self.model = model
         self.options = options
         self.parts: list[Joined] = []
 
@@ -70,19 +63,16 @@ class JoinedSearch:
             abandoned: likewise.
             tell: gets the number of each row, and its outputs as soon as they are known.
         """
-        with self.engine.evaluating():
-            stepper = EncoderDecoderStepper(
-                self.engine.packed[0], pad_rows(rows, PAD, last=EOS).to(self.engine.device)
-            )
+        device, most = self.model.like.device, self.model.model.config.max_positions - 1
+        stepper = EncoderDecoderStepper(self.model, pad_rows(rows, PAD, last=EOS).to(device))
         leaving = AbandoningStepper(stepper, len(rows), abandoned, EOS)
-        limits = self.options.longest(rows, self.engine.longest)
         steps = beam_steps(
             leaving.select,
             tell,
             beam_size=self.options.beam_size,
             n_best=self.options.n_best,
             length_penalty=self.options.length_penalty,
-            max_lengths=torch.tensor(limits, device=self.engine.device),
+            max_lengths=torch.tensor(self.options.longest(rows, most), device=device),
             bos=BOS,
             eos=EOS,
         )
@@ -106,7 +96,7 @@ class JoinedSearch:
 
     def best(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Append the tokens of all parts; log-probabilities and ids of the best next ones (sum of R, C)."""
-        model, count = self.parts[0].stepper.model, self.options.beam_size + 1
+        model, count = self.model, self.options.beam_size + 1
         steps = [part.stepper.part(part.tokens) for part in self.parts]
         found = model.best(steps, count, SILENT)
         if found is None:
