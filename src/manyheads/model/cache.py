@@ -108,7 +108,7 @@ class SharedPast:
 def quick(tensor: Tensor) -> Any:
     """A tensor, on a CPU as an array of the same numbers.
 
-    Small operations of numpy start sooner, and keep the interpreter meanwhile: a thread that lets go of it ten times
-    a step waits for other threads ten times a step.
+    Small operations of numpy start sooner, and keep the interpreter meanwhile: a thread that lets go of it ten
+    times a step waits for other threads ten times a step.
     """
     return tensor.numpy() if tensor.device.type == "cpu" and tensor.dtype != torch.bfloat16 else tensor

@@ -14,8 +14,21 @@ from torch import Tensor
 from manyheads.model.cache import SharedPast
 from manyheads.model.layers import KeysValues
 
-__all__ = ["POINTER", "WHOLE", "Best", "Layer", "Linear", "Model", "Norm", "Part", "Place", "Step", "addresses", "pointer",
-           "step_of"]  # fmt: skip
+__all__ = [
+    "POINTER",
+    "WHOLE",
+    "Best",
+    "Layer",
+    "Linear",
+    "Model",
+    "Norm",
+    "Part",
+    "Place",
+    "Step",
+    "addresses",
+    "pointer",
+    "step_of",
+]
 
 POINTER, WHOLE, REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
 # At a place of the target, what is added to embeddings (D,), and how queries and keys turn (E / 2, 2), if they do.

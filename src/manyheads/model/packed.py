@@ -160,8 +160,7 @@ class PackedModel:
         places = self.places  # other threads may have larger ones made
         if place >= places.count:
             places = self.places = Places(self, self.target_embedding, place + 1)
-        signals, turns = places.signals, places.turns
-        return None if signals is None else signals[place], None if turns is None else turns[place]
+        return places.each[place]
 
     def steps(self, parts: Sequence[Part]) -> list[Tensor]:
         """Append a token to each row of some parts.
@@ -243,6 +242,7 @@ class Places:
         count: of how many.
         signals: what is added to embeddings (count, D), if anything.
         turns: how queries and keys turn (count, E / 2, 2), if they do.
+        each: both of each place.
     """
 
     def __init__(self, packed: PackedModel, embedding: PackedEmbedding, needed: int) -> None:
@@ -259,3 +259,11 @@ class Places:
         signals = embedding.signals(positions, self.count)
         self.signals = None if signals is None else signals[0].contiguous()
         self.turns: Tensor | None = None if rotary is None else rotary(positions)[0, 0].contiguous()
+        nothing = [None] * self.count
+        self.each: list[Place] = list(
+            zip(
+                nothing if self.signals is None else self.signals.unbind(0),
+                nothing if self.turns is None else self.turns.unbind(0),
+                strict=True,
+            )
+        )

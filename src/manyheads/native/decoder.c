@@ -386,7 +386,7 @@ INLINE vec exponential(vec x) {
 }
 
 /* The logarithm of the sum of the exponentials of some numbers. */
-static float log_of_sum(const float *x, int64_t size) {
+static double log_of_sum(const float *x, int64_t size) {
     float largest = -INFINITY;
     int64_t i = 0;
     vec most = (vec){0} - INFINITY, sums = {0};
@@ -402,7 +402,7 @@ static float log_of_sum(const float *x, int64_t size) {
     double total = 0;
     for (int lane = 0; lane < LANES; lane++) total += sums[lane];
     for (; i < size; i++) total += expf(x[i] - largest);
-    return largest + (float)log(total);
+    return largest + log(total);
 }
 
 INLINE int any_above(const float *x, float limit) {
@@ -448,11 +448,11 @@ typedef struct {
 
 /* The best tokens of a row by its logits (V). */
 static void rank(const Best *best, float *logits, int64_t size, int64_t row) {
-    const float whole_sum = log_of_sum(logits, size);
+    const double all = log_of_sum(logits, size);
     float *values = best->values + row * best->count;
     for (int64_t i = 0; i < best->silent; i++) logits[best->never[i]] = -INFINITY;
     largest_of(logits, size, best->count, values, best->tokens + row * best->count);
-    for (int64_t i = 0; i < best->count; i++) values[i] -= whole_sum;
+    for (int64_t i = 0; i < best->count; i++) values[i] = (float)(values[i] - all);
 }
 
 static int64_t rows_of(const Step *step) { return step->sentences * step->rows; }

@@ -139,7 +139,8 @@ def beam_steps(
     tokens = torch.full((len(max_lengths),), bos, device=device)
     while len(beam.sentences):
         found, before = (yield tokens), beam.sentences
-        values, ids = (part.reshape(*beam.log_probability.shape, -1) for part in found)  # (A, W, C)
+        shape = (*beam.log_probability.shape, -1)
+        values, ids = found[0].reshape(shape), found[1].reshape(shape)  # (A, W, C)
         rows, beam = _advance(beam, values, ids, finished, beam_size=beam_size, eos=eos, observer=observer)
         if len(beam.sentences) < len(before):
             for sentence in np.setdiff1d(before, beam.sentences).tolist():

@@ -1,117 +1,27 @@
 """Work of many requests computed together.
 
 Requests hand in items; workers (threads) take the one that has waited longest, and with it those of its group
-that are nearest to it in size, up to a number of tokens, padding included. Groups that compute in steps let further
-items join between two of them. What comes out for an item does not depend on the others: groups promise that of what
-they compute, and where a batch fails, its halves are tried, so that one item that cannot be computed fails alone.
+that are nearest to it in size, up to a number of tokens, padding included. Groups that compute in steps let others
+join between two of them. What comes out for an item does not depend on the others: groups promise that of what they
+compute, and where a batch fails, its halves are tried, so that one item that cannot be computed fails alone.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from manyheads.search.interface import Abandoned
+from manyheads.serving.items import Group, Item, JoinableGroup, Running, Stopped, give
 
-__all__ = ["Batcher", "Group", "Item", "Stopped", "Ticket"]
+__all__ = ["Batcher", "choose"]
 
-MOST_PARTS = 4  # batches that compute together in steps; each costs its own bookkeeping in every step
+MOST_PARTS = 6  # batches that compute together in steps; each costs its own bookkeeping in every step
 TURNS = 2  # threads of requests that work at a time; all others wait for results, or for their turn
 FEWEST_TOKENS = 256  # of a batch that is kept small so that other workers have something to do
-
-
-class Stopped(Exception):
-    """Nobody waits for this work any more."""
-
-
-class Group(Hashable, Protocol):
-    """What knows how to compute items; items of equal groups are computed together."""
-
-    def compute(self, payloads: Sequence[Any], abandoned: Abandoned) -> Sequence[Any]:
-        """The results of some items, in order; those that are abandoned meanwhile may be anything."""
-        ...
-
-
-class Running(Protocol):
-    """Items in the middle of being computed, a step at a time.
-
-    Attributes:
-        parts: batches of which an item is left.
-    """
-
-    @property
-    def parts(self) -> int: ...
-
-    def add(self, payloads: Sequence[Any], abandoned: Abandoned, tell: Callable[[int, Any], None]) -> None:
-        """Let items join; `tell` gets the number of each and its result, as soon as that is known."""
-        ...
-
-    def step(self) -> None:
-        """Go one step further."""
-        ...
-
-
-@runtime_checkable
-class JoinableGroup(Group, Protocol):
-    """A group that can compute in steps."""
-
-    def begin(self) -> Running:
-        """Nothing yet; it belongs to one thread."""
-        ...
-
-
-class Ticket:
-    """Stands for a request: `stop` ends all its work."""
-
-    def __init__(self) -> None:
-        self.stopped = False
-        self._futures: list[Future[Any]] = []
-        self._lock = threading.Lock()
-
-    def stop(self) -> None:
-        """Nobody waits any more: what waits for results is woken, what is computed ends at its next step."""
-        with self._lock:
-            self.stopped = True
-            futures, self._futures = self._futures, []
-        for future in futures:
-            give(future, error=Stopped())
-
-    def keep(self, futures: Sequence[Future[Any]]) -> None:
-        """Wake who waits for these when the request is stopped.
-
-        Raises:
-            Stopped: it has been.
-        """
-        with self._lock:
-            if self.stopped:
-                raise Stopped
-            self._futures += futures
-
-
-@dataclass(eq=False)
-class Item:
-    """Something to compute.
-
-    Attributes:
-        group: who computes it.
-        payload: what the group knows of it.
-        size: tokens that it takes of a batch.
-        ticket: of its request.
-        future: gets the result.
-        since: when it came, in seconds of the monotonic clock.
-    """
-
-    group: Group
-    payload: Any
-    size: int
-    ticket: Ticket
-    future: Future[Any] = field(default_factory=Future)
-    since: float = field(default_factory=monotonic)
 
 
 @dataclass
@@ -217,7 +127,7 @@ class Batcher:
                 self.changed.notify_all()
 
     def compute_in_steps(self, group: JoinableGroup, batch: list[Item]) -> None:
-        """Compute a batch, and what joins it, until nothing is left. Where that fails, each batch goes by itself."""
+        """Compute a batch, and what joins it, until nothing is left; where that fails, all of it as one batch."""
         running, left = group.begin(), list[Item]()
         while batch or running.parts:
             left += batch
@@ -235,8 +145,8 @@ class Batcher:
     def joining(self, group: Group, running: Running, left: Sequence[Item], ended: Sequence[Item]) -> list[Item]:
         """What joins the items that a worker has left, if anything.
 
-        Nothing does as long as another worker is free, or when something else has waited longer; and what computes is
-        shared out evenly among the workers.
+        Nothing does as long as another worker is free, or when something else has waited longer; and what is
+        computed is shared out evenly among the workers.
         """
         with self.changed:
             self.computing.difference_update(ended)
@@ -329,15 +239,3 @@ def add(running: Running, batch: Sequence[Item]) -> None:
         lambda: [place for place, item in enumerate(batch) if item.ticket.stopped],
         lambda place, result: give(batch[place].future, result),
     )
-
-
-def give(future: Future[Any], result: Any = None, *, error: Exception | None = None) -> None:
-    """Give a result to who waits for it, unless something has been given before."""
-    try:
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-    except Exception:  # InvalidStateError: it was stopped, or finished, in the same moment
-        if not future.done():
-            raise

@@ -10,7 +10,8 @@ from typing import Any
 from manyheads.errors import UsageError
 from manyheads.search.interface import Abandoned, Engine, Hypothesis, nobody
 from manyheads.search.options import Ids, SearchOptions
-from manyheads.serving.batching import Batcher, Item, Ticket
+from manyheads.serving.batching import Batcher
+from manyheads.serving.items import Item, Ticket
 from manyheads.tasks.engine import TorchEngine
 from manyheads.tasks.joining import JoinedSearch
 from manyheads.tasks.translation import Translator

@@ -24,9 +24,10 @@ from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.alignment import pharaoh, word_alignment
-from manyheads.tasks.engine import SILENT, Job, TorchEngine
+from manyheads.tasks.engine import Job, TorchEngine
 from manyheads.tasks.inspecting.common import facts, neighbours, predictions, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
+from manyheads.tasks.joining import SILENT
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.review import review
 from manyheads.tasks.translation import Translator
