@@ -28,6 +28,7 @@ from manyheads.search.options import SearchOptions
 from manyheads.search.required import grid_beam_search
 from manyheads.search.rules import MinLength, NoRepeat, Rule, RuledStepper, Without
 from manyheads.search.sampling import sample
+from manyheads.search.watching import BeamObserver
 from manyheads.tasks.joining import SILENT, JoinedSearch
 from manyheads.tasks.review import review
 from manyheads.tasks.workers import side_by_side
@@ -45,6 +46,7 @@ class Job:
     rows: Sequence[Sequence[int]]
     options: SearchOptions
     abandoned: Abandoned = nobody
+    observer: BeamObserver | None = None  # of a plain beam
 
 
 class TorchEngine:
@@ -172,7 +174,7 @@ class TorchEngine:
                 eos=EOS,
                 forbidden=SILENT,
             )
-        if options.beam_size == 1:
+        if options.beam_size == 1 and job.observer is None:
             greedy = greedy_search(
                 start(),
                 max_lengths=limits,
@@ -182,9 +184,9 @@ class TorchEngine:
                 length_penalty=options.length_penalty,
             )
             return [[one] for one in greedy]
-        if self.can_join(options):
+        if options.beam_size > 1 and self.can_join(options):
             search, found = JoinedSearch(self.packed[0], options), dict[int, list[Hypothesis]]()
-            search.add(rows, job.abandoned, found.__setitem__)
+            search.add(rows, job.abandoned, found.__setitem__, job.observer)
             while search.parts:
                 search.step()
             return [found[number] for number in range(len(rows))]
@@ -197,6 +199,7 @@ class TorchEngine:
             bos=BOS,
             eos=EOS,
             forbidden=SILENT,
+            observer=job.observer,
         )
 
     def can_join(self, options: SearchOptions) -> bool:

@@ -23,6 +23,7 @@ from manyheads.search.beam import BeamSteps, beam_steps
 from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Abandoned, Hypothesis
 from manyheads.search.options import SearchOptions
+from manyheads.search.watching import BeamObserver
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 __all__ = ["SILENT", "JoinedSearch"]
@@ -55,13 +56,20 @@ class JoinedSearch:
         self.parts: list[Joined] = []
 
     @torch.inference_mode()
-    def add(self, rows: Sequence[Sequence[int]], abandoned: Abandoned, tell: Tell) -> None:
+    def add(
+        self,
+        rows: Sequence[Sequence[int]],
+        abandoned: Abandoned,
+        tell: Tell,
+        observer: BeamObserver | None = None,
+    ) -> None:
         """Let sentences join, from the next step on.
 
         Args:
             rows: as `Engine.search`; they are read at once.
             abandoned: likewise.
             tell: gets the number of each row, and its outputs as soon as they are known.
+            observer: is told of every step of these rows.
         """
         device, most = self.model.like.device, self.model.model.config.max_positions - 1
         stepper = EncoderDecoderStepper(self.model, pad_rows(rows, PAD, last=EOS).to(device))
@@ -75,6 +83,7 @@ class JoinedSearch:
             max_lengths=torch.tensor(self.options.longest(rows, most), device=device),
             bos=BOS,
             eos=EOS,
+            observer=observer,
         )
         self.parts.append(Joined(stepper, leaving, steps, next(steps)))
 
