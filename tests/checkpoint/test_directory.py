@@ -547,6 +547,15 @@ def test_a_directory_without_a_configuration_is_refused(tmp_path: Path) -> None:
         RunDirectory.existing(tmp_path)
 
 
+@pytest.mark.parametrize("wrong", ["runs", "runs/multi30k-de-e", "runs/multi30k-de-en/checkpoints"])
+def test_a_run_that_is_near_a_wrong_path_is_named(wrong: str, tmp_path: Path) -> None:
+    begun(tmp_path / "runs" / "multi30k-de-en")
+    (tmp_path / "runs" / "bert").mkdir()
+    (tmp_path / "runs" / "bert" / "config.json").write_text("{}")
+    with pytest.raises(RunError, match=r"Did you mean \S*runs/multi30k-de-en\?$"):
+        RunDirectory.existing(tmp_path / wrong)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -130,6 +130,11 @@ def test_a_missing_folder_and_an_empty_one_are_told_apart(tmp_path: Path) -> Non
         read_pairs(config(tmp_path), "train")
 
 
+def test_a_missing_folder_of_a_public_corpus_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"`manyheads data fetch multi30k --root {tmp_path}` gets it"):
+        read_pairs(config(tmp_path / "multi30k"), "train")
+
+
 def test_a_split_that_is_not_set_is_no_crash(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data\.test is not set"):
         read_pairs(config(tmp_path), "test")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,11 +68,10 @@ class RunDirectory:
         Raises:
             RunError: there is no such directory, or it is none of ours.
         """
-        if not path.is_dir():
-            raise RunError(f"{path} is not a directory. Give the folder that `manyheads train` wrote.")
-        if not (path / CONFIG).is_file():
-            raise RunError(f"{path} is not a run of manyheads: it has no {CONFIG}.")
-        return cls(path)
+        if (path / CONFIG).is_file():
+            return cls(path)
+        what = f"is not a run of manyheads: it has no {CONFIG}" if path.is_dir() else "is not a directory"
+        raise RunError(f"{path} {what}. {runs_near(path)}")
 
     @property
     def metrics_path(self) -> Path:
@@ -244,3 +244,13 @@ class RunDirectory:
         """Write the model card."""
         with saving("the model card", self.path):
             write_atomically(self.path / CARD, card.encode())
+
+
+def runs_near(path: Path) -> str:
+    """What to give instead of something that is no run: those in it, beside it or around it."""
+    folder = path if path.is_dir() else path.parent
+    found = sorted(
+        str(file.parent) for around in (folder, folder.parent) for file in around.glob(f"*/{ENVIRONMENT}")
+    )
+    near = get_close_matches(str(path), found, cutoff=0.7) or found[:3]
+    return f"Did you mean {' or '.join(near)}?" if near else "Give the folder that `manyheads train` wrote."

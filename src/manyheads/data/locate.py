@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from manyheads.config.schema import DataConfig
+from manyheads.data.catalogue import CORPORA
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
 
@@ -94,7 +95,11 @@ def root_of(config: DataConfig) -> Path:
     """The folder that relative paths start from."""
     root = Path(config.root).expanduser()
     if not root.is_dir():
-        raise DataError(f'data.root = "{config.root}" is no folder. Create it, or name another: data.root.')
+        known = root.name in CORPORA
+        cure = f"`manyheads data fetch {root.name} --root {root.parent}` gets it" if known else "Create it"
+        raise DataError(
+            f'data.root = "{config.root}" is no folder. {cure}, or name another: --set data.root=FOLDER.'
+        )
     return root
 
 
