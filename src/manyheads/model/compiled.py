@@ -6,6 +6,7 @@ Shapes: G sentences, W rows each, R = G x W, D model width, H heads, E head widt
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from itertools import chain
 from typing import Literal
@@ -60,6 +61,19 @@ def compiled_model(model: EncoderDecoder, held: Held) -> CompiledModel | None:
     return CompiledModel(model, held, code)
 
 
+class Room(threading.local):
+    """Memory that a thread's calls work in; kept for the next one, as the system clears what it gives anew."""
+
+    def __init__(self) -> None:
+        self.floats: NDArray[np.float32] = np.empty(0, dtype=np.float32)
+
+    def of(self, size: int) -> NDArray[np.float32]:
+        """So many floats at least."""
+        if len(self.floats) < size:
+            self.floats = np.empty(size, dtype=np.float32)
+        return self.floats
+
+
 class CompiledModel:
     """Weights where compiled code finds them; in fp32 they are those of the model itself.
 
@@ -69,6 +83,7 @@ class CompiledModel:
     def __init__(self, model: EncoderDecoder, held: Held, code: ctypes.CDLL) -> None:
         self.code = code
         self.held = held
+        self.room, self.scores = Room(), Room()
         self.kept: list[Tensor] = []  # whose addresses are in the descriptions
         self.config = model.config
         encoder, decoder = model.encoder_layers, model.decoder_layers
@@ -189,8 +204,7 @@ class CompiledModel:
 
     def working_room(self, model: Model, rows: int, keys: int, threads: int) -> NDArray[np.float32]:
         """What a call with so many rows, of which each looks at up to so many keys, works in."""
-        size = rows * (6 * model.width + 3 * model.inner) + threads * (rows * model.width + keys)
-        return np.empty(size, dtype=np.float32)
+        return self.room.of(rows * (6 * model.width + 3 * model.inner) + threads * (rows * model.width + keys))
 
     def steps(self, parts: Sequence[Part], places: Sequence[Place]) -> list[Tensor]:
         """Append a token to each row of some parts, whose products are computed together.
@@ -233,7 +247,8 @@ class CompiledModel:
         rows, most_keys = sum(map(len, kept)), max(max(one.held, one.source) for one in found)
         threads = min(torch.get_num_threads(), MOST_THREADS)
         room = self.working_room(self.decoder, rows, most_keys, threads)
-        logits = np.empty((rows, self.decoder.output.outputs), dtype=np.float32)
+        size = rows * self.decoder.output.outputs
+        logits = np.empty(size, dtype=np.float32) if best is None else self.scores.of(size)
         self.code.decoder_steps(
             ctypes.byref(self.decoder),
             found,
@@ -245,4 +260,4 @@ class CompiledModel:
             None if best is None else ctypes.byref(best),
             threads,
         )
-        return torch.from_numpy(logits)
+        return torch.from_numpy(logits[:size].reshape(rows, -1))
