@@ -283,6 +283,18 @@ def test_each_of_two_workers_takes_its_share() -> None:
     batcher.close(5)
 
 
+def test_nothing_joins_where_a_worker_is_free() -> None:
+    batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.05), stepping()
+    with ThreadPoolExecutor(9) as pool:
+        futures = [begin(pool, batcher, items(group, [100]))]
+        while not group.steps:
+            sleep(0.001)
+        futures.append(begin(pool, batcher, items(group, [3, 4, 5])))  # the free worker waits for more
+        assert [one.result()[0] for one in futures] == [200, 6]
+    assert group.joined == [[100], [3, 4, 5]]
+    batcher.close(5)
+
+
 def test_a_request_that_is_stopped_leaves_what_is_computed_in_steps(batcher: Batcher) -> None:
     group, ticket = stepping(), Ticket()
     with ThreadPoolExecutor(2) as pool:

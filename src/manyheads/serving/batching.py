@@ -212,7 +212,7 @@ def choose(waiting: Sequence[Item], max_tokens: int) -> list[Item]:
 
 def compute(batch: Sequence[Item]) -> None:
     """Compute a batch and give out its results; when it fails, compute its halves."""
-    live = [item for item in batch if not (item.ticket.stopped or item.future.done())]
+    live = [item for item in batch if not item.ticket.stopped]
     if not live:
         return
     try:
