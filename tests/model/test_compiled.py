@@ -8,17 +8,28 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from tests.model.samples import BOS, PAD, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
+from tests.model.samples import (
+    BOS,
+    PAD,
+    SOURCE_SIZE,
+    TARGET_SIZE,
+    VARIANTS,
+    make_config,
+    random_ids,
+    scrambled_model,
+)
 from tests.model.test_stepper import HISTORIES, padded_source
 from torch import nn
 
 from manyheads.model import compiled, packed
 from manyheads.model.compiled import READ_TOGETHER, threads_for_code
 from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.descriptions import Part
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PackedModel, Precision, pack
 from manyheads.model.products import rounded
 from manyheads.native.build import library
+from manyheads.search.candidates import best_tokens
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
@@ -252,6 +263,78 @@ def test_threads_that_step_at_the_same_time_do_not_disturb_each_other() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
+def test_steppers_at_different_places_step_together_as_each_alone(positions, threads) -> None:
+    """Three of different lengths, widths and beginnings, one of which has dropped a sentence."""
+    arranged, model = ready(positions=positions)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        sources = [padded_source(model), random_ids(1, 11, TARGET_SIZE), random_ids(2, 5, TARGET_SIZE)]
+        together, alone = ([EncoderDecoderStepper(arranged, one) for one in sources] for _ in range(2))
+        begun = [0, 2, 5]
+        choices = [{3: [0, 0, 0, 1, 1, 1], 6: [3, 4, 5, 0, 2, 1], 8: [1, 1, 2]}, {4: [0] * 5}, {7: [1, 1, 0, 0]}]
+        rows = [one.size(0) for one in sources]
+        for time in range(10):
+            here = [number for number in range(3) if begun[number] <= time]
+            tokens = [random_ids(1, rows[number], TARGET_SIZE, seed=10 * time + number)[0] for number in here]
+            steps = [together[number].part(latest) for number, latest in zip(here, tokens, strict=True)]
+            for number, one, latest in zip(here, arranged.steps(steps), tokens, strict=True):
+                torch.testing.assert_close(one.log_softmax(-1), alone[number].step(latest), rtol=0, atol=1e-5)
+                if chosen := choices[number].get(time):
+                    rows[number] = len(chosen)
+                    for stepper in (together[number], alone[number]):
+                        stepper.select(torch.tensor(chosen))
+        assert [stepper.place for stepper in together] == [10, 8, 5]
+    finally:
+        torch.set_num_threads(before)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("size", [17, 64, 83, 1_000])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 90.0])
+def test_the_best_tokens_are_those_of_a_softmax_the_lower_first_among_equals(size, spread) -> None:
+    """Logits are the biases: many equals, at the edges of vectors too, and some far below the others."""
+    model = EncoderDecoder(make_config(tied_embeddings="none"), SOURCE_SIZE, size).eval()
+    generator = torch.Generator().manual_seed(size)
+    bias = torch.randint(-8, 9, (size,), generator=generator) / 8 + spread * torch.rand(size, generator=generator)
+    bias[[0, size - 1, size // 2]] = float(bias.max()) + 0.5
+    model.output.weight.zero_()
+    model.output.bias.copy_(bias)
+    arranged = pack(model)
+    stepper = EncoderDecoderStepper(arranged, random_ids(3, 5, TARGET_SIZE))
+    never, tokens = (0, 3), torch.tensor([BOS, 5, 6])
+    found = arranged.best([stepper.part(tokens)], 6, never)
+    assert found is not None
+    values, ids = best_tokens(bias.log_softmax(0).expand(3, -1), 6, never)
+    assert found[1].tolist() == ids.tolist()
+    torch.testing.assert_close(torch.from_numpy(found[0]).double(), values, rtol=0, atol=2e-6)
+
+
+@torch.no_grad()
+def test_the_best_tokens_are_asked_for_only_of_those_that_are_left() -> None:
+    """A sentence that was dropped goes on unseen: the rows of the others keep their places."""
+    arranged, _ = ready()
+    together = [EncoderDecoderStepper(arranged, random_ids(12, 5, TARGET_SIZE, seed=seed)) for seed in (1, 2)]
+    alone = [EncoderDecoderStepper(arranged, random_ids(12, 5, TARGET_SIZE, seed=seed)) for seed in (1, 2)]
+    first = random_ids(1, 12, TARGET_SIZE)[0]
+    kept = torch.tensor([0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11])
+    for stepper in (*together, *alone):
+        stepper.step(first)
+    for stepper in (together[0], alone[0]):
+        stepper.select(kept)
+    assert together[0].live is not None
+    tokens = [first[kept], first]
+    found = arranged.best([one.part(latest) for one, latest in zip(together, tokens, strict=True)], 3, ())
+    assert found is not None
+    right = torch.cat([one.step(latest) for one, latest in zip(alone, tokens, strict=True)])
+    values, ids = best_tokens(right, 3, ())
+    assert found[1].tolist() == ids.tolist()
+    torch.testing.assert_close(torch.from_numpy(found[0]).double(), values, rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
@@ -264,9 +347,7 @@ def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
         child = os.fork()
         if child == 0:
             memory, _ = arranged.encode(source)
-            past = arranged.past(1)
-            past.make_room(1)
-            logits = arranged.code.step(token, *arranged.at(0), past, memory, None)
+            (logits,) = arranged.steps([Part(token, 0, arranged.past(1), memory, None, None)])
             os._exit(0 if bool((logits.log_softmax(-1) == right).all()) else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert bool((EncoderDecoderStepper(arranged, source).step(token) == right).all())

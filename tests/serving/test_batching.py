@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic, sleep
 
@@ -12,10 +12,13 @@ import pytest
 from tests.tasks.test_translation import make_translator
 
 from manyheads.search.interface import Abandoned
-from manyheads.serving.batching import Batcher, Item, Stopped, Ticket, choose
+from manyheads.serving.batching import Batcher, choose
 from manyheads.serving.engine import queued
+from manyheads.serving.items import Item, Stopped, Ticket
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.result import Translation
+
+Tell = Callable[[int, int], None]
 
 
 @dataclass(eq=False)
@@ -140,6 +143,172 @@ def test_items_wait_for_others_only_so_long() -> None:
     batcher.results(items(group, [3], size=100))  # a whole batch waits for nobody
     assert monotonic() - begun < 0.19
     batcher.close(5)
+
+
+@dataclass(eq=False)
+class Stepping(Doubling):
+    """Doubles numbers, one after so many steps as it says; fails on a step with a 13 in it."""
+
+    joined: list[list[int]] = field(default_factory=list)
+    steps: int = 0
+
+    def begin(self) -> Steps:
+        return Steps(self)
+
+
+@dataclass(eq=False)
+class Steps:
+    """See `Running`."""
+
+    group: Stepping
+    batches: list[tuple[dict[int, int], dict[int, int], Abandoned, Tell]] = field(default_factory=list)
+
+    @property
+    def parts(self) -> int:
+        return len(self.batches)
+
+    def add(self, payloads: Sequence[int], abandoned: Abandoned, tell: Tell) -> None:
+        self.group.joined.append(list(payloads))
+        self.batches.append((dict(enumerate(payloads)), dict(enumerate(payloads)), abandoned, tell))
+
+    def step(self) -> None:
+        self.group.steps += 1
+        sleep(0.002)
+        for payloads, left, abandoned, tell in self.batches:
+            if 13 in payloads.values():
+                raise ArithmeticError("13")
+            for place in list(left):
+                left[place] -= 1
+                if left[place] <= 0 or place in abandoned():
+                    del left[place]
+                    tell(place, 2 * payloads[place])
+        self.batches = [one for one in self.batches if one[1]]
+
+
+def stepping() -> Stepping:
+    group = Stepping()
+    group.held.set()
+    return group
+
+
+def begin(pool: ThreadPoolExecutor, batcher: Batcher, asked: Sequence[Item]) -> Future[list[int]]:
+    """Hand in items, and wait until they are computed or, as the workers are, at least wait."""
+    future = pool.submit(batcher.results, asked)
+    while not all(item in batcher.waiting or item in batcher.computing or item.future.done() for item in asked):
+        sleep(0.0005)
+    return future
+
+
+def test_what_comes_later_joins_and_ends_when_it_is_ready(batcher: Batcher) -> None:
+    group = stepping()
+    with ThreadPoolExecutor(3) as pool:
+        long = begin(pool, batcher, items(group, [100]))
+        while not group.steps:
+            sleep(0.001)
+        short = begin(pool, batcher, items(group, [3, 4]))
+        assert short.result() == [6, 8]
+        assert not long.done()
+        assert long.result() == [200]
+    assert group.joined == [[100], [3, 4]]
+    assert group.steps <= 101
+    assert not group.batches  # nothing was computed in one go
+    assert batcher.counts.items == 3
+
+
+def test_a_result_is_given_before_those_that_take_longer(batcher: Batcher) -> None:
+    group = stepping()
+    long, short = items(group, [60, 2])
+    with ThreadPoolExecutor(1) as pool:
+        future = begin(pool, batcher, [long, short])
+        assert short.future.result() == 4
+        assert not long.future.done()
+        assert future.result() == [120, 4]
+
+
+def test_where_a_step_fails_one_fails_alone(batcher: Batcher) -> None:
+    group = stepping()
+    with ThreadPoolExecutor(3) as pool:
+        first = begin(pool, batcher, items(group, [50]))
+        asked = items(group, [5, 13, 6])
+        second = begin(pool, batcher, asked)
+        assert first.result() == [100]
+        with pytest.raises(ArithmeticError):
+            second.result()
+        assert (asked[0].future.result(), asked[2].future.result()) == (10, 12)
+        assert batcher.results(items(group, [7])) == [14]  # and the worker goes on
+    assert not batcher.computing
+
+
+def test_what_has_waited_longest_is_not_passed_by_those_that_could_join(batcher: Batcher) -> None:
+    group, other = stepping(), stepping()
+    with ThreadPoolExecutor(3) as pool:
+        first = begin(pool, batcher, items(group, [30]))
+        while not group.steps:
+            sleep(0.001)
+        waiting = begin(pool, batcher, items(other, [2]))
+        later = begin(pool, batcher, items(group, [2]))
+        assert waiting.result() == [4]
+        assert first.done()
+        assert later.result() == [4]
+    assert group.joined == [[30], [2]]
+    assert group.steps <= 32  # the later one did not join the first
+
+
+def test_no_more_join_than_there_is_room_for(batcher: Batcher) -> None:
+    group = stepping()
+    with ThreadPoolExecutor(9) as pool:
+        futures = [begin(pool, batcher, items(group, [40], size=60))]
+        while not group.steps:
+            sleep(0.001)
+        futures.append(begin(pool, batcher, items(group, [5], size=41)))  # 100 tokens are allowed
+        sleep(0.03)
+        assert group.joined == [[40]]
+        assert [one.result() for one in futures] == [[80], [10]]
+        assert group.joined == [[40], [5]]
+
+
+def test_each_of_two_workers_takes_its_share() -> None:
+    batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.0), stepping()
+    with ThreadPoolExecutor(9) as pool:
+        futures = [begin(pool, batcher, items(group, [60]))]
+        while not group.steps:
+            sleep(0.001)
+        futures.append(begin(pool, batcher, items(group, [61])))
+        while batcher.busy < 2:
+            sleep(0.001)
+        assert group.joined == [[60], [61]]  # the second did not join where a worker was free
+        futures.append(begin(pool, batcher, items(group, [20] * 8)))
+        assert [one.result()[0] for one in futures] == [120, 122, 40]
+    assert sorted(map(len, group.joined)) == [1, 1, 4, 4]
+    batcher.close(5)
+
+
+def test_nothing_joins_where_a_worker_is_free() -> None:
+    batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.05), stepping()
+    with ThreadPoolExecutor(9) as pool:
+        futures = [begin(pool, batcher, items(group, [100]))]
+        while not group.steps:
+            sleep(0.001)
+        futures.append(begin(pool, batcher, items(group, [3, 4, 5])))  # the free worker waits for more
+        assert [one.result()[0] for one in futures] == [200, 6]
+    assert group.joined == [[100], [3, 4, 5]]
+    batcher.close(5)
+
+
+def test_a_request_that_is_stopped_leaves_what_is_computed_in_steps(batcher: Batcher) -> None:
+    group, ticket = stepping(), Ticket()
+    with ThreadPoolExecutor(2) as pool:
+        running = begin(pool, batcher, items(group, [10_000], ticket))
+        while not group.steps:
+            sleep(0.001)
+        ticket.stop()
+        with pytest.raises(Stopped):
+            running.result(5)
+    end = monotonic() + 5
+    while batcher.computing and monotonic() < end:
+        sleep(0.001)
+    assert not batcher.computing
+    assert group.steps < 1_000
 
 
 def test_a_translation_is_the_same_whoever_is_translated_with_it() -> None:

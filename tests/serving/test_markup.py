@@ -58,6 +58,8 @@ def test_what_is_translated_is_the_running_text(source: str, texts: list[str]) -
         # the full stop is not part of the link
         ("Sieh <a>hier</a>.", "Look here.", "0-0 1-1", "Look <a>here</a>."),
         ("(<b>ja</b>)", "(yes)", "0-0", "(<b>yes</b>)"),
+        # a word that two elements share goes to the first
+        ("<b>Haus</b><i>tür auf</i>", "open front door", "1-0 0-1 0-2", "<i>open</i> <b>front door</b>"),
         # nothing comes from it: it stays, empty, where it was
         ("eins <b>zwei</b> drei", "one three", "0-0 2-1", "one <b></b>three"),
         # atoms keep their blanks, and stand before the full stop

@@ -16,6 +16,7 @@ from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks import engine as module
+from manyheads.tasks import joining
 from manyheads.tasks.translation import TranslateOptions, Translation, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
@@ -289,7 +290,8 @@ def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         shapes.append((source.size(0), source.size(1)))
         return stepper(model, source)
 
-    monkeypatch.setattr(module, "EncoderDecoderStepper", watched)
+    for where in (module, joining):
+        monkeypatch.setattr(where, "EncoderDecoderStepper", watched)
     return shapes
 
 

@@ -87,13 +87,13 @@ def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_sid
 @pytest.mark.skipif(library() is None, reason="no C compiler here")
 def test_a_search_by_itself_gives_compiled_code_the_threads_of_torch(monkeypatch) -> None:
     found = set()
-    step = CompiledModel.step
+    take = CompiledModel.take
 
     def seen(*all_: object) -> torch.Tensor:
         found.add((threads_of_code(), torch.get_num_threads()))
-        return step(*all_)
+        return take(*all_)
 
-    monkeypatch.setattr(CompiledModel, "step", seen)
+    monkeypatch.setattr(CompiledModel, "take", seen)
     make_translator().translate(lines(1), beam_size=4)
     assert found == {(4, 1)}
     assert torch.get_num_threads() == 4

@@ -6,11 +6,14 @@ Shapes: G sentences, W rows (hypotheses in progress) each, H heads, E head width
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["SharedPast"]
+__all__ = ["SharedPast", "quick"]
 
 FIRST_CAPACITY = 16  # tokens a row; doubled whenever it is full
 
@@ -61,8 +64,9 @@ class SharedPast:
             self.bias = self.store.new_full((self.store.size(2), width, self.store.size(4)), -math.inf)
             self.bias[:, :, : self.length] = 0
         if self.bias is not None:
-            alone = self.bias.new_full((width, width), -math.inf).fill_diagonal_(0)
-            self.bias[:, :, self.length : end] = alone
+            here, each = quick(self.bias)[:, :, self.length : end], range(width)
+            here[:] = -math.inf
+            here[:, each, each] = 0
         self.length = end
 
     def enlarge(self, capacity: int) -> None:
@@ -96,6 +100,15 @@ class SharedPast:
     def keep_rows(self, rows: Tensor) -> None:
         """Let the rows from now on, W' of each sentence, see what these of the G x W rows saw: (G x W',)."""
         if self.bias is not None:
-            sentences, width, capacity = self.bias.shape
-            kept = self.bias.view(sentences * width, capacity).index_select(0, rows)
-            self.bias = kept.view(sentences, -1, capacity)
+            sentences, _, capacity = self.bias.shape
+            kept = quick(self.bias).reshape(-1, capacity)[quick(rows)].reshape(sentences, -1, capacity)
+            self.bias = torch.from_numpy(kept) if isinstance(kept, np.ndarray) else kept
+
+
+def quick(tensor: Tensor) -> Any:
+    """A tensor, on a CPU as an array of the same numbers.
+
+    Small operations of numpy start sooner, and keep the interpreter meanwhile: a thread that lets go of it ten
+    times a step waits for other threads ten times a step.
+    """
+    return tensor.numpy() if tensor.device.type == "cpu" and tensor.dtype != torch.bfloat16 else tensor

@@ -15,10 +15,25 @@ from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from manyheads.model.cache import SharedPast
+from manyheads.model.descriptions import (
+    POINTER,
+    WHOLE,
+    Best,
+    Layer,
+    Linear,
+    Model,
+    Norm,
+    Part,
+    Place,
+    Step,
+    addresses,
+    pointer,
+    step_of,
+)
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues
@@ -29,58 +44,12 @@ __all__ = ["LONGEST", "CompiledModel", "compiled_model", "threads_for_code", "th
 
 LONGEST = 256  # tokens of a sentence: in longer ones torch's attention is the faster one
 PANEL = 64  # outputs side by side, as in product.h
+LANES = 16  # floats of a vector, as in vectors.h
 READ_TOGETHER = 256  # tokens: as many as make good use of the weights, in working memory that stays near
 MOST_THREADS = 8  # more would wait for each other longer than they read
 Held = Literal["fp32", "bf16", "int8"]
 FORMATS: tuple[Held, ...] = ("fp32", "bf16", "int8")  # numbers as in decoder.c
 ACTIVATIONS = ("none", "relu", "gelu", "gelu-tanh", "swish", "swiglu")  # the same
-POINTER, WHOLE, REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
-
-
-class Linear(ctypes.Structure):
-    """A linear layer."""
-
-    _fields_ = (("weight", POINTER), ("scale", POINTER), ("bias", POINTER), ("inputs", WHOLE), ("outputs", WHOLE))
-
-
-class Norm(ctypes.Structure):
-    """A layer norm; without a weight there is none."""
-
-    _fields_ = (("weight", POINTER), ("bias", POINTER))
-
-
-class Layer(ctypes.Structure):
-    """The products of a decoder layer."""
-
-    _fields_ = tuple(
-        (name, Linear) for name in ("self_in", "self_out", "cross_query", "cross_out", "expand", "contract")
-    )
-
-
-class Model(ctypes.Structure):
-    """All that a step needs to know of a model."""
-
-    _fields_ = (
-        ("layers", ctypes.POINTER(Layer)),
-        ("norms", ctypes.POINTER(Norm)),
-        ("table", POINTER),
-        ("embedding_norm", Norm),
-        ("output", Linear),
-        *((name, WHOLE) for name in ("count", "width", "heads", "inner", "format", "activation", "pre_norm")),
-        ("scale", REAL),
-        ("epsilon", REAL),
-    )
-
-
-class Step(ctypes.Structure):
-    """What differs from step to step."""
-
-    _fields_ = (
-        *((name, POINTER) for name in ("tokens", "signal", "turns", "past", "past_bias")),
-        ("memory", ctypes.POINTER(POINTER)),
-        ("source_bias", POINTER),
-        *((name, WHOLE) for name in ("sentences", "rows", "held", "room", "source")),
-    )
 
 
 of_torch = threading.local()  # count: the threads that torch had, while code has them
@@ -115,6 +84,19 @@ def compiled_model(model: EncoderDecoder, held: Held) -> CompiledModel | None:
     return CompiledModel(model, held, code)
 
 
+class Room(threading.local):
+    """Memory that a thread's calls work in; kept for the next one, as the system clears what it gives anew."""
+
+    def __init__(self) -> None:
+        self.floats: NDArray[np.float32] = np.empty(0, dtype=np.float32)
+
+    def of(self, size: int) -> NDArray[np.float32]:
+        """So many floats at least."""
+        if len(self.floats) < size:
+            self.floats = np.empty(size, dtype=np.float32)
+        return self.floats
+
+
 class CompiledModel:
     """Weights in the panels that compiled code reads.
 
@@ -123,8 +105,8 @@ class CompiledModel:
 
     def __init__(self, model: EncoderDecoder, held: Held, code: ctypes.CDLL) -> None:
         self.code = code
-        code.working_room.restype = WHOLE
         self.held = held
+        self.room, self.scores = Room(), Room()
         self.kept: list[Tensor] = []  # whose addresses are in the descriptions
         self.config = model.config
         encoder, decoder = model.encoder_layers, model.decoder_layers
@@ -269,80 +251,73 @@ class CompiledModel:
             POINTER(pointer(signals)),
             POINTER(pointer(turns)),
             addresses(memory),
-            POINTER(pointer(room)),
+            POINTER(room.ctypes.data),
             threads,
         )
 
-    def working_room(self, model: Model, rows: int, keys: int, threads: int) -> Tensor:
+    def working_room(self, model: Model, rows: int, keys: int, threads: int) -> NDArray[np.float32]:
         """What a call with so many rows, of which each looks at up to so many keys, works in."""
-        size = self.code.working_room(ctypes.byref(model), WHOLE(rows), WHOLE(keys), WHOLE(threads))
-        return torch.empty(size)
+        own = rows * model.width + 2 * (keys + LANES)
+        return self.room.of(rows * (6 * model.width + 3 * model.inner) + threads * own)
 
-    def step(
-        self,
-        tokens: Tensor,
-        signal: Tensor | None,
-        turns: Tensor | None,
-        past: SharedPast,
-        memory: Sequence[KeysValues],
-        source_bias: Tensor | None,
-    ) -> Tensor:
-        """Append a token to each row.
+    def steps(self, parts: Sequence[Part], places: Sequence[Place]) -> list[Tensor]:
+        """Append a token to each row of some parts, whose products are computed together.
 
         Args:
-            tokens: (R,).
-            signal: what is added to the embeddings at this place of the target (D,), if anything.
-            turns: how queries and keys turn there (E / 2, 2), if they do.
-            past: with room made for this step.
-            memory: of each layer, keys and values of the source (G, H, S, E).
-            source_bias: what is added to the scores of cross-attention (G, 1, 1, S), if anything.
+            parts: their pasts with room made for this step.
+            places: of each, what stands at its place of the target.
 
         Returns:
-            Logits of the next tokens (R, V).
+            Of each part, logits of the next tokens (R, V).
         """
-        sentences, _, length, _ = memory[0][0].shape
-        rows, tokens = len(tokens), tokens.contiguous()
-        step = Step(
-            pointer(tokens),
-            pointer(signal),
-            pointer(turns),
-            pointer(past.store),
-            pointer(past.bias),
-            addresses(memory),
-            pointer(source_bias),
-            sentences,
-            rows // sentences,
-            past.length,
-            past.store.size(4),
-            length,
+        return list(self.take(parts, places, None).split([len(part.tokens) for part in parts]))
+
+    def best(
+        self, parts: Sequence[Part], places: Sequence[Place], count: int, never: Sequence[int]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """As `steps`, but the best next tokens of each row, best first, the lower id first among equals.
+
+        Args:
+            parts: as `steps`.
+            places: likewise.
+            count: how many of each row; the vocabulary has more.
+            never: tokens that never come out.
+
+        Returns:
+            Log-probabilities and ids of all rows, those of one part after those of another, twice (R, count).
+        """
+        rows = sum(len(part.tokens) for part in parts)
+        values, tokens = np.empty((rows, count), dtype=np.float32), np.empty((rows, count), dtype=np.int64)
+        banned = np.array(never, dtype=np.int64)
+        self.take(
+            parts, places, Best(count, len(banned), banned.ctypes.data, values.ctypes.data, tokens.ctypes.data)
         )
+        return values, tokens
+
+    def take(self, parts: Sequence[Part], places: Sequence[Place], best: Best | None) -> Tensor:
+        """Take a step: the logits of all rows (R, V), which mean nothing where the best ones are asked for."""
+        kept = [part.tokens.contiguous() for part in parts]
+        found = (Step * len(parts))(*map(step_of, parts, kept, places))
+        rows, most_keys = sum(map(len, kept)), max(max(one.held, one.source) for one in found)
         threads = threads_of_code()
-        room = self.working_room(self.decoder, rows, max(past.length, length), threads)
-        logits = torch.empty(rows, self.decoder.output.outputs)
-        self.code.decoder_step(
+        room = self.working_room(self.decoder, rows, most_keys, threads)
+        size = rows * self.decoder.output.outputs
+        logits = np.empty(size, dtype=np.float32) if best is None else self.scores.of(size)
+        self.code.decoder_steps(
             ctypes.byref(self.decoder),
-            ctypes.byref(step),
-            POINTER(pointer(room)),
-            POINTER(pointer(logits)),
+            found,
+            WHOLE(len(parts)),
+            WHOLE(rows),
+            WHOLE(most_keys),
+            POINTER(room.ctypes.data),
+            POINTER(logits.ctypes.data),
+            None if best is None else ctypes.byref(best),
             threads,
         )
-        return logits
+        return torch.from_numpy(logits[:size].reshape(rows, -1))
 
 
 def filled(tensor: Tensor) -> Tensor:
     """With zeros behind the outputs, until they fill their panels: (O, ...) -> (O', ...)."""
     missing = -len(tensor) % PANEL
     return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])
-
-
-def addresses(memory: Sequence[KeysValues]) -> ctypes.Array[ctypes.c_void_p]:
-    """Where keys and values lie, layer by layer; the caller keeps them."""
-    return (POINTER * (2 * len(memory)))(*(pointer(tensor) for pair in memory for tensor in pair))
-
-
-def pointer(tensor: Tensor | None) -> int | None:
-    """Where a contiguous tensor lies; the caller keeps it."""
-    if tensor is None:
-        return None
-    assert tensor.is_contiguous()
-    return tensor.data_ptr()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from manyheads.model.descriptions import Part
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PackedModel
 
@@ -38,15 +39,20 @@ class EncoderDecoderStepper:
 
     def step(self, tokens: Tensor) -> Tensor:
         """Append one token to each row: (R,) -> log-probabilities of the next (R, V), float32."""
+        (logits,) = self.model.steps([self.part(tokens)])
+        return functional.log_softmax(logits, -1)
+
+    def part(self, tokens: Tensor) -> Part:
+        """The step that appends a token to each row (R,); it counts as taken."""
         if self.live is not None:
             tokens = tokens.new_zeros(self.sentences * self.width).index_copy_(0, self.live, tokens)
-        logits = self.model.step(tokens, self.place, self.past, self.memory, self.source_bias, self.live)
         self.place += 1
-        return functional.log_softmax(logits, -1)
+        return Part(tokens, self.place - 1, self.past, self.memory, self.source_bias, self.live)
 
     def select(self, rows: Tensor) -> None:
         """Go on with these rows, in this order, repeats allowed: (R',)."""
-        chosen = (rows if self.live is None else self.live[rows]).cpu().numpy()
+        known = rows if self.live is None else self.live[rows]
+        chosen = known.numpy() if known.device.type == "cpu" else known.cpu().numpy()
         if self.live is None and self.width > 1 and np.array_equal(chosen // self.width, self.owners):
             self.past.keep_rows(rows)  # most steps of a beam
             return

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.errors import UsageError
 from manyheads.model.cache import SharedPast
 from manyheads.model.compiled import LONGEST, CompiledModel, compiled_model
+from manyheads.model.descriptions import Part, Place
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
 from manyheads.model.masks import padding_mask, position_ids
@@ -152,50 +155,68 @@ class PackedModel:
         signals, turns = places.signals, places.turns
         return None if signals is None else signals[:length], None if turns is None else turns[:length]
 
-    def at(self, place: int) -> tuple[Tensor | None, Tensor | None]:
-        """At a place of the target, what is added to embeddings (D,), and how queries and keys turn (E / 2, 2)."""
+    def at(self, place: int) -> Place:
+        """What stands at a place of the target."""
         places = self.places  # other threads may have larger ones made
         if place >= places.count:
             places = self.places = Places(self, self.target_embedding, place + 1)
-        signals, turns = places.signals, places.turns
-        return None if signals is None else signals[place], None if turns is None else turns[place]
+        return places.each[place]
 
-    def step(
-        self,
-        tokens: Tensor,
-        place: int,
-        past: SharedPast,
-        memory: list[KeysValues],
-        source_bias: Tensor | None,
-        live: Tensor | None,
-    ) -> Tensor:
-        """Append a token to each row.
+    def steps(self, parts: Sequence[Part]) -> list[Tensor]:
+        """Append a token to each row of some parts.
 
-        Args:
-            tokens: of all W rows of each of the G sentences (R,).
-            place: of the target, from 0.
-            past: of the self-attention; it grows.
-            memory: what `encode` gave.
-            source_bias: the same.
-            live: rows whose next tokens are asked for (R',); None is all.
+        With compiled code, all parts are one call of it.
 
         Returns:
-            Logits of the next tokens (R', V), float32.
+            Of each part, logits of the next tokens (R', V), float32.
         """
-        signal, turns = self.at(place)
-        width = len(tokens) // memory[0][0].size(0)
-        if self.code is not None:
-            past.make_room(width)
-            logits = self.code.step(tokens, signal, turns, past, memory, source_bias)
-            return logits if live is None else logits.index_select(0, live)
-        x = self.target_embedding(tokens, signal)
-        past.begin(width)
-        for number, (layer, pair) in enumerate(zip(self.decoder, memory, strict=True)):
-            x = layer.attend_to_target(x, number, past, turns)
-            x = layer.attend_to_source(x, pair, source_bias)
+        if self.code is None:
+            return [self.step_by_operators(part) for part in parts]
+        found = self.code.steps(parts, self.prepared(parts))
+        return [
+            logits if part.live is None else logits.index_select(0, part.live)
+            for part, logits in zip(parts, found, strict=True)
+        ]
+
+    def prepared(self, parts: Sequence[Part]) -> list[Place]:
+        """Make room in the pasts of some parts; what stands at their places."""
+        for part in parts:
+            part.past.make_room(part.width)
+        return [self.at(part.place) for part in parts]
+
+    def best(
+        self, parts: Sequence[Part], count: int, never: Sequence[int]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]] | None:
+        """Append a token to each row of some parts; the best next ones, as `CompiledModel.best` gives them.
+
+        Returns:
+            None, and nothing has been done, where there is no compiled code, or more is asked for than it ranks.
+        """
+        if self.code is None or count + len(never) >= self.model.output.out_features:
+            return None
+        values, tokens = self.code.best(parts, self.prepared(parts), count, never)
+        if all(part.live is None for part in parts):
+            return values, tokens
+        sizes = [len(part.tokens) for part in parts]
+        rows = np.concatenate(
+            [
+                first + (np.arange(size) if part.live is None else part.live.numpy())
+                for part, size, first in zip(parts, sizes, np.cumsum([0, *sizes]), strict=False)
+            ]
+        )
+        return values[rows], tokens[rows]
+
+    def step_by_operators(self, part: Part) -> Tensor:
+        """As `steps` of one part, by torch's operators."""
+        signal, turns = self.at(part.place)
+        x = self.target_embedding(part.tokens, signal)
+        part.past.begin(part.width)
+        for number, (layer, pair) in enumerate(zip(self.decoder, part.memory, strict=True)):
+            x = layer.attend_to_target(x, number, part.past, turns)
+            x = layer.attend_to_source(x, pair, part.source_bias)
             x = layer.feed_forward(x)
-        if live is not None:
-            x = x.index_select(0, live)
+        if part.live is not None:
+            x = x.index_select(0, part.live)
         return self.output(self.decoder_norm(x)).float()
 
 
@@ -217,6 +238,7 @@ class Places:
         count: of how many.
         signals: what is added to embeddings (count, D), if anything.
         turns: how queries and keys turn (count, E / 2, 2), if they do.
+        each: both of each place.
     """
 
     def __init__(self, packed: PackedModel, embedding: PackedEmbedding, needed: int) -> None:
@@ -233,3 +255,11 @@ class Places:
         signals = embedding.signals(positions, self.count)
         self.signals = None if signals is None else signals[0].contiguous()
         self.turns: Tensor | None = None if rotary is None else rotary(positions)[0, 0].contiguous()
+        nothing = [None] * self.count
+        self.each: list[Place] = list(
+            zip(
+                nothing if self.signals is None else self.signals.unbind(0),
+                nothing if self.turns is None else self.turns.unbind(0),
+                strict=True,
+            )
+        )

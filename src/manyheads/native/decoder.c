@@ -8,6 +8,7 @@
 
 #include "attention.h"
 #include "product.h"
+#include "ranking.h"
 
 typedef struct {
     const float *weight, *bias; /* (D); no weight: no norm */
@@ -58,7 +59,8 @@ static const float *normed(Norm norm, const float *x, int64_t rows, int64_t widt
     return y;
 }
 
-/* Self-attention of a layer for this thread's heads: thirds (R, 3, H, E) -> mixed (R, H, E); the past grows. */
+/* Self-attention of a layer for this thread's heads: thirds (R, 3, H, E) -> mixed (R, H, E), those of the step's first
+   row; the past grows. */
 static void look_at_target(const Model *model, const Step *step, int64_t layer, float *thirds, float *mixed,
                            float *scores, Team team) {
     const int64_t heads = model->heads, width = model->width, each = width / heads, rows = step->rows;
@@ -137,45 +139,54 @@ static void feed_forward(const Model *model, const Layer *layer, const float *re
     meet(team);
 }
 
-/* How many floats a call needs to work in: R rows, the most keys of an attention. */
-int64_t working_room(const Model *model, int64_t rows, int64_t keys, int64_t threads) {
-    return rows * (6 * model->width + 3 * model->inner) + threads * (rows * model->width + ROOM_TO_ATTEND(keys));
-}
-
+/* A call works in R (6 D + 3 F) floats, and for each thread in R D + ROOM_TO_ATTEND(N) more, N the most keys of an
+   attention. */
 typedef struct {
     const Model *model;
-    const Step *step;
+    const Step *steps;
+    int64_t count, rows, keys; /* of steps, of their rows together, of the keys that one of them may see */
     float *room, *logits;
+    const Best *best;
 } Stepping;
 
-static void take_step(Team team, const void *given) {
+static int64_t rows_of(const Step *step) { return step->sentences * step->rows; }
+
+/* Each step has rows, places and a past of its own; products are those of all rows. */
+static void take_steps(Team team, const void *given) {
     const Stepping *task = given;
     const Model *model = task->model;
-    const Step *step = task->step;
-    const int64_t rows = step->sentences * step->rows, width = model->width, format = model->format;
-    const int64_t keys = step->held > step->source ? step->held : step->source;
+    const Step *const end = task->steps + task->count;
+    const int64_t rows = task->rows, width = model->width, format = model->format, keys = task->keys;
     float *x = task->room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
     float *queries = mixed + rows * width, *inner = queries + rows * width, *gated = inner + 2 * rows * model->inner;
     float *ours = gated + rows * model->inner + team.id * (rows * width + ROOM_TO_ATTEND(keys));
     float *scores = ours + rows * width;
     const Norm *norm = model->norms;
     const float *read, *base;
-    for (int64_t r = share(team, team.id, rows, 1); r < share(team, team.id + 1, rows, 1); r++)
-        embed(model, step->tokens[r], step->signal, x + r * width);
+    int64_t done = 0; /* rows of the steps before this one */
+    for (const Step *step = task->steps; step < end; done += rows_of(step++)) {
+        const int64_t last = share(team, team.id + 1, rows_of(step), 1);
+        for (int64_t r = share(team, team.id, rows_of(step), 1); r < last; r++)
+            embed(model, step->tokens[r], step->signal, x + (done + r) * width);
+    }
     meet(team);
     for (int64_t number = 0; number < model->count; number++) {
         const Layer *layer = model->layers + number;
         BEFORE_SUBLAYER();
         product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
         meet(team);
-        look_at_target(model, step, number, thirds, mixed, scores, team);
+        done = 0;
+        for (const Step *step = task->steps; step < end; done += rows_of(step++))
+            look_at_target(model, step, number, thirds + 3 * done * width, mixed + done * width, scores, team);
         meet(team);
         product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
         meet(team);
         BEFORE_SUBLAYER();
         product(&layer->cross_query, format, read, rows, 0, queries, KEEP, team);
         meet(team);
-        look_at_source(model, step, number, queries, mixed, scores, team);
+        done = 0;
+        for (const Step *step = task->steps; step < end; done += rows_of(step++))
+            look_at_source(model, step, number, queries + done * width, mixed + done * width, scores, team);
         meet(team);
         product(&layer->cross_out, format, mixed, rows, base, x, KEEP, team);
         meet(team);
@@ -184,12 +195,18 @@ static void take_step(Team team, const void *given) {
     }
     read = normed(*norm, x, rows, width, model->epsilon, ours);
     product(&model->output, format, read, rows, 0, task->logits, KEEP, team);
+    if (!task->best) return;
+    meet(team);
+    const int64_t last = share(team, team.id + 1, rows, 1), size = model->output.outputs;
+    for (int64_t r = share(team, team.id, rows, 1); r < last; r++) rank(task->best, task->logits + r * size, size, r);
 }
 
-/* Append a token to each row: logits (R, V) of the next. */
-void decoder_step(const Model *model, const Step *step, float *room, float *logits, int threads) {
-    const Stepping task = {model, step, room, logits};
-    together(threads, take_step, &task);
+/* Append a token to each row of some steps: logits (R, V) of the next, R rows of all steps, and the best ones if they
+   are asked for, which spoils the logits. No attention has more than so many keys. */
+void decoder_steps(const Model *model, const Step *steps, int64_t count, int64_t rows, int64_t keys, float *room,
+                   float *logits, const Best *best, int threads) {
+    const Stepping task = {model, steps, count, rows, keys, room, logits, best};
+    together(threads, take_steps, &task);
 }
 
 typedef struct {

@@ -49,8 +49,8 @@ INLINE float sum_of(vec x) {
     return sum;
 }
 
-/* e^x to 2e-7 of it, 0 below -87: e^x = 2^n e^r with n whole and |r| <= ln 2 / 2 (Cody and Waite 1980), e^r by its
-   series to the sixth power. */
+/* e^x to 2e-7 of it, 0 below -87, no number of what is none: e^x = 2^n e^r with n whole and |r| <= ln 2 / 2 (Cody and
+   Waite 1980), e^r by its series to the sixth power. */
 INLINE vec exp_of(vec x) {
     const vec large = all_of(12582912.0f); /* 1.5 x 2^23: what is added to it and taken off again is rounded */
     const vec bounded = chosen(x > all_of(88.0f), all_of(88.0f), x);
@@ -58,7 +58,7 @@ INLINE vec exp_of(vec x) {
     const vec r = bounded - n * 0.693359375f + n * 2.12194440e-4f;
     const vec series = 1 + r * (1 + r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f))))));
     const vec power = (vec)((__builtin_convertvector(n, whole) + 127) << 23);
-    return chosen(x > all_of(-87.0f), series * power, (vec){0});
+    return chosen(x < all_of(-87.0f), (vec){0}, series * power);
 }
 
 /* The error function to 2e-7 (Abramowitz and Stegun 1964, 7.1.26). */

@@ -39,14 +39,18 @@ class AbandoningStepper:
     def step(self, tokens: Tensor) -> Tensor:
         """As `Stepper.step`."""
         log_probs = self.stepper.step(tokens)
-        gone = self.abandoned()
-        rows = [row for row, sentence in enumerate(self.sentences) if sentence in gone] if gone else []
+        rows = self.gone()
         if not rows:
             return log_probs
         ending = log_probs.clone()
         ending[rows] = -torch.inf
         ending[rows, self.eos] = 0.0
         return ending
+
+    def gone(self) -> list[int]:
+        """The rows of sentences that are abandoned."""
+        gone = self.abandoned()
+        return [row for row, sentence in enumerate(self.sentences) if sentence in gone] if gone else []
 
     def select(self, rows: Tensor) -> None:
         """As `Stepper.select`."""

@@ -1,29 +1,29 @@
 """Beam search (section 6.1), one batch of sentences at a time.
 
 Shapes: B sentences, of which A are still open; W open hypotheses a sentence (1 at first, then K = beam_size);
-R = A x W rows; T tokens so far; C candidates a row. All state is in arrays on the CPU, whose operations
-start in a quarter of the time of torch's: what a step moves from the device is C candidates a row, and back go R
-tokens and R row numbers.
+R = A x W rows; C candidates a row. What a step moves from the device is C candidates a row, and back go R tokens
+and R row numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from manyheads.search.candidates import best_tokens, check_limits, make_hypothesis
+from manyheads.search.beam_state import Beam, Continuations, Finished, Real, Whole
+from manyheads.search.candidates import best_tokens, check_limits
 from manyheads.search.interface import Hypothesis, Stepper
 from manyheads.search.watching import BeamObserver, BeamStep
 
-__all__ = ["beam_search"]
+__all__ = ["BeamSteps", "beam_search", "beam_steps"]
 
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
+# The tokens (R,) that the stepper appends -> the best next tokens of its rows: log-probabilities and ids (R, C).
+BeamSteps = Generator[Tensor, tuple[Real, Whole], None]
+Tell = Callable[[int, list[Hypothesis]], None]
 
 
 @torch.no_grad()
@@ -78,165 +78,97 @@ def beam_search(
         ValueError: an argument is out of its range.
         FloatingPointError: the model gave log-probabilities that are not numbers.
     """
+    found: dict[int, list[Hypothesis]] = {}
+    steps = beam_steps(
+        stepper.select,
+        found.__setitem__,
+        beam_size=beam_size,
+        n_best=n_best,
+        length_penalty=length_penalty,
+        max_lengths=max_lengths,
+        bos=bos,
+        eos=eos,
+        observer=observer,
+    )
+    with suppress(StopIteration):
+        tokens = next(steps)
+        while True:
+            values, ids = best_tokens(stepper.step(tokens), beam_size + 1, forbidden)
+            tokens = steps.send((values.numpy(), ids.numpy()))
+    return [found[sentence] for sentence in range(len(max_lengths))]
+
+
+def beam_steps(
+    select: Callable[[Tensor], None],
+    tell: Tell,
+    *,
+    beam_size: int,
+    n_best: int,
+    length_penalty: float,
+    max_lengths: Tensor,
+    bos: int,
+    eos: int,
+    observer: BeamObserver | None = None,
+) -> BeamSteps:
+    """`beam_search` a step at a time, for who has the stepper take it: several searches may take theirs together.
+
+    Args:
+        select: of the stepper.
+        tell: gets the number of each sentence and its outputs as soon as it stops.
+        beam_size: this and all others as `beam_search`.
+        n_best: outputs wanted.
+        length_penalty: of the score.
+        max_lengths: the longest outputs (B,).
+        bos: what the first step is given.
+        eos: the end symbol.
+        observer: is told of every step.
+
+    Yields:
+        What the stepper is to append; it is sent the beam_size + 1 best next tokens of each row.
+
+    Raises:
+        ValueError: an argument is out of its range.
+    """
     if not 1 <= n_best <= beam_size:
         raise ValueError(f"n_best = {n_best} must be between 1 and beam_size = {beam_size}")
     if length_penalty < 0:
         raise ValueError(f"length_penalty = {length_penalty} must not be negative")
     device = max_lengths.device
-    beam = _Beam.start(check_limits(max_lengths).numpy())
-    finished = _Finished(len(max_lengths), beam_size, n_best, length_penalty)
+    beam = Beam.start(check_limits(max_lengths).numpy())
+    finished = Finished(len(max_lengths), beam_size, n_best, length_penalty)
     tokens = torch.full((len(max_lengths),), bos, device=device)
     while len(beam.sentences):
-        found = best_tokens(stepper.step(tokens), beam_size + 1, forbidden)
-        values, ids = (part.numpy().reshape(*beam.log_probability.shape, -1) for part in found)  # (A, W, C)
+        found, before = (yield tokens), beam.sentences
+        shape = (*beam.log_probability.shape, -1)
+        values, ids = found[0].reshape(shape), found[1].reshape(shape)  # (A, W, C)
         rows, beam = _advance(beam, values, ids, finished, beam_size=beam_size, eos=eos, observer=observer)
+        if len(beam.sentences) < len(before):
+            for sentence in np.setdiff1d(before, beam.sentences).tolist():
+                tell(sentence, finished.best(sentence))
         if len(beam.sentences):
             if not np.array_equal(rows, np.arange(len(tokens))):
-                stepper.select(torch.from_numpy(rows).to(device))
+                select(on(device, rows))
             # A row of probability 0 fills a place that nothing else can take; it must still be given a token.
             latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], eos)
-            tokens = torch.from_numpy(latest.ravel()).to(device)
-    return finished.best()
+            tokens = on(device, latest.ravel())
 
 
-@dataclass(frozen=True)
-class _Beam:
-    """The open hypotheses of the sentences still in the batch, best first.
-
-    Attributes:
-        sentences, limits: (A,) place in the batch given, longest output.
-        log_probability: (A, W); -inf where there are fewer than W.
-        tokens, token_scores: (A, W, T), without the begin symbol.
-    """
-
-    sentences: Whole
-    limits: Whole
-    log_probability: Real
-    tokens: Whole
-    token_scores: Real
-
-    @classmethod
-    def start(cls, limits: Whole) -> _Beam:
-        """One empty prefix a sentence."""
-        count = len(limits)
-        return cls(
-            sentences=np.arange(count),
-            limits=limits,
-            log_probability=np.zeros((count, 1)),
-            tokens=np.empty((count, 1, 0), dtype=np.int64),
-            token_scores=np.empty((count, 1, 0)),
-        )
-
-    @property
-    def length(self) -> int:
-        """Tokens so far, T."""
-        return self.tokens.shape[2]
-
-    def of(self, which: Whole) -> _Beam:
-        """Only these of the A sentences."""
-        return _Beam(
-            self.sentences[which],
-            self.limits[which],
-            self.log_probability[which],
-            self.tokens[which],
-            self.token_scores[which],
-        )
-
-    def grow(self, candidates: _Candidates) -> _Beam:
-        """Make each candidate (A, W') a hypothesis: T -> T + 1."""
-        sentence = np.arange(len(self.sentences))[:, None]
-        tokens = [self.tokens[sentence, candidates.parent], candidates.token[:, :, None]]
-        scores = [self.token_scores[sentence, candidates.parent], candidates.value[:, :, None]]
-        return _Beam(
-            self.sentences,
-            self.limits,
-            candidates.total,
-            np.concatenate(tokens, axis=2),
-            np.concatenate(scores, axis=2),
-        )
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """Continuations of a sentence's prefixes, best first, each (A, N).
-
-    Attributes:
-        parent: the prefix continued, 0 to W - 1.
-        token: with what.
-        value: the log-probability of that token; total: of the whole, -inf where there are fewer than N.
-    """
-
-    parent: Whole
-    token: Whole
-    value: Real
-    total: Real
-
-    def at(self, places: Whole) -> _Candidates:
-        """The candidates at these places (A, N')."""
-        row = np.arange(len(places))[:, None]
-        return _Candidates(
-            self.parent[row, places], self.token[row, places], self.value[row, places], self.total[row, places]
-        )
-
-    def of(self, which: Whole) -> _Candidates:
-        """All candidates of these of the A sentences."""
-        return _Candidates(self.parent[which], self.token[which], self.value[which], self.total[which])
-
-
-class _Finished:
-    """The outputs found so far.
-
-    `scores` (B, K) holds the K best scores of every sentence, best first, -inf where there are fewer.
-    """
-
-    def __init__(self, count: int, beam_size: int, n_best: int, length_penalty: float) -> None:
-        self.scores = np.full((count, beam_size), -np.inf)
-        self.n_best = n_best
-        self.length_penalty = length_penalty
-        self._outputs: list[list[Hypothesis]] = [[] for _ in range(count)]
-
-    def add(self, beam: _Beam, which: NDArray[np.bool_], *, ended: bool) -> None:
-        """Add the hypotheses of the beam that `which` (A, W) marks, but for those of probability 0."""
-        scores = beam.log_probability / max(beam.length, 1) ** self.length_penalty
-        scores = np.where(which, scores, -np.inf)
-        known = self.scores[beam.sentences]
-        useful = scores > known[:, -1:]  # the K best of a sentence, and no others, can be asked for
-        every = -np.sort(-np.concatenate([known, scores], axis=1), axis=1)
-        self.scores[beam.sentences] = every[:, : known.shape[1]]
-        for row, place in zip(*useful.nonzero(), strict=True):
-            self._outputs[int(beam.sentences[row])].append(
-                make_hypothesis(
-                    beam.tokens[row, place].tolist(),
-                    beam.token_scores[row, place].tolist(),
-                    ended=ended,
-                    length_penalty=self.length_penalty,
-                )
-            )
-
-    def settled(self, beam: _Beam) -> NDArray[np.bool_]:
-        """Whether a sentence can stop, as `beam_search` says: (A,)."""
-        scores, best = self.scores[beam.sentences], beam.log_probability[:, 0]
-        usual = scores[:, -1] >= best / max(beam.length, 1) ** self.length_penalty
-        exact = scores[:, self.n_best - 1] >= best / (beam.limits + 1) ** self.length_penalty
-        stopped: NDArray[np.bool_] = usual | exact
-        return stopped
-
-    def best(self) -> list[list[Hypothesis]]:
-        """The n_best of each sentence, best first, the earlier first among equals."""
-        ranked = [sorted(outputs, key=lambda output: -output.score) for outputs in self._outputs]
-        return [outputs[: self.n_best] for outputs in ranked]
+def on(device: torch.device, array: Whole) -> Tensor:
+    """An array as a tensor on a device."""
+    tensor = torch.from_numpy(array)
+    return tensor if device.type == "cpu" else tensor.to(device)
 
 
 def _advance(
-    beam: _Beam,
+    beam: Beam,
     values: Real,
     ids: Whole,
-    finished: _Finished,
+    finished: Finished,
     *,
     beam_size: int,
     eos: int,
     observer: BeamObserver | None,
-) -> tuple[Whole, _Beam]:
+) -> tuple[Whole, Beam]:
     """Go one token further.
 
     Args:
@@ -293,7 +225,7 @@ def _advance(
     return rows.ravel(), grown if len(places) == len(going) else grown.of(places)
 
 
-def _rank(beam: _Beam, values: Real, ids: Whole, count: int, eos: int) -> _Candidates:
+def _rank(beam: Beam, values: Real, ids: Whole, count: int, eos: int) -> Continuations:
     """Merge the candidates of a sentence's prefixes (A, W, C) into its best ones (A, count)."""
     sentences, width, choices = values.shape
     total = (beam.log_probability[:, :, None] + values).reshape(sentences, -1)  # (A, W x C)
@@ -305,14 +237,14 @@ def _rank(beam: _Beam, values: Real, ids: Whole, count: int, eos: int) -> _Candi
     order = (-total).argsort(axis=1, kind="stable")[:, :count]
     row = np.arange(sentences)[:, None]
     parent = np.minimum(order // choices, width - 1)
-    return _Candidates(parent, ids[row, order], values[row, order], total[row, order])
+    return Continuations(parent, ids[row, order], values[row, order], total[row, order])
 
 
-def _close(beam: _Beam, values: Real, ids: Whole, finished: _Finished, eos: int) -> None:
+def _close(beam: Beam, values: Real, ids: Whole, finished: Finished, eos: int) -> None:
     """Finish every hypothesis of these sentences: it ends if eos is its most likely continuation, or is cut."""
     value, token = values[:, :, 0], ids[:, :, 0]
     ends = (token == eos) & (value > -np.inf)
     parent = np.broadcast_to(np.arange(values.shape[1]), value.shape)
-    grown = beam.grow(_Candidates(parent, token, value, beam.log_probability + value))
+    grown = beam.grow(Continuations(parent, token, value, beam.log_probability + value))
     finished.add(grown, ends, ended=True)
     finished.add(beam, ~ends, ended=False)

@@ -1,89 +1,27 @@
 """Work of many requests computed together.
 
 Requests hand in items; workers (threads) take the one that has waited longest, and with it those of its group
-that are nearest to it in size, up to a number of tokens, padding included. What comes out for an item does not
-depend on the others: groups promise that of what they compute, and where a batch fails, its halves are tried, so
-that one item that cannot be computed fails alone.
+that are nearest to it in size, up to a number of tokens, padding included. Groups that compute in steps let others
+join between two of them. What comes out for an item does not depend on the others: groups promise that of what they
+compute, and where a batch fails, its halves are tried, so that one item that cannot be computed fails alone.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
-from manyheads.search.interface import Abandoned
+from manyheads.serving.items import Group, Item, JoinableGroup, Running, Stopped, give
 
-__all__ = ["Batcher", "Group", "Item", "Stopped", "Ticket"]
+__all__ = ["Batcher", "choose"]
 
-PATIENCE = 10  # times as long an item waits for others while another worker computes, whose next batch it may join
+MOST_PARTS = 6  # batches that compute together in steps; each costs its own bookkeeping in every step
 TURNS = 2  # threads of requests that work at a time; all others wait for results, or for their turn
 FEWEST_TOKENS = 256  # of a batch that is kept small so that other workers have something to do
-
-
-class Stopped(Exception):
-    """Nobody waits for this work any more."""
-
-
-class Group(Hashable, Protocol):
-    """What knows how to compute items; items of equal groups are computed together."""
-
-    def compute(self, payloads: Sequence[Any], abandoned: Abandoned) -> Sequence[Any]:
-        """The results of some items, in order; those that are abandoned meanwhile may be anything."""
-        ...
-
-
-class Ticket:
-    """Stands for a request: `stop` ends all its work."""
-
-    def __init__(self) -> None:
-        self.stopped = False
-        self._futures: list[Future[Any]] = []
-        self._lock = threading.Lock()
-
-    def stop(self) -> None:
-        """Nobody waits any more: what waits for results is woken, what is computed ends at its next step."""
-        with self._lock:
-            self.stopped = True
-            futures, self._futures = self._futures, []
-        for future in futures:
-            give(future, error=Stopped())
-
-    def keep(self, futures: Sequence[Future[Any]]) -> None:
-        """Wake who waits for these when the request is stopped.
-
-        Raises:
-            Stopped: it has been.
-        """
-        with self._lock:
-            if self.stopped:
-                raise Stopped
-            self._futures += futures
-
-
-@dataclass(eq=False)
-class Item:
-    """Something to compute.
-
-    Attributes:
-        group: who computes it.
-        payload: what the group knows of it.
-        size: tokens that it takes of a batch.
-        ticket: of its request.
-        future: gets the result.
-        since: when it came, in seconds of the monotonic clock.
-    """
-
-    group: Group
-    payload: Any
-    size: int
-    ticket: Ticket
-    future: Future[Any] = field(default_factory=Future)
-    since: float = field(default_factory=monotonic)
 
 
 @dataclass
@@ -101,7 +39,7 @@ class Batcher:
     Args:
         workers: threads that compute.
         max_tokens: of a batch, padding included; one item that is larger is a batch of its own.
-        max_wait: seconds that an item waits for others while all workers are free; ten times that while one is not.
+        max_wait: seconds that an item waits for others while a worker is free.
         begin: called in each worker first.
     """
 
@@ -178,39 +116,81 @@ class Batcher:
         self.begin()
         while batch := self.take():
             begun = monotonic()
-            compute(batch)
+            if isinstance(batch[0].group, JoinableGroup):
+                self.compute_in_steps(batch[0].group, batch)
+            else:
+                compute(batch)
             with self.changed:
                 self.busy -= 1
                 self.computing.difference_update(batch)
-                self.counts.batches += 1
-                self.counts.items += len(batch)
                 self.counts.seconds += monotonic() - begun
                 self.changed.notify_all()
+
+    def compute_in_steps(self, group: JoinableGroup, batch: list[Item]) -> None:
+        """Compute a batch, and what joins it, until nothing is left; where that fails, all of it as one batch."""
+        running, left = group.begin(), list[Item]()
+        while batch or running.parts:
+            left += batch
+            try:
+                if batch:
+                    add(running, batch)
+                running.step()
+            except Exception:
+                running = group.begin()
+                compute(left)
+            ended = [item for item in left if item.future.done()]
+            left = [item for item in left if not item.future.done()]
+            batch = self.joining(group, running, left, ended)
+
+    def joining(self, group: Group, running: Running, left: Sequence[Item], ended: Sequence[Item]) -> list[Item]:
+        """What joins the items that a worker has left, if anything.
+
+        Nothing does as long as another worker is free, or when something else has waited longer; and what is
+        computed is shared out evenly among the workers.
+        """
+        with self.changed:
+            self.computing.difference_update(ended)
+            self.forget_stopped()
+            if self.closed or not self.waiting or self.busy < len(self.threads) or running.parts >= MOST_PARTS:
+                return []
+            share = -(-(len(self.computing) + len(self.waiting)) // len(self.threads)) - len(left)
+            room = self.max_tokens - sum(item.size for item in left)
+            if self.waiting[0].group != group or share < 1 or self.waiting[0].size > room:
+                return []
+            return self.begin_batch(choose(self.waiting, room)[:share])
 
     def take(self) -> list[Item]:
         """The next batch, when there is one; nothing at the end."""
         with self.changed:
             while not self.closed:
-                self.waiting = [item for item in self.waiting if not item.ticket.stopped]
+                self.forget_stopped()
                 if not self.waiting:
                     self.changed.wait()
                     continue
-                patience = self.max_wait * (PATIENCE if self.busy else 1)
-                left = self.waiting[0].since + patience - monotonic()
+                left = self.waiting[0].since + self.max_wait - monotonic()
                 if left > 0 and sum(item.size for item in self.waiting) < self.max_tokens:
                     self.changed.wait(left)
                     continue
-                batch = choose(self.waiting, self.share())
-                taken = set(batch)
-                self.waiting = [item for item in self.waiting if item not in taken]
-                self.computing |= taken
                 self.busy += 1
-                return batch
+                return self.begin_batch(choose(self.waiting, self.share()))
             return []
+
+    def forget_stopped(self) -> None:
+        """Take from the queue what nobody waits for any more."""
+        self.waiting = [item for item in self.waiting if not item.ticket.stopped]
+
+    def begin_batch(self, batch: list[Item]) -> list[Item]:
+        """Take a batch from the queue and count it; returns it."""
+        taken = set(batch)
+        self.waiting = [item for item in self.waiting if item not in taken]
+        self.computing |= taken
+        self.counts.batches += 1
+        self.counts.items += len(batch)
+        return batch
 
     def share(self) -> int:
         """Tokens of the next batch: no more than leaves something for the other workers that are idle."""
-        idle = max(1, len(self.threads) - self.busy)
+        idle = len(self.threads) - self.busy + 1  # this worker among them
         total = sum(item.size for item in self.waiting)
         return min(self.max_tokens, max(FEWEST_TOKENS, -(-total // idle)))
 
@@ -252,13 +232,10 @@ def compute(batch: Sequence[Item]) -> None:
     compute(live[middle:])
 
 
-def give(future: Future[Any], result: Any = None, *, error: Exception | None = None) -> None:
-    """Give a result to who waits for it, unless something has been given before."""
-    try:
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-    except Exception:  # InvalidStateError: it was stopped, or finished, in the same moment
-        if not future.done():
-            raise
+def add(running: Running, batch: Sequence[Item]) -> None:
+    """Let a batch join, and give out its results."""
+    running.add(
+        [item.payload for item in batch],
+        lambda: [place for place, item in enumerate(batch) if item.ticket.stopped],
+        lambda place, result: give(batch[place].future, result),
+    )

@@ -13,8 +13,8 @@ from starlette.routing import Route
 from manyheads.errors import UsageError
 from manyheads.search.interface import Abandoned
 from manyheads.serving.answers import Refusal, json_answer
-from manyheads.serving.batching import Item
 from manyheads.serving.fields import Fields, read_fields
+from manyheads.serving.items import Item
 from manyheads.serving.service import Service
 from manyheads.serving.translating import texts_of
 from manyheads.tasks.classification import Classification, Classifier

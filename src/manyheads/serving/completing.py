@@ -16,9 +16,9 @@ from starlette.routing import Route
 from manyheads.search.interface import Abandoned
 from manyheads.search.options import Sampling
 from manyheads.serving.answers import Refusal, as_json, json_answer
-from manyheads.serving.batching import Item, Stopped, Ticket
 from manyheads.serving.classifying import chosen
 from manyheads.serving.fields import Fields, missing, read_fields
+from manyheads.serving.items import Item, Stopped, Ticket
 from manyheads.serving.service import Service
 from manyheads.tasks.language_modeling import Continuation, GenerateOptions, Generation, Generator
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from manyheads.errors import UsageError
 from manyheads.search.interface import Abandoned, Engine, Hypothesis, nobody
 from manyheads.search.options import Ids, SearchOptions
-from manyheads.serving.batching import Batcher, Item, Ticket
+from manyheads.serving.batching import Batcher
+from manyheads.serving.items import Item, Ticket
+from manyheads.tasks.engine import TorchEngine
+from manyheads.tasks.joining import JoinedSearch
 from manyheads.tasks.translation import Translator
 
 __all__ = ["queued"]
@@ -50,6 +53,37 @@ class Search:
         return self.engine.search(rows, options, abandoned)
 
 
+@dataclass(frozen=True)
+class JoinableSearch(Search):
+    """Plain rows, which others may join while they are searched for."""
+
+    engine: TorchEngine
+
+    def begin(self) -> Joining:
+        """See `JoinableGroup.begin`."""
+        return Joining(self.engine.begin(self.options))
+
+
+class Joining:
+    """See `Running`."""
+
+    def __init__(self, search: JoinedSearch) -> None:
+        self.search = search
+
+    @property
+    def parts(self) -> int:
+        """See `Running`."""
+        return len(self.search.parts)
+
+    def add(self, payloads: Sequence[Row], abandoned: Abandoned, tell: Callable[[int, Any], None]) -> None:
+        """See `Running.add`."""
+        self.search.add([row.ids for row in payloads], abandoned, tell)
+
+    def step(self) -> None:
+        """See `Running.step`."""
+        self.search.step()
+
+
 def entries(values: list[Any]) -> tuple[Any, ...]:
     """One entry a row, or none where nothing is asked of any row."""
     return tuple(values) if any(values) else ()
@@ -70,6 +104,8 @@ class QueuedEngine:
         common = replace(options, prefixes=(), forbidden=(), required=(), batch_tokens=self.batcher.max_tokens)
         width = options.n_best if options.sampling else options.beam_size
         group = Search(self.engine, common)
+        if isinstance(self.engine, TorchEngine) and self.engine.can_join(options):
+            group = JoinableSearch(self.engine, common)
         items = []
         for number, ids in enumerate(rows):
             row = Row(

@@ -22,9 +22,9 @@ from manyheads.runs.inspect import inspect_loaded
 from manyheads.search.interface import Abandoned
 from manyheads.search.options import Sampling
 from manyheads.serving.answers import Refusal, json_answer
-from manyheads.serving.batching import Item, Ticket
 from manyheads.serving.engine import queued
 from manyheads.serving.fields import Fields, missing, read_fields, readable
+from manyheads.serving.items import Item, Ticket
 from manyheads.serving.models import Opened
 from manyheads.serving.service import Service
 from manyheads.tasks.inspecting import InspectOptions, inspect_model

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +18,10 @@ from manyheads.interop.ctranslate2 import is_export
 from manyheads.runs.curves import last_total_steps
 from manyheads.runs.inspect import Loaded, load_for_inspection
 from manyheads.runs.page import described, example_of
-from manyheads.serving.batching import Batcher, Ticket
+from manyheads.serving.batching import Batcher
 from manyheads.serving.detecting import Detector, detector_of
 from manyheads.serving.engine import queued
+from manyheads.serving.items import Ticket
 from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.engine import TorchEngine
@@ -31,6 +34,7 @@ __all__ = ["Models", "Opened", "check_runs", "load_models", "make_batcher"]
 
 Pair = tuple[str, str]
 MOST_WORKERS = 8
+LESS_URGENT = 5  # steps of "nice": beside another busy thread, a quarter of a core is left to a worker
 
 
 @dataclass(eq=False)
@@ -188,5 +192,16 @@ def make_batcher(settings: ServeSettings) -> Batcher:
         workers=workers,
         max_tokens=settings.max_batch_tokens,
         max_wait=settings.max_wait_ms / 1000,
-        begin=lambda: torch.set_num_threads(max(1, cores // workers)),
+        begin=lambda: begin_worker(max(1, cores // workers)),
     )
+
+
+def begin_worker(threads: int) -> None:
+    """Compute with so many threads from now on; where the system can do that, after those that talk to clients.
+
+    What they have to do is short, and a refusal would wait as long as a sentence is decoded.
+    """
+    torch.set_num_threads(threads)
+    if sys.platform == "linux":  # where a priority is a thread's own
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + LESS_URGENT))

@@ -12,9 +12,9 @@ from starlette.routing import Route
 
 from manyheads.errors import UsageError
 from manyheads.serving.answers import Refusal, json_answer
-from manyheads.serving.batching import Ticket
 from manyheads.serving.engine import queued
 from manyheads.serving.fields import Fields, read_fields
+from manyheads.serving.items import Ticket
 from manyheads.serving.markup.document import Document, plain_document, read_html
 from manyheads.serving.service import Service
 from manyheads.tasks.options import TranslateOptions

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from starlette.types import Receive
 
 from manyheads.serving.answers import ClientGone, Refusal
-from manyheads.serving.batching import Batcher, Stopped, Ticket
+from manyheads.serving.batching import Batcher
+from manyheads.serving.items import Stopped, Ticket
 
 __all__ = ["Work"]
 

@@ -29,6 +29,8 @@ from manyheads.search.options import SearchOptions
 from manyheads.search.required import grid_beam_search
 from manyheads.search.rules import MinLength, NoRepeat, Rule, RuledStepper, Without
 from manyheads.search.sampling import sample
+from manyheads.search.watching import BeamObserver
+from manyheads.tasks.joining import SILENT, JoinedSearch
 from manyheads.tasks.review import review
 from manyheads.tasks.workers import side_by_side
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -36,7 +38,6 @@ from manyheads.text.tokenizer import BOS, EOS, PAD
 __all__ = ["TorchEngine"]
 
 MOST_WORKERS = 8  # more would wait for each other's turn at the interpreter
-SILENT = (PAD, BOS)  # ids that never come out
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Job:
     rows: Sequence[Sequence[int]]
     options: SearchOptions
     abandoned: Abandoned = nobody
+    observer: BeamObserver | None = None  # of a plain beam
 
 
 class TorchEngine:
@@ -175,7 +177,7 @@ class TorchEngine:
                 eos=EOS,
                 forbidden=SILENT,
             )
-        if options.beam_size == 1:
+        if options.beam_size == 1 and job.observer is None:
             greedy = greedy_search(
                 start(),
                 max_lengths=limits,
@@ -185,6 +187,12 @@ class TorchEngine:
                 length_penalty=options.length_penalty,
             )
             return [[one] for one in greedy]
+        if options.beam_size > 1 and self.can_join(options):
+            search, found = JoinedSearch(self.packed[0], options), dict[int, list[Hypothesis]]()
+            search.add(rows, job.abandoned, found.__setitem__, job.observer)
+            while search.parts:
+                search.step()
+            return [found[number] for number in range(len(rows))]
         return beam_search(
             start(),
             beam_size=options.beam_size,
@@ -194,7 +202,18 @@ class TorchEngine:
             bos=BOS,
             eos=EOS,
             forbidden=SILENT,
+            observer=job.observer,
         )
+
+    def can_join(self, options: SearchOptions) -> bool:
+        """Whether searches with these options can be joined: plain ones, greedy or with a beam, by one model."""
+        return len(self.models) == 1 and not options.in_use()
+
+    def begin(self, options: SearchOptions) -> JoinedSearch:
+        """A search that sentences can join, as `can_join` says; it has the model's weights as they are now."""
+        self.check(options)
+        with self.evaluating():
+            return JoinedSearch(self.packed[0], options)
 
     def sampled(self, job: Job) -> list[list[Hypothesis]]:
         """Draw outputs by chance."""

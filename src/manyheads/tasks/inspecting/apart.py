@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from manyheads.search.interface import Abandoned, Stepper, nobody
+from manyheads.search.interface import Abandoned, Hypothesis, Stepper, nobody
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.engine import Job, TorchEngine
 from manyheads.tasks.language_modeling import Generator
@@ -51,8 +51,16 @@ class EngineApart(TorchEngine):
 
     def stepper(self, source: Tensor, job: Job) -> Stepper:
         """See `TorchEngine.stepper`."""
+        return super().stepper(source, self.watched(job))
+
+    def searched(self, job: Job) -> list[list[Hypothesis]]:
+        """See `TorchEngine.searched`."""
+        return super().searched(self.watched(job))
+
+    def watched(self, job: Job) -> Job:
+        """A job all of whose rows are abandoned at once."""
         rows = range(len(job.rows))
-        return super().stepper(source, replace(job, abandoned=lambda: rows if self.abandoned() else ()))
+        return replace(job, abandoned=lambda: rows if self.abandoned() else ())
 
 
 def with_same_weights(model: Module) -> Module:

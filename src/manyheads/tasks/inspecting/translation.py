@@ -20,11 +20,10 @@ from manyheads.inspection.capture import Reading, watch_pair
 from manyheads.inspection.codec import Array
 from manyheads.inspection.documents import TranslationInspection
 from manyheads.inspection.parts import Alignment, Occluded, Occlusion, Output, Text
-from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.alignment import pharaoh, word_alignment
-from manyheads.tasks.engine import SILENT, Job, TorchEngine
+from manyheads.tasks.engine import Job, TorchEngine
 from manyheads.tasks.inspecting.common import facts, neighbours, predictions, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
@@ -123,18 +122,7 @@ def searched(
         piece=lambda token: tokenizer.pieces([token])[0],
     )
     with torch.inference_mode():
-        source = pad_rows([ids], PAD, last=EOS).to(engine.device)
-        found = beam_search(
-            engine.stepper(source, Job([ids], search)),
-            beam_size=search.beam_size,
-            n_best=search.n_best,
-            length_penalty=search.length_penalty,
-            max_lengths=torch.tensor(search.longest([ids], engine.longest), device=engine.device),
-            bos=BOS,
-            eos=EOS,
-            forbidden=SILENT,
-            observer=recorder,
-        )
+        found = engine.searched(Job([ids], search, observer=recorder))
         (reviewed,) = review(engine.models, engine.combine, [ids], found, search)
     best = reviewed[0]
     return reviewed, recorder.tree([*best.tokens, *[EOS][: best.ended]])

@@ -1,0 +1,124 @@
+"""Sentences that join others in the middle of their search come out as they do alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from tests.tasks.test_translation import lines, make_translator
+
+from manyheads.data.batch import pad_rows
+from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.search.beam import beam_search
+from manyheads.search.interface import Hypothesis, nobody
+from manyheads.search.options import SearchOptions
+from manyheads.tasks.joining import SILENT, JoinedSearch
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+
+def rows_of(translator: Translator, count: int) -> list[list[int]]:
+    return translator.tokenizers.source.encode(lines(count))
+
+
+def options(beam_size: int, n_best: int = 1) -> SearchOptions:
+    return SearchOptions(beam_size=beam_size, length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3,
+                         batch_tokens=1_000, n_best=n_best)  # fmt: skip
+
+
+@torch.no_grad()
+def alone(translator: Translator, row: list[int], asked: SearchOptions) -> list[Hypothesis]:
+    """One sentence by the model's own modules, without compiled code or anything joined."""
+    return beam_search(
+        EncoderDecoderStepper(translator.model, pad_rows([row], PAD, last=EOS)),
+        beam_size=asked.beam_size,
+        n_best=asked.n_best,
+        length_penalty=asked.length_penalty,
+        max_lengths=torch.tensor(asked.longest([row], 40)),
+        bos=BOS,
+        eos=EOS,
+        forbidden=SILENT,
+    )[0]
+
+
+def begun(translator: Translator, asked: SearchOptions, *, compiled: bool) -> JoinedSearch:
+    search = translator.engine.begin(asked)  # type: ignore[attr-defined]
+    if not compiled:
+        search.model.few = None
+    return search
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (4, 1), (3, 3)])
+def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best: int, compiled: bool) -> None:
+    translator, asked, dice = make_translator(), options(beam_size, n_best), random.Random(7)
+    rows = rows_of(translator, 40)
+    search, found = begun(translator, asked, compiled=compiled), dict[int, list[Hypothesis]]()
+    left, most = list(range(len(rows))), 0
+    while left or search.parts:
+        while left and dice.random() < 0.4:
+            count = dice.randint(1, 3)
+            joining, left = left[:count], left[count:]
+
+            def tell(number: int, outputs: list[Hypothesis], places: list[int] = joining) -> None:
+                assert places[number] not in found
+                found[places[number]] = outputs
+
+            search.add([rows[place] for place in joining], nobody, tell)
+        if search.parts:
+            most = max(most, len(search.parts))
+            search.step()
+    assert most > 3
+    for place, row in enumerate(rows):
+        right = alone(translator, row, asked)
+        assert [one.tokens for one in found[place]] == [one.tokens for one in right]
+        for one, other in zip(found[place], right, strict=True):
+            assert one.token_scores == pytest.approx(other.token_scores, abs=2e-5)
+
+
+def test_an_output_is_told_as_soon_as_it_is_known() -> None:
+    translator, asked = make_translator(end_bias=-1e9), options(4)  # outputs are cut at their longest
+    search, ended = begun(translator, asked, compiled=True), dict[int, int]()
+    steps = 0
+    search.add([[5] * 10, [6] * 2], nobody, lambda number, outputs: ended.update({number: steps}))
+    while search.parts:
+        steps += 1
+        search.step()
+    assert ended == {1: 7, 0: 19}  # one step more than the longest outputs, 1.5 times the source and 3
+
+
+def test_the_abandoned_leave_at_the_next_step_and_the_others_do_not_notice() -> None:
+    translator, asked = make_translator(end_bias=-1e9), options(4)
+    rows = [[5, 6, 7] * 3, [6, 7] * 4, [7, 5, 9]]
+    search, found, gone = begun(translator, asked, compiled=True), dict[int, list[Hypothesis]](), list[int]()
+    search.add(rows[:2], lambda: gone, found.__setitem__)
+    search.add(rows[2:], nobody, lambda number, outputs: found.__setitem__(2, outputs))
+    search.step()
+    search.step()
+    assert not found
+    gone.append(0)
+    search.step()
+    assert set(found) == {0}
+    while search.parts:
+        search.step()
+    for place in (1, 2):
+        assert found[place][0].tokens == alone(translator, rows[place], asked)[0].tokens
+
+
+def test_what_is_not_a_number_is_told() -> None:
+    translator = make_translator()
+    with torch.no_grad():
+        translator.model.output.bias[7] = float("nan")
+    search = begun(translator, options(4), compiled=True)
+    search.add([[5, 6]], nobody, lambda number, outputs: None)
+    with pytest.raises(FloatingPointError):
+        search.step()
+
+
+def test_only_a_plain_search_can_be_joined() -> None:
+    engine = make_translator().engine
+    assert engine.can_join(options(4, 2))  # type: ignore[attr-defined]
+    for changes in ({"no_repeat_ngram": 2}, {"attention": True}, {"prefixes": ((5,),)}, {"min_length_ratio": 0.5}):
+        other = SearchOptions(**(vars(options(4)) | changes))
+        assert not engine.can_join(other)  # type: ignore[attr-defined]
