@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["SharedPast", "quick"]
+__all__ = ["SharedPast", "as_array"]
 
 FIRST_CAPACITY = 16  # tokens a row; doubled whenever it is full
 
@@ -64,7 +64,7 @@ class SharedPast:
             self.bias = self.store.new_full((self.store.size(2), width, self.store.size(4)), -math.inf)
             self.bias[:, :, : self.length] = 0
         if self.bias is not None:
-            here, each = quick(self.bias)[:, :, self.length : end], range(width)
+            here, each = as_array(self.bias)[:, :, self.length : end], range(width)
             here[:] = -math.inf
             here[:, each, each] = 0
         self.length = end
@@ -101,11 +101,11 @@ class SharedPast:
         """Let the rows from now on, W' of each sentence, see what these of the G x W rows saw: (G x W',)."""
         if self.bias is not None:
             sentences, _, capacity = self.bias.shape
-            kept = quick(self.bias).reshape(-1, capacity)[quick(rows)].reshape(sentences, -1, capacity)
+            kept = as_array(self.bias).reshape(-1, capacity)[as_array(rows)].reshape(sentences, -1, capacity)
             self.bias = torch.from_numpy(kept) if isinstance(kept, np.ndarray) else kept
 
 
-def quick(tensor: Tensor) -> Any:
+def as_array(tensor: Tensor) -> Any:
     """A tensor, on a CPU as an array of the same numbers.
 
     Small operations of numpy start sooner, and keep the interpreter meanwhile: a thread that lets go of it ten

@@ -11,22 +11,19 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from manyheads.model.descriptions import (
     POINTER,
     WHOLE,
     Best,
-    Layer,
     Linear,
     Model,
-    Norm,
     Part,
     Place,
     Step,
@@ -34,22 +31,16 @@ from manyheads.model.descriptions import (
     pointer,
     step_of,
 )
-from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues
-from manyheads.model.products import rounded
+from manyheads.model.layers import KeysValues
+from manyheads.model.panels import Panels, Precision
 from manyheads.native.build import library
 
 __all__ = ["LONGEST", "CompiledModel", "compiled_model", "threads_for_code", "threads_of_code"]
 
 LONGEST = 256  # tokens of a sentence: in longer ones torch's attention is the faster one
-PANEL = 64  # outputs side by side, as in product.h
-LANES = 16  # floats of a vector, as in vectors.h
 READ_TOGETHER = 256  # tokens: as many as make good use of the weights, in working memory that stays near
 MOST_THREADS = 8  # more would wait for each other longer than they read
-Held = Literal["fp32", "bf16", "int8"]
-FORMATS: tuple[Held, ...] = ("fp32", "bf16", "int8")  # numbers as in decoder.c
-ACTIVATIONS = ("none", "relu", "gelu", "gelu-tanh", "swish", "swiglu")  # the same
 
 
 of_torch = threading.local()  # count: the threads that torch had, while code has them
@@ -76,7 +67,7 @@ def threads_of_code() -> int:
     return min(getattr(of_torch, "count", torch.get_num_threads()), MOST_THREADS)
 
 
-def compiled_model(model: EncoderDecoder, held: Held) -> CompiledModel | None:
+def compiled_model(model: EncoderDecoder, held: Precision) -> CompiledModel | None:
     """A model in float32 on a CPU; None for others, and where nothing can be compiled."""
     weight = model.output.weight
     if weight.device.type != "cpu" or weight.dtype != torch.float32 or (code := library()) is None:
@@ -103,98 +94,25 @@ class CompiledModel:
     A sentence's results are the same bits whatever is computed beside it. Safe to call from several threads.
     """
 
-    def __init__(self, model: EncoderDecoder, held: Held, code: ctypes.CDLL) -> None:
+    def __init__(self, model: EncoderDecoder, held: Precision, code: ctypes.CDLL) -> None:
         self.code = code
-        self.held = held
+        code.working_room.restype = WHOLE
         self.room, self.scores = Room(), Room()
-        self.kept: list[Tensor] = []  # whose addresses are in the descriptions
         self.config = model.config
+        self.panels = panels = Panels(model.config, held)
         encoder, decoder = model.encoder_layers, model.decoder_layers
         norms = [(one.around_attention.norm, one.around_feed_forward.norm) for one in encoder]
-        self.encoder = self.described(model.source_embedding, list(map(self.layer, encoder)),
+        self.encoder = panels.described(model.source_embedding, list(map(panels.layer, encoder)),
                                       [*chain(*norms)], model.encoder_norm, Linear())  # fmt: skip
         more = [
             (one.around_self_attention.norm, one.around_cross_attention.norm, one.around_feed_forward.norm)
             for one in decoder
         ]
-        self.decoder = self.described(model.target_embedding, list(map(self.layer, decoder)),
-                                      [*chain(*more)], model.decoder_norm, self.linear(model.output))  # fmt: skip
+        self.decoder = panels.described(model.target_embedding, list(map(panels.layer, decoder)),
+                                      [*chain(*more)], model.decoder_norm, panels.linear(model.output))  # fmt: skip
         width = model.config.d_model
-        memory_in = [self.linear(one.cross_attention.project_in, width) for one in decoder]
+        memory_in = [panels.linear(one.cross_attention.project_in, width) for one in decoder]
         self.memory_in = (Linear * len(decoder))(*memory_in)
-
-    def described(
-        self,
-        embedding: TokenEmbedding,
-        layers: list[Layer],
-        norms: list[nn.Module],
-        last: nn.Module,
-        output: Linear,
-    ) -> Model:
-        """An encoder or decoder.
-
-        Args:
-            embedding: of its tokens.
-            layers: its products.
-            norms: one of each sublayer.
-            last: what stands after the last layer.
-            output: the product with the vocabulary, of a decoder.
-        """
-        pre = self.config.norm == "pre"
-        ordered = [*norms, last] if pre else [nn.Identity(), *norms]
-        return Model(
-            (Layer * len(layers))(*layers),
-            (Norm * len(ordered))(*map(self.norm, ordered)),
-            self.address(embedding.tokens.weight),
-            self.norm(embedding.norm),
-            output,
-            len(layers),
-            self.config.d_model,
-            self.config.num_heads,
-            self.config.d_ff,
-            FORMATS.index(self.held),
-            ACTIVATIONS.index(self.config.activation),
-            pre,
-            embedding.scale,
-            self.config.norm_epsilon,
-        )
-
-    def address(self, tensor: Tensor | None) -> int | None:
-        """Where a tensor lies, which is kept from now on."""
-        if tensor is None:
-            return None
-        self.kept.append(tensor.detach().contiguous())
-        return self.kept[-1].data_ptr()
-
-    def linear(self, layer: nn.Linear, first: int = 0, last: int | None = None) -> Linear:
-        """A linear layer, or its outputs first..last."""
-        weight, scale = layer.weight.detach()[first:last], None
-        if self.held == "int8":
-            weight, scale = rounded(weight)
-        elif self.held == "bf16":
-            weight = weight.bfloat16()
-        outputs, inputs = weight.shape
-        bias = None if layer.bias is None else layer.bias.detach()[first:last]
-        panels = filled(weight).view(-1, PANEL, inputs).transpose(1, 2)
-        more = (self.address(None if one is None else filled(one)) for one in (scale, bias))
-        return Linear(self.address(panels), *more, inputs, outputs)
-
-    def norm(self, norm: nn.Module) -> Norm:
-        """A layer norm, or what stands where there is none."""
-        return (
-            Norm(self.address(norm.weight), self.address(norm.bias)) if isinstance(norm, nn.LayerNorm) else Norm()
-        )
-
-    def layer(self, layer: EncoderLayer | DecoderLayer) -> Layer:
-        """The products of a layer."""
-        found = Layer()
-        found.self_in = self.linear(layer.self_attention.project_in)
-        found.self_out = self.linear(layer.self_attention.project_out)
-        found.expand, found.contract = map(self.linear, (layer.feed_forward.expand, layer.feed_forward.contract))
-        if isinstance(layer, DecoderLayer):
-            found.cross_query = self.linear(layer.cross_attention.project_in, last=self.config.d_model)
-            found.cross_out = self.linear(layer.cross_attention.project_out)
-        return found
 
     def encode(
         self, source: Tensor, mask: Tensor, signals: Tensor | None, turns: Tensor | None
@@ -257,8 +175,7 @@ class CompiledModel:
 
     def working_room(self, model: Model, rows: int, keys: int, threads: int) -> NDArray[np.float32]:
         """What a call with so many rows, of which each looks at up to so many keys, works in."""
-        own = rows * model.width + 2 * (keys + LANES)
-        return self.room.of(rows * (6 * model.width + 3 * model.inner) + threads * own)
+        return self.room.of(self.code.working_room(ctypes.byref(model), WHOLE(rows), WHOLE(keys), WHOLE(threads)))
 
     def steps(self, parts: Sequence[Part], places: Sequence[Place]) -> list[Tensor]:
         """Append a token to each row of some parts, whose products are computed together.
@@ -315,9 +232,3 @@ class CompiledModel:
             threads,
         )
         return torch.from_numpy(logits[:size].reshape(rows, -1))
-
-
-def filled(tensor: Tensor) -> Tensor:
-    """With zeros behind the outputs, until they fill their panels: (O, ...) -> (O', ...)."""
-    missing = -len(tensor) % PANEL
-    return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])

@@ -7,7 +7,7 @@ E head width, N tokens so far of the rows of a sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import torch
@@ -28,11 +28,11 @@ from manyheads.model.packed_layers import (
     PackedEncoderLayer,
     turns_of_heads,
 )
+from manyheads.model.panels import Precision
 from manyheads.model.products import Int8Product, MakeProduct, OneDnnProduct, PlainProduct, has_onednn
 
 __all__ = ["PRECISIONS", "PackedModel", "Precision", "pack", "pick_format"]
 
-Precision = Literal["fp32", "bf16", "int8"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 FIRST_PLACES = 64  # of the target, whose positions are worked out at the start
 

@@ -139,8 +139,11 @@ static void feed_forward(const Model *model, const Layer *layer, const float *re
     meet(team);
 }
 
-/* A call works in R (6 D + 3 F) floats, and for each thread in R D + ROOM_TO_ATTEND(N) more, N the most keys of an
-   attention. */
+/* How many floats a call works in: R rows, the most keys of an attention. */
+int64_t working_room(const Model *model, int64_t rows, int64_t keys, int64_t threads) {
+    return rows * (6 * model->width + 3 * model->inner) + threads * (rows * model->width + ROOM_TO_ATTEND(keys));
+}
+
 typedef struct {
     const Model *model;
     const Step *steps;

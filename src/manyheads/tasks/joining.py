@@ -1,4 +1,4 @@
-"""Beam searches that begin at different times and take their steps together, as a server needs them.
+"""Continuous batching: beam searches that begin at different times and take their steps together (Yu et al. 2022).
 
 Sentences that come while others are decoded need not wait for these: they join between two steps. A step reads all
 weights once, for all of them.

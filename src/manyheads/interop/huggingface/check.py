@@ -21,9 +21,9 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS
 
-__all__ = ["check_pretrained", "compare_back", "our_scores", "sample_rows"]
+__all__ = ["AUTO_CLASSES", "check_pretrained", "compare_back", "our_scores", "sample_rows"]
 
-CLASSES: dict[Task, str] = {
+AUTO_CLASSES: dict[Task, str] = {
     "classification": "AutoModelForSequenceClassification",
     "masked-lm": "AutoModelForMaskedLM",
     "language-modeling": "AutoModelForCausalLM",
@@ -98,7 +98,7 @@ def their_scores(
 ) -> Tensor:
     """Log-probabilities by transformers, over its own numbers of the tokens."""
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
-    model: Any = getattr(library, CLASSES[task])
+    model: Any = getattr(library, AUTO_CLASSES[task])
     with without_bars(library):
         if trust_pickle:  # it is not transformers that shall read it
             config = library.AutoConfig.from_pretrained(folder)

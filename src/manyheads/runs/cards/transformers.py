@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from manyheads.config.schema import Config, Task
+from manyheads.interop.huggingface.check import AUTO_CLASSES
 from manyheads.runs.cards.facts import text_of
 
 __all__ = ["exported_text_card", "imported_text_card", "sentence_transformer_card"]
@@ -33,11 +34,6 @@ OWN_USAGE: dict[Task, str] = {
     "classification": "```\nmanyheads classify DIRECTORY < text\n```",
     "masked-lm": "A classifier begins with it:\n```\nmanyheads train CONFIG --set model.init_from=DIRECTORY\n```",
     "language-modeling": '```\nmanyheads generate DIRECTORY --prompt "..."\n```',
-}
-AUTO_CLASSES: dict[Task, str] = {
-    "classification": "AutoModelForSequenceClassification",
-    "masked-lm": "AutoModelForMaskedLM",
-    "language-modeling": "AutoModelForCausalLM",
 }
 USAGE = """\
 ```python
