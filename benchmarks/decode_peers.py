@@ -1,16 +1,19 @@
 """Speed, memory and BLEU of decoding with the same weights in manyheads and its peers, in turn in one run.
 
     python benchmarks/decode_peers.py RUN [--exports DIR] [--contenders manyheads:fp32 ctranslate2:int8 ...]
-        [--modes single batch file] [--beams 1 5] [--rounds 3] [--sentences 1000] [--threads 2] [--json]
+        [--modes single batch file] [--beams 1 5] [--rounds 3] [--sentences 1000] [--threads 2] [--joeynmt PYTHON]
+        [--json]
 
 RUN is a run directory whose model every toolkit can represent: post-norm with sinusoidal positions for Hugging Face
-MarianMT; without it, any. It is exported to DIR, or a temporary folder, unless it is there already. What is decoded
-is the run's test text, from ids to ids.
+MarianMT and JoeyNMT; without them, any. It is exported to DIR, or a temporary folder, unless it is there already.
+What is decoded is the run's test text, from ids to ids.
 
     manyheads:fp32, :bf16, :int8    its own search, which shares out the batches of a call among the threads
     manyheads:ctranslate2           CTranslate2 behind its interface (`--engine ctranslate2`)
     ctranslate2:float32, :int8      the library itself, batches of 64
     hugging-face                    MarianMTModel.generate in fp32
+    joeynmt                         its search, which has no cache, with the Python of the option, as it needs
+                                    other packages
     no-cache                        the loop of the tutorials: the whole prefix again at each step; greedy
 
     single   one sentence a call, every tenth of the sentences
@@ -47,7 +50,7 @@ from manyheads.tasks.translation import Translator
 
 OURS = "manyheads:fp32"
 MODES = ("single", "batch", "file")
-SLOW = {"no-cache": 10, "hugging-face": 2}  # only every n-th part of the text: what is measured is a rate
+SLOW = {"no-cache": 10, "joeynmt": 10, "hugging-face": 2}  # only every n-th part: what is measured is a rate
 EXPORTS = {
     "ctranslate2-float32": ["--to", "ctranslate2", "--quantization", "float32"],
     "ctranslate2-int8": ["--to", "ctranslate2", "--quantization", "int8"],
@@ -55,12 +58,14 @@ EXPORTS = {
 }
 
 
-def available(contenders: list[str]) -> list[str]:
+def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
     """Those that can run here; says which are left out."""
     found = []
     for name in contenders:
         needs = DECODERS[name].needs
-        if needs is not None and importlib.util.find_spec(needs) is None:
+        if DECODERS[name].own_python and pythons[name] is None:
+            print(f"{name} is left out: name a Python that has it with --{name} PYTHON", file=sys.stderr)
+        elif needs is not None and importlib.util.find_spec(needs) is None:
             print(f"{name} is left out: pip install {needs}", file=sys.stderr)
         else:
             found.append(name)
@@ -181,6 +186,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--joeynmt", metavar="PYTHON", help="a Python that has JoeyNMT and safetensors")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
@@ -190,6 +196,7 @@ def main() -> None:
     translator = Translator.load(arguments.run, device="cpu")
     sources, references = texts(translator.config, "test", None, None)
     sources, references = sources[: arguments.sentences], references[: arguments.sentences]
+    pythons = {"joeynmt": arguments.joeynmt}
     rows = []
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
         folder = Path(name)
@@ -197,9 +204,11 @@ def main() -> None:
         exports = arguments.exports or folder / "made"
         exports.mkdir(exist_ok=True, parents=True)
         (folder / "exports").symlink_to(exports.resolve())
-        names = export(arguments.run, exports, available(arguments.contenders))
+        names = export(arguments.run, exports, available(arguments.contenders, pythons))
         contenders = [
-            running.enter_context(Contender(one, folder, arguments.run.resolve(), arguments.threads))
+            running.enter_context(
+                Contender(one, folder, arguments.run.resolve(), arguments.threads, pythons.get(one))
+            )
             for one in names
         ]
         for mode in arguments.modes:

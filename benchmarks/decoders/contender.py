@@ -22,6 +22,7 @@ class Decoder:
         export: the export that it reads, if any.
         settings: workers x threads that it is tried with where there are many sentences in a call.
         beams: whether it has a beam search.
+        own_python: whether it runs with a Python of its own, which the option of its name gives.
     """
 
     module: str
@@ -31,6 +32,7 @@ class Decoder:
     export: str | None = None
     settings: tuple[str, ...] = ("1x{threads}",)
     beams: bool = True
+    own_python: bool = False
 
 
 SIDE_BY_SIDE = ("1x{threads}", "{threads}x1")
@@ -48,6 +50,7 @@ DECODERS = {
         "ctranslate2_library", "ctranslate2", "int8", "ctranslate2", "ctranslate2-int8", SIDE_BY_SIDE
     ),
     "hugging-face": Decoder("hugging_face", "transformers", needs="transformers", export="huggingface"),
+    "joeynmt": Decoder("joeynmt_search", "joeynmt", own_python=True),
     "no-cache": Decoder("no_cache", "torch", beams=False),
 }
 
@@ -60,14 +63,15 @@ class Contender(Companion):
         mebibytes: its largest resident size so far.
     """
 
-    def __init__(self, name: str, folder: Path, run: Path, threads: int) -> None:
+    def __init__(self, name: str, folder: Path, run: Path, threads: int, python: str | None) -> None:
         """Start it and wait until it has begun."""
         self.decoder = DECODERS[name]
         self.threads = threads
-        self.version = version(self.decoder.package)
+        self.version = version(self.decoder.package, python)
         self.mebibytes = 0.0
         arguments = [f"decoders.{self.decoder.module}", str(folder), str(run), self.decoder.kind]
-        super().__init__(name, folder / f"{name.replace(':', '-')}.log", arguments, threads=threads)
+        log = folder / f"{name.replace(':', '-')}.log"
+        super().__init__(name, log, arguments, threads=threads, python=python)
 
     def settings(self, mode: str) -> list[str]:
         """The workers x threads to be tried in a mode."""

@@ -1,0 +1,157 @@
+"""JoeyNMT's own search, with the run's weights.
+
+Needs a Python with: pip install joeynmt importlib_metadata safetensors.
+
+Its model has no bias at the output, and another epsilon in its norms; both are set to the run's, so that all decode
+with the same model: post-norm, sinusoidal positions, all embeddings tied. Its special symbols have our numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from joeynmt.batch import Batch  # type: ignore[import-not-found]
+from joeynmt.model import build_model  # type: ignore[import-not-found]
+from joeynmt.search import search  # type: ignore[import-not-found]
+from joeynmt.vocabulary import Vocabulary  # type: ignore[import-not-found]
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from decoders.orders import Decode, Order, Rows, by_length, serve
+
+SPECIAL = SimpleNamespace(
+    **{f"{name}_token": f"<{name}>" for name in ("unk", "pad", "bos", "eos")},
+    **{f"{name}_id": number for number, name in enumerate(("unk", "pad", "bos", "eos"))},
+    sep_token=None,
+    lang_tags=[],
+)
+NORMS = {  # the last norm of a layer stands in its feed-forward part
+    "encoder": {"around_attention": "layer_norm"},
+    "decoder": {"around_self_attention": "x_layer_norm", "around_cross_attention": "dec_layer_norm"},
+}
+ATTENTIONS = {
+    "encoder": {"self_attention": "src_src_att"},
+    "decoder": {"self_attention": "trg_trg_att", "cross_attention": "src_trg_att"},
+}
+
+
+def main() -> None:
+    folder, run = Path(sys.argv[1]), Path(sys.argv[2])
+    model = open_model(run)
+
+    def prepare(order: Order) -> Decode:
+        torch.set_num_threads(order.threads)
+
+        @torch.inference_mode()
+        def translate(rows: Rows) -> Rows:
+            longest = max(map(len, rows)) + 1
+            source = torch.full((len(rows), longest), SPECIAL.pad_id)
+            for row, ids in zip(source, rows, strict=True):
+                row[: len(ids) + 1] = torch.tensor([*ids, SPECIAL.eos_id])
+            batch = Batch(
+                src=source,
+                src_length=(source != SPECIAL.pad_id).sum(1),
+                src_prompt_mask=None,
+                trg=None,
+                trg_prompt_mask=None,
+                indices=torch.arange(len(rows)),
+                device=source.device,
+                pad_index=SPECIAL.pad_id,
+                eos_index=SPECIAL.eos_id,
+                is_train=False,
+            )
+            found, _, _ = search(
+                model=model,
+                batch=batch,
+                max_output_length=2 * (longest - 1) + 20,
+                beam_size=order.beam,
+                beam_alpha=1.0,
+            )
+            return [without_marks(row) for row in found.tolist()]
+
+        return lambda rows, order: by_length(rows, translate)
+
+    serve(prepare, folder)
+
+
+def without_marks(row: list[int]) -> list[int]:
+    """What stands before the end."""
+    return [i for i in (row[: row.index(SPECIAL.eos_id)] if SPECIAL.eos_id in row else row) if i != SPECIAL.pad_id]
+
+
+def open_model(run: Path) -> nn.Module:
+    """JoeyNMT's model with the weights of a run."""
+    settings = json.loads((run / "config.json").read_text())["model"]
+    if (settings["norm"], settings["positions"], settings["tied_embeddings"]) != ("post", "sinusoidal", "all"):
+        raise SystemExit("JoeyNMT can take over: norm = post, positions = sinusoidal, tied_embeddings = all")
+    weights = load_file(run / "model.safetensors")
+    vocabulary = Vocabulary([f"piece {i}" for i in range(4, len(weights["output.bias"]))], SPECIAL)
+    description = {"tied_embeddings": True, "tied_softmax": True}
+    sides = {side: describe(settings, settings[f"num_{side}_layers"]) for side in NORMS}
+    model: nn.Module = build_model({**description, **sides}, vocabulary, vocabulary)
+    model.decoder.output_layer.bias = nn.Parameter(torch.empty(len(vocabulary)))
+    missing, unexpected = model.load_state_dict(renamed(weights, settings), strict=False)
+    assert not unexpected
+    assert all(name.endswith(".pe") for name in missing), missing  # the sinusoids, which are computed
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = settings["norm_epsilon"]
+    return model.eval()
+
+
+def describe(settings: dict[str, Any], layers: int) -> dict[str, Any]:
+    """JoeyNMT's configuration of one side."""
+    return {
+        "type": "transformer",
+        "num_layers": layers,
+        "num_heads": settings["num_heads"],
+        "embeddings": {"embedding_dim": settings["d_model"], "scale": settings["scale_embeddings"]},
+        "hidden_size": settings["d_model"],
+        "ff_size": settings["d_ff"],
+        "dropout": 0.0,
+        "layer_norm": "post",
+        "activation": settings["activation"],
+    }
+
+
+def renamed(weights: dict[str, Tensor], settings: dict[str, Any]) -> dict[str, Tensor]:
+    """The weights under JoeyNMT's names."""
+    embedding = weights["source_embedding.tokens.weight"]
+    found = {f"{name}.lut.weight": embedding for name in ("src_embed", "trg_embed")}
+    found["decoder.output_layer.weight"] = embedding
+    found["decoder.output_layer.bias"] = weights["output.bias"]
+    for side in NORMS:
+        for number in range(settings[f"num_{side}_layers"]):
+            for kind in ("weight", "bias"):
+                layer = {
+                    name.removeprefix(f"{side}_layers.{number}.").removesuffix(f".{kind}"): tensor
+                    for name, tensor in weights.items()
+                    if name.startswith(f"{side}_layers.{number}.") and name.endswith(kind)
+                }
+                found |= {f"{side}.layers.{number}.{k}.{kind}": v for k, v in of_layer(layer, side).items()}
+    return found
+
+
+def of_layer(layer: dict[str, Tensor], side: str) -> dict[str, Tensor]:
+    """The weights, or the biases, of a layer."""
+    found = {
+        "feed_forward.layer_norm": layer["around_feed_forward.norm"],
+        "feed_forward.pwff_layer.0": layer["feed_forward.expand"],
+        "feed_forward.pwff_layer.3": layer["feed_forward.contract"],
+    }
+    for ours, theirs in NORMS[side].items():
+        found[theirs] = layer[f"{ours}.norm"]
+    for ours, theirs in ATTENTIONS[side].items():
+        query, key, value = layer[f"{ours}.project_in"].chunk(3)
+        found |= {f"{theirs}.q_layer": query, f"{theirs}.k_layer": key, f"{theirs}.v_layer": value}
+        found[f"{theirs}.output_layer"] = layer[f"{ours}.project_out"]
+    return found
+
+
+if __name__ == "__main__":
+    main()
