@@ -25,18 +25,25 @@ import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import torch
 
 from manyheads import Translator
 from manyheads.data.lines import read_lines
+from manyheads.serving.server import event_loop
 from manyheads.tasks.options import TranslateOptions
+
+HEAD = (
+    b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+)
+SIZE = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -91,45 +98,83 @@ def serving(run: str, *options: str) -> Iterator[Server]:
         server.process.stderr.close()
 
 
+class Line(asyncio.Protocol):
+    """A connection to a server, for one request at a time.
+
+    Attributes:
+        since: when it was last used; before an answer, when the request was sent.
+    """
+
+    def __init__(self, idle: list[Line]) -> None:
+        """Gets into `idle` whenever an answer is there."""
+        self.idle = idle
+        self.came = b""
+        self.since = perf_counter()
+        self.answer: asyncio.Future[Answer] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def ask(self, request: bytes, since: float) -> asyncio.Future[Answer]:
+        """Send a request."""
+        self.since, self.answer = since, asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return self.answer
+
+    def data_received(self, data: bytes) -> None:
+        self.came += data
+        head, end, body = self.came.partition(b"\r\n\r\n")
+        size = SIZE.search(head)
+        if not end or (size is not None and len(body) < int(size[1])):
+            return
+        self.came = b""
+        self.tell(int(head[9:12]), told=b"retry-after:" in head.lower())
+        self.idle.append(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self in self.idle:
+            self.idle.remove(self)
+        self.tell(0, told=False)
+
+    def tell(self, status: int, *, told: bool) -> None:
+        """An answer is there, or none will come."""
+        now = perf_counter()
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_result(Answer(status, now - self.since, told))
+        self.since = now
+
+
 class Clients:
     """Connections to a server that are used again."""
 
     def __init__(self, server: Server, pair: tuple[str, str]) -> None:
         self.server = server
         self.pair = pair
-        self.idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self.idle: list[Line] = []
 
-    async def translate(self, texts: Sequence[str]) -> Answer:
+    def translate(self, texts: Sequence[str]) -> Awaitable[Answer]:
         """Send one request: a single text, or a list."""
         source, target = self.pair
-        body = json.dumps(
-            {"q": texts[0] if len(texts) == 1 else texts, "source": source, "target": target}
-        ).encode()
-        head = (
-            "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        begun = perf_counter()
-        try:
-            reader, writer = await self.connection()
-            writer.write(head.encode() + body)
-            answer = (await reader.readuntil(b"\r\n\r\n")).lower()
-            size = re.search(rb"content-length: (\d+)", answer)
-            assert size is not None
-            await reader.readexactly(int(size[1]))
-        except (OSError, asyncio.IncompleteReadError):
-            return Answer(0, perf_counter() - begun, told=False)
-        self.idle.append((perf_counter(), reader, writer))
-        return Answer(int(answer[9:12]), perf_counter() - begun, b"retry-after:" in answer)
-
-    async def connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """One that was used a moment ago, or a new one: the server closes those that are idle for 15 seconds."""
+        body = json.dumps({"q": texts[0] if len(texts) == 1 else texts, "source": source, "target": target})
+        request = HEAD % len(body.encode()) + body.encode()
+        now = perf_counter()
         while self.idle:
-            since, reader, writer = self.idle.pop()
-            if perf_counter() - since < 5:
-                return reader, writer
-            writer.close()
-        return await asyncio.open_connection("127.0.0.1", self.server.port)
+            line = self.idle.pop()
+            if now - line.since < 5:  # the server closes those that are idle for 15 seconds
+                return line.ask(request, now)
+            line.transport.close()
+        return asyncio.ensure_future(self.first(request, now))
+
+    async def first(self, request: bytes, since: float) -> Answer:
+        """Send a request on a new connection."""
+        try:
+            _, line = await asyncio.get_running_loop().create_connection(
+                lambda: Line(self.idle), "127.0.0.1", self.server.port
+            )
+        except OSError:
+            return Answer(0, perf_counter() - since, told=False)
+        return await line.ask(request, since)
 
     async def closed(self, lines: Sequence[str], clients: int, texts: int, requests: int) -> list[Answer]:
         """`clients` at the same time, each with one request after the other."""
@@ -148,19 +193,19 @@ class Clients:
 
     async def open(self, lines: Sequence[str], rate: float, seconds: float) -> list[Answer]:
         """Requests of one line at random moments (Poisson), whatever has been answered."""
-        dice, tasks = random.Random(1), list[asyncio.Task[Answer]]()
+        dice, asked = random.Random(1), list[Awaitable[Answer]]()
         begun = due = perf_counter()
         while due < begun + seconds:
             due += dice.expovariate(rate)
             await asyncio.sleep(max(0.0, due - perf_counter()))
-            tasks.append(asyncio.create_task(self.translate([dice.choice(lines)])))
-            if len(tasks) % 200 == 0:
+            asked.append(self.translate([dice.choice(lines)]))
+            if len(asked) % 200 == 0:
                 self.server.empty_log()
-        return list(await asyncio.gather(*tasks))
+        return list(await asyncio.gather(*asked))
 
     def close(self) -> None:
-        for _, _, writer in self.idle:
-            writer.close()
+        for line in self.idle.copy():
+            line.transport.close()
 
 
 def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
@@ -266,6 +311,11 @@ async def sweep(server: Server, pair: tuple[str, str], lines: list[str], options
     clients.close()
 
 
+def run(parts: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=event_loop()) as runner:
+        runner.run(parts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run")
@@ -289,10 +339,10 @@ def main() -> None:
             for wait in (0, 2, 10) if tokens == 4_096 else (2,):
                 options = ["--max-batch-tokens", str(tokens), "--max-wait-ms", str(wait)]
                 with serving(arguments.run, *engine, *options) as server:
-                    asyncio.run(sweep(server, pair, lines, options))
+                    run(sweep(server, pair, lines, options))
         return
     with serving(arguments.run, *engine) as server:
-        asyncio.run(all_parts(server, pair, lines, base, arguments))
+        run(all_parts(server, pair, lines, base, arguments))
 
 
 if __name__ == "__main__":

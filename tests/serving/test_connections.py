@@ -28,7 +28,7 @@ async def listening() -> AsyncIterator[Callable[[], Awaitable[Stream]]]:
     async def slow(request: Request) -> Response:
         body = await request.body()
         await asyncio.sleep(0.5)
-        return Response(body)
+        return Response(body, headers={"got": " ".join(request.headers)})
 
     app = Starlette(routes=[Route("/x", slow, methods=["POST"])])
     config = uvicorn.Config(app, http=Connection, ws="none", lifespan="off", log_config=None, timeout_keep_alive=5)
@@ -97,5 +97,76 @@ def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
             assert b"abcd" in await asyncio.wait_for(streams[0][0].readuntil(b"abcd"), 5)
             for _, writer in streams:
                 writer.close()
+
+    asyncio.run(run())
+
+
+INVALID = b'{"error": "Invalid HTTP request"}'
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"nonsense\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n",
+        b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+        HEAD.replace(b"Content-Length: 4", b"Transfer-Encoding: chunked") + b"4\r\nabcdefgh\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * connections.LARGEST_HEAD,
+    ],
+)
+def test_what_is_no_request_is_refused_and_the_connection_closed(sent: bytes) -> None:
+    async def run() -> None:
+        async with listening() as connect:
+            reader, writer = await connect()
+            writer.write(sent)
+            answer = await asyncio.wait_for(reader.read(), 5)
+            assert answer.startswith(b"HTTP/1.1 400 ")
+            assert answer.endswith(INVALID)
+            writer.close()
+
+    asyncio.run(run())
+
+
+def test_what_comes_behind_a_request_does_not_cost_it_its_answer() -> None:
+    async def run() -> None:
+        async with listening() as connect:
+            reader, writer = await connect()
+            writer.write(HEAD + b"abcd" + b"nonsense\r\n\r\n")
+            answer = await asyncio.wait_for(reader.read(), 5)
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert answer.endswith(b"abcd")
+            writer.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+def test_one_that_would_rather_speak_another_protocol_is_answered(protocol: bytes) -> None:
+    """As Java's client asks, before every first request."""
+    asked = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEA\r\nUpgrade: " + protocol + b"\r\n"
+
+    async def run() -> None:
+        async with listening() as connect:
+            reader, writer = await connect()
+            writer.write(HEAD.replace(b"Content-Length", asked + b"Content-Length") + b"abcd")
+            assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"abcd"), 5)
+            writer.write(HEAD + b"efgh")
+            assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"efgh"), 5)
+            writer.close()
+
+    asyncio.run(run())
+
+
+def test_headers_behind_a_body_are_forgotten() -> None:
+    chunked = HEAD.replace(b"Content-Length: 4", b"Transfer-Encoding: chunked")
+
+    async def run() -> None:
+        async with listening() as connect:
+            reader, writer = await connect()
+            writer.write(chunked + b"4\r\nabcd\r\n0\r\nX-Late: y\r\n\r\n")
+            answer = await asyncio.wait_for(reader.readuntil(b"abcd"), 5)
+            assert b"got: host transfer-encoding\r\n" in answer
+            writer.close()
 
     asyncio.run(run())

@@ -15,7 +15,7 @@ from manyheads.errors import require
 
 __all__ = ["VERBS"]
 
-EXTRA = ("starlette", "uvicorn", "python_multipart")
+EXTRA = ("starlette", "uvicorn", "httptools", "python_multipart")
 
 
 @click.command(
