@@ -92,7 +92,7 @@ class MarianTokenizer(Tokenizer):
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The id of each piece of each text, after that of its language code where it begins with one."""
         parts = [split_code(text) for text in self.prepare(texts)]
-        pieces: list[list[str]] = self.processor.encode([text for _, text in parts], out_type=str)
+        pieces: list[list[str]] = [self.processor.encode(text, out_type=str) for _, text in parts]
         return [
             [self.ids.get(piece, UNK) for piece in (*code, *row)]
             for (code, _), row in zip(parts, pieces, strict=True)

@@ -112,8 +112,11 @@ class SubwordTokenizer(Tokenizer):
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The most likely pieces of each text (unigram), or what the learned merges leave (bpe)."""
         prepared, stand_in = self.shield(self.prepare(texts))
-        threads = (os.cpu_count() or 1) if len(texts) >= WORTH_THREADS else 1
-        ids: list[list[int]] = self.processor.encode(prepared, out_type=int, num_threads=threads)
+        ids: list[list[int]]
+        if len(texts) < WORTH_THREADS:  # one by one: a list gets a thread of its own, which costs more than a text
+            ids = [self.processor.encode(text, out_type=int) for text in prepared]
+        else:
+            ids = self.processor.encode(prepared, out_type=int, num_threads=os.cpu_count() or 1)
         return self.unshield(ids, stand_in)
 
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
@@ -187,11 +190,13 @@ class SubwordTokenizer(Tokenizer):
 
     def unshield(self, ids: list[list[int]], stand_in: str) -> list[list[int]]:
         """Give the bytes of ``▁`` back their place; without byte fallback it stays unknown."""
+        if not stand_in:
+            return ids
         old, new = (
             [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
             for character in (stand_in, BLANK)
         )
-        if not stand_in or UNK in new:
+        if UNK in new:
             return ids
         return [replace_run(row, old, new) for row in ids]
 
