@@ -83,7 +83,7 @@ class TrainingConfig(Section):
     log_every: Positive = Field(10, description="updates between lines of metrics.jsonl")
     keep_checkpoints: Positive = Field(2, description="how many of the last checkpoints stay, beside the best")
     average_checkpoints: Positive = Field(
-        1, description="weights of that many last checkpoints averaged at the end"
+        1, description="weights of that many last checkpoints averaged at the end, and kept if they validate better"
     )
     metric: Literal["loss", "bleu", "chrf", "accuracy", "macro_f1"] = Field(
         "loss",
