@@ -112,8 +112,7 @@ class Line(asyncio.Protocol):
         self.since = perf_counter()
         self.answer: asyncio.Future[Answer] | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
 
     def ask(self, request: bytes, since: float) -> asyncio.Future[Answer]:
