@@ -16,7 +16,7 @@ __all__ = ["SideTokens", "Vocabulary", "length_findings", "side_findings", "voca
 UNKNOWN, UNKNOWN_WRONG = 0.05, 0.2
 CHANGED = 0.01  # of the texts that hold nothing unknown
 RARE = 5  # times; less often, a piece is hardly moved from where it was drawn
-TOO_RARE = 0.65  # of the pieces; 0.51 in the recipe sst2-scratch, the most of all recipes
+TOO_RARE = 0.65  # of the pieces; 0.51 of 8,000 pieces of SST-2
 CUT, CUT_WRONG = 0.05, 0.2
 
 
