@@ -4,7 +4,8 @@
 
 Prints one JSON line for each part:
     offline     sentences/s of `Translator.translate` of all lines at once, before the server starts
-    closed      so many clients, each with one request at a time: sentences/s, also as a share of offline
+    closed      so many clients, each with one request at a time: sentences/s, also as a share of offline; how
+                many cores the server had
     half load   requests of one sentence at random moments, half as many as the server can answer: latencies
     overload    3 and 10 times as many: what was accepted and how late, what was refused and how soon, memory
     recovery    seconds after the overload until a request takes at most twice as long as on an idle server
@@ -80,6 +81,12 @@ class Server:
             pass
 
     @property
+    def computed(self) -> float:
+        """Seconds that processors have worked for it."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def resident(self) -> float:
         """Its memory in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -98,14 +105,14 @@ def serving(run: str, *options: str) -> Iterator[Server]:
         server.process.stderr.close()
 
 
-class Line(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """A connection to a server, for one request at a time.
 
     Attributes:
         since: when it was last used; before an answer, when the request was sent.
     """
 
-    def __init__(self, idle: list[Line]) -> None:
+    def __init__(self, idle: list[Connection]) -> None:
         """Gets into `idle` whenever an answer is there."""
         self.idle = idle
         self.came = b""
@@ -150,7 +157,7 @@ class Clients:
     def __init__(self, server: Server, pair: tuple[str, str]) -> None:
         self.server = server
         self.pair = pair
-        self.idle: list[Line] = []
+        self.idle: list[Connection] = []
 
     def translate(self, texts: Sequence[str]) -> Awaitable[Answer]:
         """Send one request: a single text, or a list."""
@@ -159,21 +166,21 @@ class Clients:
         request = HEAD % len(body.encode()) + body.encode()
         now = perf_counter()
         while self.idle:
-            line = self.idle.pop()
-            if now - line.since < 5:  # the server closes those that are idle for 15 seconds
-                return line.ask(request, now)
-            line.transport.close()
+            connection = self.idle.pop()
+            if now - connection.since < 5:  # the server closes those that are idle for 15 seconds
+                return connection.ask(request, now)
+            connection.transport.close()
         return asyncio.ensure_future(self.first(request, now))
 
     async def first(self, request: bytes, since: float) -> Answer:
         """Send a request on a new connection."""
         try:
-            _, line = await asyncio.get_running_loop().create_connection(
-                lambda: Line(self.idle), "127.0.0.1", self.server.port
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(self.idle), "127.0.0.1", self.server.port
             )
         except OSError:
             return Answer(0, perf_counter() - since, told=False)
-        return await line.ask(request, since)
+        return await connection.ask(request, since)
 
     async def closed(self, lines: Sequence[str], clients: int, texts: int, requests: int) -> list[Answer]:
         """`clients` at the same time, each with one request after the other."""
@@ -203,8 +210,8 @@ class Clients:
         return list(await asyncio.gather(*asked))
 
     def close(self) -> None:
-        for line in self.idle.copy():
-            line.transport.close()
+        for connection in self.idle.copy():
+            connection.transport.close()
 
 
 def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
@@ -244,11 +251,13 @@ async def closed(clients: Clients, lines: Sequence[str], base: float, arguments:
     for count, texts in ((32, 1), (60, 1), (8, 16), (4, 50)):
         requests = max(count * 2, len(lines) // texts)
         await clients.closed(lines, count, texts, count)
-        begun = perf_counter()
+        begun, computed = perf_counter(), clients.server.computed
         answers = await clients.closed(lines, count, texts, requests)
-        rates[count, texts] = speed = sum(one.status == 200 for one in answers) * texts / (perf_counter() - begun)
+        seconds, computed = perf_counter() - begun, clients.server.computed - computed
+        rates[count, texts] = speed = sum(one.status == 200 for one in answers) * texts / seconds
         say("closed", clients=count, texts=texts, unit="sentences/s", speed=round(speed, 1),
-            of_offline=round(speed / base, 3), latency=quantiles(answers))  # fmt: skip
+            of_offline=round(speed / base, 3), latency=quantiles(answers),
+            cores_of_server=round(computed / seconds, 2))  # fmt: skip
     return max(speed for (_, texts), speed in rates.items() if texts == 1)
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from manyheads.cli.main import run
+from manyheads.doctor import machine
 from manyheads.doctor.machine import Extra, examine_machine, extras, look, machine_findings, table
 
 
@@ -29,6 +30,15 @@ def test_every_extra_of_the_package_is_told_with_its_pip_line(tmp_path: Path) ->
     lines = table(replace(look(tmp_path), extras=(missing, Extra("zstd", ()))))
     assert any(line.endswith('missing: spacy; pip install "manyheads[words]"') for line in lines)
     assert any(line.split() == ["extra", "zstd", "installed"] for line in lines)
+
+
+def test_what_is_for_another_system_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = ['httptools; extra == "serve"', 'no-such-loop>=1; sys_platform != "win32" and extra == "serve"']
+    monkeypatch.setattr(machine.metadata, "requires", lambda name: needed)
+    monkeypatch.setattr(machine.sys, "platform", "linux")
+    assert list(extras()) == [Extra("serve", ("no-such-loop",))]
+    monkeypatch.setattr(machine.sys, "platform", "win32")
+    assert list(extras()) == [Extra("serve", ())]
 
 
 def test_too_little_of_anything_is_a_warning_with_its_figure(

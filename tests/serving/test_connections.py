@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
@@ -16,6 +17,7 @@ from starlette.routing import Route
 
 from manyheads.serving import connections
 from manyheads.serving.connections import Connection
+from manyheads.serving.server import event_loop
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -170,3 +172,16 @@ def test_headers_behind_a_body_are_forgotten() -> None:
             writer.close()
 
     asyncio.run(run())
+
+
+def test_the_server_runs_on_uvloop_and_without_it_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def loop() -> str:
+        return type(asyncio.get_running_loop()).__module__
+
+    def module() -> str:
+        with asyncio.Runner(loop_factory=event_loop()) as runner:
+            return runner.run(loop())
+
+    assert module().startswith("uvloop")
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert module().startswith("asyncio")

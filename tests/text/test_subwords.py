@@ -17,7 +17,7 @@ from manyheads.errors import ConfigError, RunError
 from manyheads.text import subwords
 from manyheads.text.normalize import normalize
 from manyheads.text.sampling import UnigramSampler
-from manyheads.text.subwords import SubwordTokenizer
+from manyheads.text.subwords import WORTH_THREADS, SubwordTokenizer
 from manyheads.text.tokenizer import UNK, load_tokenizer
 
 SUBWORD_KINDS = ("bpe", "unigram")
@@ -57,7 +57,7 @@ def test_sampling_depends_on_texts_and_seed_alone(sampled: SubwordTokenizer, ger
 DRAW = """
 import hashlib, sys
 from manyheads.config.schema import TokenizerConfig
-from manyheads.text.subwords import SubwordTokenizer
+from manyheads.text.subwords import WORTH_THREADS, SubwordTokenizer
 tokenizer = SubwordTokenizer(TokenizerConfig(kind=sys.argv[1], sampling=0.2), open(sys.argv[2], "rb").read())
 print(tokenizer.sample(["Der Hund schläft im Garten."] * 20, 5))
 """
@@ -229,3 +229,8 @@ def test_the_library_writes_nothing_while_it_trains(german: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("340\n", "")
+
+
+def test_many_texts_at_once_have_the_pieces_of_each_alone(sampled: SubwordTokenizer, german: list[str]) -> None:
+    many = german * (WORTH_THREADS // len(german) + 1)
+    assert sampled.encode(many) == [sampled.encode([text])[0] for text in many]

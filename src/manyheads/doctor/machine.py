@@ -146,12 +146,8 @@ def memory(device: torch.device) -> tuple[float | None, float | None]:
         return None, None
 
 
-# Where a package is imported under another name than it is installed by.
-IMPORTED_AS = {"huggingface-hub": "huggingface_hub", "python-multipart": "multipart"}
-
-
 def extras() -> Iterator[Extra]:
-    """The optional parts that the installed package names, but for "all"."""
+    """The optional parts that the installed package names, but for "all", and without what is for other systems."""
     try:
         needed = metadata.requires("manyheads") or []
     except metadata.PackageNotFoundError:
@@ -160,6 +156,9 @@ def extras() -> Iterator[Extra]:
     for line in needed:
         extra = re.search(r"""extra == ['"]([\w-]+)['"]""", line)
         package = re.match(r"[\w.-]+", line)
+        not_on = re.search(r"""sys_platform != ['"](\w+)['"]""", line)
+        if not_on and not_on[1] == sys.platform:
+            continue
         if extra and package and extra[1] != "all":
             packages.setdefault(extra[1], []).append(package[0])
     for name, members in packages.items():
@@ -168,8 +167,7 @@ def extras() -> Iterator[Extra]:
 
 def installed(package: str) -> bool:
     """Whether a package can be imported."""
-    name = IMPORTED_AS.get(package.replace("_", "-"), package.replace("-", "_"))
-    return importlib.util.find_spec(name) is not None
+    return importlib.util.find_spec(package.replace("-", "_")) is not None
 
 
 def machine_findings(machine: Machine) -> Iterator[Finding]:

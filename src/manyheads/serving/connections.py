@@ -23,7 +23,7 @@ class Connection(HttpToolsProtocol):
         deadline: when it is closed, while a request arrives.
         head: bytes so far of a request's head, and of what has come with it; none while no head arrives.
         broken: something has come that is no HTTP; nothing further is read.
-        upgrading: a parser is told of a head that has been read before.
+        replaying: a new parser is told of a head that has been read before.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -31,7 +31,7 @@ class Connection(HttpToolsProtocol):
         self.deadline: asyncio.TimerHandle | None = None
         self.head: int | None = None
         self.broken = False
-        self.upgrading = False
+        self.replaying = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there; the clock runs."""
@@ -54,7 +54,7 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self.go_on(data[upgrade.args[0] :])
+            self.decline_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self.send_400_response("")
         if self.head is not None:
@@ -62,7 +62,7 @@ class Connection(HttpToolsProtocol):
             if self.head > LARGEST_HEAD:
                 self.send_400_response("")
 
-    def go_on(self, data: bytes) -> None:
+    def decline_upgrade(self, data: bytes) -> None:
         """A client would rather speak another protocol, as Java's asks; it is answered in this one.
 
         The parser has ended with the head. Another one is told what it needs of that to read the rest.
@@ -70,21 +70,21 @@ class Connection(HttpToolsProtocol):
         self.parser = httptools.HttpRequestParser(self)
         framing = [pair for pair in self.headers if pair[0] in (b"content-length", b"transfer-encoding")]
         head = [b"POST / HTTP/1.1", *(b"%b: %b" % pair for pair in framing), b"", b""]
-        self.upgrading = True
+        self.replaying = True
         self.parser.feed_data(b"\r\n".join(head))
-        self.upgrading = False
+        self.replaying = False
         self.data_received(data)
 
     def on_message_begin(self) -> None:
         """A request begins to arrive; the clock runs."""
-        if not self.upgrading:
+        if not self.replaying:
             super().on_message_begin()
             self.head = 0
             self.watch()
 
     def on_url(self, url: bytes) -> None:
         """A part of the address."""
-        if not self.upgrading:
+        if not self.replaying:
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -94,7 +94,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head has arrived."""
-        if not self.upgrading:
+        if not self.replaying:
             self.head = None
             super().on_headers_complete()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
-import importlib.util
 import logging
 import signal
 import socket
@@ -152,10 +151,10 @@ def event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     Whenever asyncio reads or writes, it gives up the interpreter, and where others decode it waits up to a switch
     interval to get it back. uvloop does so far less often.
     """
-    if importlib.util.find_spec("uvloop") is None:
+    try:
+        import uvloop
+    except ImportError:  # not for Windows
         return None
-    import uvloop
-
     return uvloop.new_event_loop
 
 

@@ -201,8 +201,8 @@ def free_memory(device: torch.device) -> float | None:
     if device.type == "cuda":
         return None if free is None else free * 2**30
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
+        with Path("/proc/meminfo").open(encoding="ascii") as lines:
+            found = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
         return float(found["MemAvailable"])
     except (OSError, ValueError, KeyError, IndexError):  # not Linux
         return None if total is None else total * 2**30
