@@ -13,10 +13,11 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from manyheads.doctor.holding import module_in
 from manyheads.doctor.patient import Kind, Patient, tensor_of
-from manyheads.errors import UsageError
+from manyheads.errors import ManyheadsError, UsageError
 
-__all__ = ["Masks", "admit"]
+__all__ = ["Masks", "admit", "tried"]
 
 Masks = Callable[..., Sequence[Any]]
 
@@ -80,10 +81,10 @@ def admit(
             "nn.Transformer has no embeddings and no output layer, so it takes no token ids. Examine the module "
             "that holds all three, with forward(source_ids, target_ids) -> logits."
         )
-    module = model if isinstance(model, nn.Module) else None
+    module = module_in(model)
     config = huggingface_config(model)
     if config is not None:
-        patient = from_huggingface(model, config, kind)
+        patient = from_huggingface(model, config, kind, vocab_size)
         return replace(
             patient,
             pad=patient.pad if pad is None else pad,
@@ -122,20 +123,60 @@ def plain_call(model: Any, kind: Kind, masks: Masks | None, time_first: bool) ->
         if masks is None and needed > sides:
             raise UsageError(
                 f"the model takes {needed} arguments, of which {sides} are ids. Say what the others are: "
-                "masks=a function of the ids that gives them, in order."
+                "masks=a function of the ids that gives them, in order. Where they do not come after the ids, "
+                f"examine a function: {as_function(kind)}."
             )
         function: Callable[..., Any] = model
     elif isinstance(model, TwoParts):
         function = two_parts(model)
     else:
-        raise UsageError(f"{type(model).__name__} can neither be called nor has it encode and decode.")
+        raise UsageError(
+            f"{type(model).__name__} can neither be called nor has it encode and decode. Examine a module, or a "
+            f"function: {as_function(kind)}."
+        )
 
     def call(*ids: Tensor) -> Tensor:
         turned = [rows.t() for rows in ids] if time_first else list(ids)
         scores = tensor_of(function(*turned, *(masks(*turned) if masks else ())))
-        return scores.transpose(0, 1) if time_first else scores
+        if time_first and scores.dim() == 2 and len(scores) == turned[-1].numel():
+            scores = scores.unflatten(0, turned[-1].shape)
+        return scores.transpose(0, 1) if time_first and scores.dim() == 3 else scores
 
     return call
+
+
+def as_function(kind: Kind) -> str:
+    """How a model of any signature can be given."""
+    ids = {"encoder-decoder": "source, target", "encoder": "source", "decoder": "target"}[kind]
+    return f"lambda {ids}: model(...), all arguments by name"
+
+
+def tried(patient: Patient, ids: Mapping[str, Tensor]) -> None:
+    """Call a model once.
+
+    Raises:
+        UsageError: it cannot be called so, or returns no scores; the message says what to give instead.
+    """
+    try:
+        with torch.no_grad():
+            patient(ids)
+    except ManyheadsError:
+        raise
+    except Exception as error:  # any: whatever somebody's model raises
+        shapes = " and ".join(f"{side} ids {tuple(rows.shape)}" for side, rows in ids.items())
+        sizes = " and ".join(f"{int(rows.max())} on the {side} side" for side, rows in ids.items())
+        too_large = isinstance(error, IndexError)
+        cures = [
+            f"Ids went up to {sizes}: see whether vocab_size, a number or (source, target), is right."
+            if too_large
+            else f'If it reads one sequence, say kind="encoder" or "decoder" (here: "{patient.kind}"); if it wants '
+            "the time first, time_first=True; if masks, masks=a function of the ids.",
+            f"Else examine a function: {as_function(patient.kind)}.",
+        ]
+        message = str(error).partition("\n")[0].rstrip(".")
+        raise UsageError(
+            f"the model was called with {shapes} and raised {type(error).__name__}: {message}. {' '.join(cures)}"
+        ) from error
 
 
 def two_parts(model: TwoParts) -> Callable[..., Any]:
@@ -179,17 +220,28 @@ def huggingface_config(model: object) -> dict[str, Any] | None:
     return model.config.to_dict()
 
 
-def from_huggingface(model: Any, config: Mapping[str, Any], kind: Kind | None) -> Patient:
-    """A model of theirs; whether it is a decoder it says itself."""
+def from_huggingface(
+    model: nn.Module, config: Mapping[str, Any], kind: Kind | None, vocab_size: int | tuple[int, int] | None
+) -> Patient:
+    """A model of theirs; whether it is a decoder it says itself.
+
+    Raises:
+        UsageError: its configuration has no vocab_size, nor has that of its parts.
+    """
     if kind is None:
         generates = isinstance(model, Generating) and model.can_generate()
         kind = "encoder-decoder" if config.get("is_encoder_decoder") else "decoder" if generates else "encoder"
-    pad, eos = config.get("pad_token_id"), config.get("eos_token_id")
+    reader, writer = ({**config, **known(config.get(part) or {})} for part in ("encoder", "decoder"))
+    if isinstance(vocab_size, int):
+        vocab_size = (vocab_size, vocab_size)
+    sizes = vocab_size or (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
+    if not isinstance(sizes[0], int) or not isinstance(sizes[1], int):
+        raise UsageError("vocab_size is missing, and the model's configuration has none.")
+    starts = ("decoder_start_token_id", "bos_token_id") if kind == "encoder-decoder" else ("bos_token_id",)
+    marks = [first_id(writer, names, sizes[1]) for names in (starts, ("eos_token_id",))]
     # A causal model without padding of its own is padded with anything: it has a mask.
-    pad = pad if isinstance(pad, int) and pad >= 0 else config["vocab_size"] - 1
-    start = config.get("decoder_start_token_id") if kind == "encoder-decoder" else config.get("bos_token_id")
-    size = config["vocab_size"]
-    limits = [config[name] for name in ("max_position_embeddings", "n_positions") if config.get(name)]
+    pad = first_id(reader, ("pad_token_id",), sizes[0])
+    pad = sizes[0] - 1 if pad is None else pad
 
     def call(*ids: Tensor) -> Tensor:
         arguments: dict[str, Any] = {"input_ids": ids[0], "attention_mask": (ids[0] != pad).long()}
@@ -201,11 +253,40 @@ def from_huggingface(model: Any, config: Mapping[str, Any], kind: Kind | None) -
         kind,
         call,
         model,
-        source_size=0 if kind == "decoder" else size,
-        target_size=0 if kind == "encoder" else config.get("decoder_vocab_size") or size,
+        source_size=0 if kind == "decoder" else sizes[0],
+        target_size=0 if kind == "encoder" else sizes[1],
         pad=pad,
-        bos=start,
-        eos=eos if isinstance(eos, int) else None,
-        stated_limit=min(limits, default=None),
+        bos=marks[0],
+        eos=marks[1],
+        stated_limit=limit_of(model, (reader, writer)),
         device=device_of(model),
+    )
+
+
+def known(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a configuration that have a value."""
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
+    """The first of the named fields that is a token id."""
+    values = (config.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and 0 <= value < size), None)
+
+
+def limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | None:
+    """The longest text that configurations state.
+
+    RoBERTa counts positions from behind the id of padding: so many of its max_position_embeddings are not used.
+    """
+    names = ("max_position_embeddings", "n_positions")
+    limits = [config[name] for config in configs for name in names if config.get(name)]
+    return min(
+        (
+            limit - part.padding_idx - 1
+            for limit in limits
+            for part in model.modules()
+            if isinstance(part, nn.Embedding) and part.num_embeddings == limit and part.padding_idx is not None
+        ),
+        default=min(limits, default=None),
     )
