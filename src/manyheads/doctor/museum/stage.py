@@ -155,7 +155,7 @@ def played(one: Exhibit, language: Language) -> Iterator[str]:
     both = visit(one)
     before, after = both.before, both.after
     yield f"{one.number}. {words.title}"
-    yield f"({labels.met_in} {', '.join(SYSTEMS[language][system] for system in one.origin)})"
+    yield f"({labels.met_in}: {', '.join(SYSTEMS[language][system] for system in one.origin)})"
     yield from section(labels.seen, [words.seen, *indented(before.shown)])
     yield from section(labels.wrong, [words.wrong])
     yield from section(labels.doctor, indented(before.report.lines()))

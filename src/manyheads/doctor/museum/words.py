@@ -151,9 +151,7 @@ ENGLISH = {
 WORDS: dict[Language, dict[str, Words]] = {"en": ENGLISH, "ko": KOREAN}
 LABELS: dict[Language, Labels] = {
     "en": Labels("met in", "What you see", "What is wrong", "The doctor", "The mend", "After it"),
-    "ko": Labels(
-        "발견된 곳:", "겉으로 보이는 것", "무엇이 잘못되었나", "doctor의 진단 (영어)", "한 줄 고치기", "고친 뒤"
-    ),
+    "ko": Labels("발견된 곳", "겉으로 보이는 것", "무엇이 잘못되었나", "닥터의 진단", "고치는 법", "고친 뒤"),
 }
 # Where defects were met.
 SYSTEMS: dict[Language, dict[str, str]] = {
