@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+import torch
 from torch import nn
 
-__all__ = ["module_in"]
+__all__ = ["device_of", "module_in"]
 
 
 def module_in(model: Any) -> nn.Module | None:
@@ -45,3 +46,9 @@ def held_by(thing: Any, seen: set[int]) -> Iterator[nn.Module]:
             yield from held_by(part, seen)
     elif hasattr(thing, "__dict__") and not isinstance(thing, (type, ModuleType)):
         yield from (part for part in vars(thing).values() if isinstance(part, nn.Module))
+
+
+def device_of(module: nn.Module | None) -> torch.device:
+    """Where its weights are."""
+    weights = None if module is None else next(module.parameters(), None)
+    return torch.device("cpu") if weights is None else weights.device
