@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.docs.korean import DOCS, KOREAN, origin, sections, stamped, standing, standings, with_code
 
+from manyheads.doctor.museum.korean import KOREAN as EXHIBITS
+
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
 KOREAN_PAGE = "% of page.md\n\n# 하나\n안녕하세요.\n\n```python\n# 낡음\n```\n\n## 둘\n더.\n"
 
@@ -45,3 +47,26 @@ def test_every_korean_page_is_of_a_page_that_is_there() -> None:
 def test_the_tutorial_is_there_as_a_whole() -> None:
     tutorial = next(page for page in standings() if page.name == "tutorial/part-by-part.md")
     assert tutorial.translated == tutorial.sections
+
+
+def test_korean_texts_use_the_terms_of_the_list() -> None:
+    """Spellings and words that readers know as well, but of which the list has chosen another one."""
+    others = {
+        "퍼플렉서티": "퍼플렉시티",
+        "워밍업": "웜업",
+        "서브층": "하위층",
+        "서브레이어": "하위층",
+        "시작 기호": "시작 표시",
+        "끝 기호": "끝 표시",
+        "레이어 정규화": "층 정규화",
+        "라벨": "레이블",
+        "타겟": "타깃",
+        "벨류": "밸류",
+        "트랜스포머스": "transformers",
+    }
+    glossary = (DOCS / "glossary.md").read_text("utf-8")
+    texts = {path.name: path.read_text("utf-8") for path in [*KOREAN.glob("*.md"), DOCS.parent / "README.ko.md"]}
+    texts["the museum"] = "\n".join(text for words in EXHIBITS.values() for text in vars(words).values())
+    found = [(name, other) for name, text in texts.items() for other in others if other in text]
+    assert not found, [(name, other, others[other]) for name, other in found]
+    assert all(term in glossary for term in others.values() if term != "transformers")

@@ -50,3 +50,27 @@ def make(name: str) -> Any:
         vocab_size=23, n_embd=16, n_layer=1, n_head=2, n_positions=64, bos_token_id=BOS, eos_token_id=EOS, **how
     )
     return theirs.GPT2LMHeadModel(config)
+
+
+def further(name: str) -> Any:
+    """Models whose configuration or output is of another form."""
+    theirs = pytest.importorskip("transformers")
+    shape = {
+        "vocab_size": 23,
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 29,
+        "max_position_embeddings": 64,
+        "pad_token_id": PAD,
+    }
+    if name == "bert-classifier":
+        return theirs.BertForSequenceClassification(theirs.BertConfig(**shape))
+    if name == "roberta":  # its positions begin behind the id of padding
+        return theirs.RobertaForMaskedLM(theirs.RobertaConfig(**shape | {"pad_token_id": 1, "bos_token_id": 0}))
+    reader, writer = (
+        theirs.BertConfig(**shape),
+        theirs.BertConfig(**shape, is_decoder=True, add_cross_attention=True),
+    )
+    config = theirs.EncoderDecoderConfig.from_encoder_decoder_configs(reader, writer)
+    return theirs.EncoderDecoderModel(config=config)
