@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor import peers
 from tests.doctor.planted import BOS, EOS, PAD, Course, Transformer
 from torch import Tensor, nn
 from torch.nn import functional
@@ -137,13 +136,6 @@ def test_of_a_function_without_a_module_the_evidence_says_that_eval_was_not_call
 @pytest.mark.parametrize(("masked", "names"), [(True, []), (False, ["no-source-padding-mask"])])
 def test_classifiers_are_examined(masked: bool, names: list[str]) -> None:
     assert examined(Classifier(masked=masked), kind="encoder").names == names
-
-
-@pytest.mark.parametrize("name", ["bert-classifier", "roberta", "bert2bert"])
-def test_further_models_of_hugging_face_give_no_alarm(name: str) -> None:
-    torch.manual_seed(3)
-    report = examine(peers.further(name))
-    assert not report.findings, report
 
 
 def test_a_mask_of_lengths_is_understood() -> None:

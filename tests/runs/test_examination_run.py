@@ -143,7 +143,7 @@ def test_a_target_that_was_not_shifted_in_training_is_named(
         monkeypatch.setattr(f"manyheads.{place}.make_batch", unshifted)
     data = {"drop_overlap": False, "test": None}
     config = make_config(trained.parent, data=data, model=MODEL, training=TRAINING)
-    assert train(config, tmp_path / "run").best < 0.1
+    assert train(config, tmp_path / "run").best < 0.5
     monkeypatch.undo()
     found = examine_run(tmp_path / "run")
     assert "training-differs" in serious(found), found.lines()
