@@ -1,13 +1,24 @@
 # An image with the program as its entry point:
 #   docker build -t manyheads .
 #   docker run --rm --user "$(id -u)" -v "$PWD:/data" manyheads demo --out runs/demo
-# For a CPU alone, name the index of PyTorch's CPU builds: --build-arg PIP_EXTRA_INDEX_URL=....
+#   docker run --rm --user "$(id -u)" -v "$PWD:/data" -p 5000:5000 manyheads serve --host 0.0.0.0 runs/demo
+# PyPI's torch for Linux brings CUDA with it, some gigabytes. For a CPU alone, name the index of PyTorch's CPU builds:
+#   docker build --build-arg PIP_EXTRA_INDEX_URL=... -t manyheads .
 FROM python:3.13-slim
+
+# A compiler for the C with which a CPU decodes; without one torch computes everything, more slowly.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
+
 ARG PIP_EXTRA_INDEX_URL=""
-ARG EXTRAS="ct2"
+ARG EXTRAS="ct2,serve"
 COPY . /source
 RUN pip install --no-cache-dir --constraint /source/constraints.txt "/source[${EXTRAS}]" && rm -rf /source
-RUN useradd --create-home reader
+
+# Whoever runs it (--user) can write here: results, and compiled code in a folder of their own.
+RUN useradd --create-home reader && mkdir --mode=1777 /data /cache
+ENV HOME=/data XDG_CACHE_HOME=/cache
 USER reader
 WORKDIR /data
 ENTRYPOINT ["manyheads"]

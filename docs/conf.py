@@ -16,7 +16,7 @@ copyright = "2026, the manyheads contributors"
 release = __version__
 version = ".".join(__version__.split(".")[:2])
 
-extensions = ["myst_parser", "mathml", "reference"]
+extensions = ["myst_parser", "mathml", "reference", "korean"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "_build"]
 highlight_language = "none"
@@ -34,5 +34,7 @@ html_title = "manyheads"
 html_theme_options = {"top_of_page_buttons": []}
 html_show_sphinx = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
 html_extra_path = ["_generated"]
 (HERE / "_generated").mkdir(exist_ok=True)  # `reference` fills it

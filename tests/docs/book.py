@@ -47,6 +47,8 @@ APART = {
     "as in models/minilm:": "manyheads train sst2-finetune",
     '{"task": "classification"': "manyheads evaluate runs/sst2-scratch --split valid --json",
 }
+# The examples in the last words of a verb's `--help`.
+SHOWN = re.compile(r"Examples?:\n((?:[ \t]*\S.*\n?)+)")
 # Blocks that nothing prints, by how they begin.
 DRAWN = {
     "src/manyheads/": "the folders",
@@ -120,8 +122,8 @@ def configurations(page: Path) -> dict[str, str]:
 
 def examples(command: click.Command = program, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """The examples that `--help` shows, each with its verb."""
-    lines = (line.strip() for line in (command.epilog or "").split("\n"))
-    yield from ((" ".join(path), line) for line in lines if line not in ("", "\b", "Example:", "Examples:"))
+    for lines in SHOWN.findall(command.epilog or ""):
+        yield from ((" ".join(path), line.strip()) for line in lines.splitlines())
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):

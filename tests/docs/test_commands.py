@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 import pytest
+import torch
 
 pytest.importorskip("transformers")
 pytest.importorskip("huggingface_hub")
@@ -102,7 +103,9 @@ def names_for(page: Path) -> dict[str, Any]:
         return {}
     config = ModelConfig(d_model=16, d_ff=16, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
     make = partial(EncoderDecoder, config, 1000, 1000, pad=0)
-    return {"model": make(), "MyModel": make}
+    theirs = make()
+    theirs.generator = torch.nn.Identity()
+    return {"model": make(), "MyModel": make, "theirs": theirs}
 
 
 @pytest.mark.parametrize(

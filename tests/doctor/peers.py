@@ -22,7 +22,19 @@ SHARED: dict[str, Any] = {
     "eos_token_id": EOS,
     "forced_eos_token_id": None,
 }
-NAMES = ("marian", "marian-scaled", "bart", "t5", "bert", "bert-masked-lm", "gpt2", "gpt2-eager", "t5-eager")
+BERT: dict[str, Any] = {
+    "vocab_size": 23,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 29,
+    "max_position_embeddings": 64,
+    "pad_token_id": PAD,
+}
+NAMES = (
+    "marian", "marian-scaled", "bart", "t5", "bert", "bert-masked-lm", "bert-classifier", "bert2bert", "roberta",
+    "gpt2", "gpt2-eager", "t5-eager",
+)  # fmt: skip
 
 
 def make(name: str) -> Any:
@@ -40,12 +52,22 @@ def make(name: str) -> Any:
             decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, **how,
         )  # fmt: skip
         return theirs.T5ForConditionalGeneration(config)
+    if name == "roberta":  # its positions begin behind the id of padding
+        return theirs.RobertaForMaskedLM(theirs.RobertaConfig(**BERT | {"pad_token_id": 1, "bos_token_id": 0}))
+    if name == "bert2bert":  # its configuration holds two
+        reader, writer = (
+            theirs.BertConfig(**BERT),
+            theirs.BertConfig(**BERT, is_decoder=True, add_cross_attention=True),
+        )
+        both = theirs.EncoderDecoderConfig.from_encoder_decoder_configs(reader, writer)
+        return theirs.EncoderDecoderModel(config=both)
     if name.startswith("bert"):
-        config = theirs.BertConfig(
-            vocab_size=23, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=29,
-            max_position_embeddings=64, pad_token_id=PAD,
-        )  # fmt: skip
-        return theirs.BertForMaskedLM(config) if name.endswith("lm") else theirs.BertModel(config)
+        kinds = {
+            "bert": theirs.BertModel,
+            "bert-masked-lm": theirs.BertForMaskedLM,
+            "bert-classifier": theirs.BertForSequenceClassification,
+        }
+        return kinds[name](theirs.BertConfig(**BERT))
     config = theirs.GPT2Config(
         vocab_size=23, n_embd=16, n_layer=1, n_head=2, n_positions=64, bos_token_id=BOS, eos_token_id=EOS, **how
     )

@@ -23,6 +23,7 @@ from manyheads.doctor import (
     examine_split,
     examine_split_function,
 )
+from manyheads.errors import UsageError
 
 MARKS = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS}
 Rows = list[list[int]]
@@ -277,3 +278,29 @@ def test_schedules_of_torch_give_no_alarm() -> None:
 
     for kind in ("lambda", "one-cycle"):
         assert not examine_schedule(lambda kind=kind: make(kind)).findings
+
+
+@pytest.mark.parametrize(
+    ("limit", "names"), [(5000, []), (64, ["end-kept-on-cut-targets", "silent-cut"])], ids=["whole", "cut"]
+)
+def test_of_a_batch_of_hugging_face_the_labels_are_read_not_the_mask(limit: int, names: list[str]) -> None:
+    """Labels are padded with -100 there, and the mask is of whole numbers too."""
+
+    def collate(sources: Rows, targets: Rows) -> dict[str, Tensor]:
+        ids, labels = batch(sources, targets, limit=limit).values()
+        return {
+            "input_ids": ids,
+            "attention_mask": (ids != PAD).long(),
+            "labels": labels.masked_fill(labels == PAD, -100),
+        }
+
+    assert sorted(examine_collate(collate, **MARKS).names) == names
+
+
+def test_a_schedule_that_wants_a_loss_is_told_what_to_do() -> None:
+    def make() -> tuple[torch.optim.Optimizer, Any]:
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 1e-2)
+        return optimizer, torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+
+    with pytest.raises(UsageError, match="passes one on"):
+        examine_schedule(make)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.runs.parts import SENTENCES, make_config, write_split
 from torch import Tensor
 
 from manyheads.cli.main import run as program
+from manyheads.data.batch import Batch, make_batch
 from manyheads.doctor.diagnosis import Diagnosis
 from manyheads.model.packed import PackedModel
 from manyheads.runs import export, train
@@ -126,6 +128,25 @@ def test_what_is_planted_in_the_weights_is_named(
     found = examine_run(change_weights(copy, change))
     assert expected <= serious(found), found.lines()
     assert found.exit_code == 1
+
+
+def test_a_target_that_was_not_shifted_in_training_is_named(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss in the log is that of copying; with the shift the weights know nothing."""
+
+    def unshifted(*rows: Any, **marks: Any) -> Batch:
+        made = make_batch(*rows, **marks)
+        return replace(made, target_in=made.target_out)
+
+    for place in ("runs.updates", "training.validation"):
+        monkeypatch.setattr(f"manyheads.{place}.make_batch", unshifted)
+    data = {"drop_overlap": False, "test": None}
+    config = make_config(trained.parent, data=data, model=MODEL, training=TRAINING)
+    assert train(config, tmp_path / "run").best < 0.5
+    monkeypatch.undo()
+    found = examine_run(tmp_path / "run")
+    assert "training-differs" in serious(found), found.lines()
 
 
 def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option, set_option, settings_of
+from manyheads.cli.folding import USUAL, folded, terminal_width
+from manyheads.cli.verbs import Verb, echo_json, json_option, set_option, settings_of
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +46,11 @@ def doctor(context: click.Context, subject: str | None, overrides: tuple[str, ..
         found = examine_machine()
     else:
         found = examined(context, subject, overrides)
-    echo_result(found, as_json=as_json)
+    if as_json:
+        echo_json(found.to_json())
+    else:
+        for line in folded(found.lines(), terminal_width()):
+            click.echo(line)
     context.exit(found.exit_code)
 
 
@@ -102,7 +107,7 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
     if as_json:
         echo_json(visit(one).to_json())
         return
-    for line in played(one, language):
+    for line in folded(played(one, language), terminal_width() or USUAL):
         click.echo(line)
 
 

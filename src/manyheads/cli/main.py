@@ -23,11 +23,29 @@ from manyheads.errors import ManyheadsError
 __all__ = ["main", "program", "run"]
 
 OUTPUT_CLOSED = 141
-EXAMPLE = """\b
+EPILOG = """\b
 Examples:
   manyheads demo
   manyheads train multi30k-en-de-tiny --set data.root=data/multi30k
-  echo "A dog runs." | manyheads translate runs/multi30k-en-de-tiny"""
+  echo "A dog runs." | manyheads translate runs/multi30k-en-de-tiny
+
+\b
+Exit codes:
+  0    done
+  1    a fault of manyheads; of `doctor`, that something is wrong
+  2    usage or configuration
+  3    data, or a run directory
+  4    a part is missing; the message says how to install it
+  130  Ctrl-C, 143 a request to end; of `train`, all is saved
+
+\b
+Environment:
+  NO_COLOR, FORCE_COLOR  no colours, or colours also where no terminal is
+  MANYHEADS_NATIVE=0     compile no C; torch computes everything
+  CC                     the C compiler
+  XDG_CACHE_HOME         where compiled code is kept; ~/.cache if not set
+
+The book: every verb, every setting, a tutorial: docs/index.md of the source."""
 
 
 class Program(LazyGroup):
@@ -58,7 +76,7 @@ class Program(LazyGroup):
     }
 
 
-@click.group(cls=Program, epilog=EXAMPLE)
+@click.group(cls=Program, epilog=EPILOG)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def program() -> None:
     """Train, check, look into and serve a Transformer of your own."""

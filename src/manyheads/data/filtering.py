@@ -78,7 +78,7 @@ class FilterCounts:
         remarks = listed(
             (self.control_characters, "control characters removed"),
             (self.replaced_bytes, "invalid bytes replaced"),
-            (self.source_overlap, f"sources also held out with another {other}"),
+            (self.source_overlap, f"source{'s' * (self.source_overlap != 1)} also held out with another {other}"),
         )
         head = f"{self.read:,} {noun} read, {self.kept:,} kept"
         return head + (f": {reasons}" if reasons else "") + (f"; {remarks}" if remarks else "")

@@ -13,37 +13,14 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from manyheads.doctor.holding import device_of, module_in
+from manyheads.doctor.huggingface import from_huggingface, huggingface_config
 from manyheads.doctor.patient import Kind, Patient, tensor_of
-from manyheads.errors import UsageError
+from manyheads.errors import ManyheadsError, UsageError
 
-__all__ = ["Masks", "admit"]
+__all__ = ["Masks", "admit", "tried"]
 
 Masks = Callable[..., Sequence[Any]]
-
-
-@runtime_checkable
-class Dictionary(Protocol):
-    """A configuration as Hugging Face writes it."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Its fields by name."""
-        ...
-
-
-@runtime_checkable
-class Configured(Protocol):
-    """Something with a configuration."""
-
-    config: Any
-
-
-@runtime_checkable
-class Generating(Protocol):
-    """A Hugging Face model says of itself whether it generates."""
-
-    def can_generate(self) -> bool:
-        """Whether it predicts next tokens."""
-        ...
 
 
 @runtime_checkable
@@ -80,10 +57,10 @@ def admit(
             "nn.Transformer has no embeddings and no output layer, so it takes no token ids. Examine the module "
             "that holds all three, with forward(source_ids, target_ids) -> logits."
         )
-    module = model if isinstance(model, nn.Module) else None
+    module = module_in(model)
     config = huggingface_config(model)
     if config is not None:
-        patient = from_huggingface(model, config, kind)
+        patient = from_huggingface(model, config, kind, vocab_size)
         return replace(
             patient,
             pad=patient.pad if pad is None else pad,
@@ -108,12 +85,6 @@ def admit(
     )
 
 
-def device_of(module: nn.Module | None) -> torch.device:
-    """Where its weights are."""
-    weights = None if module is None else next(module.parameters(), None)
-    return torch.device("cpu") if weights is None else weights.device
-
-
 def plain_call(model: Any, kind: Kind, masks: Masks | None, time_first: bool) -> Callable[..., Tensor]:
     """A function of ids, whatever the model is."""
     if callable(model):
@@ -122,20 +93,60 @@ def plain_call(model: Any, kind: Kind, masks: Masks | None, time_first: bool) ->
         if masks is None and needed > sides:
             raise UsageError(
                 f"the model takes {needed} arguments, of which {sides} are ids. Say what the others are: "
-                "masks=a function of the ids that gives them, in order."
+                "masks=a function of the ids that gives them, in order. Where they do not come after the ids, "
+                f"examine a function: {as_function(kind)}."
             )
         function: Callable[..., Any] = model
     elif isinstance(model, TwoParts):
         function = two_parts(model)
     else:
-        raise UsageError(f"{type(model).__name__} can neither be called nor has it encode and decode.")
+        raise UsageError(
+            f"{type(model).__name__} can neither be called nor has it encode and decode. Examine a module, or a "
+            f"function: {as_function(kind)}."
+        )
 
     def call(*ids: Tensor) -> Tensor:
         turned = [rows.t() for rows in ids] if time_first else list(ids)
         scores = tensor_of(function(*turned, *(masks(*turned) if masks else ())))
-        return scores.transpose(0, 1) if time_first else scores
+        if time_first and scores.dim() == 2 and len(scores) == turned[-1].numel():
+            scores = scores.unflatten(0, turned[-1].shape)
+        return scores.transpose(0, 1) if time_first and scores.dim() == 3 else scores
 
     return call
+
+
+def as_function(kind: Kind) -> str:
+    """How a model of any signature can be given."""
+    ids = {"encoder-decoder": "source, target", "encoder": "source", "decoder": "target"}[kind]
+    return f"lambda {ids}: model(...), all arguments by name"
+
+
+def tried(patient: Patient, ids: Mapping[str, Tensor]) -> None:
+    """Call a model once.
+
+    Raises:
+        UsageError: it cannot be called so, or returns no scores; the message says what to give instead.
+    """
+    try:
+        with torch.no_grad():
+            patient(ids)
+    except ManyheadsError:
+        raise
+    except Exception as error:  # any: whatever somebody's model raises
+        shapes = " and ".join(f"{side} ids {tuple(rows.shape)}" for side, rows in ids.items())
+        sizes = " and ".join(f"{int(rows.max())} on the {side} side" for side, rows in ids.items())
+        too_large = isinstance(error, IndexError)
+        cures = [
+            f"Ids went up to {sizes}: see whether vocab_size, a number or (source, target), is right."
+            if too_large
+            else f'If it reads one sequence, say kind="encoder" or "decoder" (here: "{patient.kind}"); if it wants '
+            "the time first, time_first=True; if masks, masks=a function of the ids.",
+            f"Else examine a function: {as_function(patient.kind)}.",
+        ]
+        message = str(error).partition("\n")[0].rstrip(".")
+        raise UsageError(
+            f"the model was called with {shapes} and raised {type(error).__name__}: {message}. {' '.join(cures)}"
+        ) from error
 
 
 def two_parts(model: TwoParts) -> Callable[..., Any]:
@@ -167,45 +178,3 @@ def stated_limit(module: nn.Module | None) -> int | None:
         if name in names and isinstance(value, int)
     ]
     return min(stated, default=None)
-
-
-# Hugging Face, recognised by what its models have
-
-
-def huggingface_config(model: object) -> dict[str, Any] | None:
-    """Its configuration's fields, None if it is no model of theirs."""
-    if not isinstance(model, Configured) or not isinstance(model.config, Dictionary):
-        return None
-    return model.config.to_dict()
-
-
-def from_huggingface(model: Any, config: Mapping[str, Any], kind: Kind | None) -> Patient:
-    """A model of theirs; whether it is a decoder it says itself."""
-    if kind is None:
-        generates = isinstance(model, Generating) and model.can_generate()
-        kind = "encoder-decoder" if config.get("is_encoder_decoder") else "decoder" if generates else "encoder"
-    pad, eos = config.get("pad_token_id"), config.get("eos_token_id")
-    # A causal model without padding of its own is padded with anything: it has a mask.
-    pad = pad if isinstance(pad, int) and pad >= 0 else config["vocab_size"] - 1
-    start = config.get("decoder_start_token_id") if kind == "encoder-decoder" else config.get("bos_token_id")
-    size = config["vocab_size"]
-    limits = [config[name] for name in ("max_position_embeddings", "n_positions") if config.get(name)]
-
-    def call(*ids: Tensor) -> Tensor:
-        arguments: dict[str, Any] = {"input_ids": ids[0], "attention_mask": (ids[0] != pad).long()}
-        if kind == "encoder-decoder":
-            arguments["decoder_input_ids"] = ids[1]
-        return tensor_of(model(**arguments))
-
-    return Patient(
-        kind,
-        call,
-        model,
-        source_size=0 if kind == "decoder" else size,
-        target_size=0 if kind == "encoder" else config.get("decoder_vocab_size") or size,
-        pad=pad,
-        bos=start,
-        eos=eos if isinstance(eos, int) else None,
-        stated_limit=min(limits, default=None),
-        device=device_of(model),
-    )

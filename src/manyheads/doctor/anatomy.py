@@ -114,7 +114,9 @@ def hidden_pairs(attention: Attention) -> Tensor:
     if hidden is None:
         return torch.zeros(BATCH, attention.queries, attention.keys, dtype=torch.bool)
     hidden = hidden.detach().cpu()
-    if hidden.dim() == 3:
+    if hidden.dim() == 2 and len(hidden) % (BATCH * attention.queries) == 0:  # (B * H * T, S)
+        hidden = hidden.unflatten(0, (BATCH, -1, attention.queries))
+    elif hidden.dim() == 3:
         hidden = hidden.unsqueeze(1) if len(hidden) in (1, BATCH) else hidden.unflatten(0, (BATCH, -1))
     try:
         return torch.broadcast_to(hidden, shape).all(1)
@@ -168,7 +170,7 @@ def signal(patient: Patient, samples: Samples) -> dict[str, float]:
             x = x.unflatten(0, (TOKENS_FOR_SIGNAL, -1)) if len(x) % TOKENS_FOR_SIGNAL == 0 else x[None]
         elif x.size(1) == TOKENS_FOR_SIGNAL:  # time first
             x = x.transpose(0, 1)
-        if len(x) != TOKENS_FOR_SIGNAL:
+        if len(x) != TOKENS_FOR_SIGNAL or x.size(1) < 2:  # of pooled texts no place is left
             continue
         over_tokens = x.var(0).mean()
         over_places = (x.mean(0).var(0).mean() - over_tokens / len(x)).clamp_min(0)

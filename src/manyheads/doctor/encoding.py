@@ -17,6 +17,7 @@ __all__ = ["examine_collate", "examine_encoding"]
 
 SHORT, MIDDLING = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need not be padded alike
 MUCH_PADDING = 0.5
+NO_IDS = ("mask", "type", "position", "length")  # in the names of what is no text
 
 
 class Tokenizer(Protocol):
@@ -132,7 +133,7 @@ def examine_collate(
 
     asked = ["long texts are not cut unseen"]
     findings: list[Finding] = []
-    short, middling = (two_sides(collate(rows(lengths), rows(lengths))) for lengths in (SHORT, MIDDLING))
+    short, middling = (sides_of(collate(rows(lengths), rows(lengths)), pad) for lengths in (SHORT, MIDDLING))
     if middling[0].numel():
         findings += fixed_padding(short, middling, pad)
         asked.append("batches are padded no more than they need")
@@ -143,8 +144,14 @@ def examine_collate(
         except Exception:  # any: refusing is one of the right answers
             batch = None
     if batch is not None:
-        findings += cuts(two_sides(batch), longest, pad, eos, told=bool(told))
+        findings += cuts(sides_of(batch, pad), longest, pad, eos, told=bool(told))
     return make_report(findings, asked)
+
+
+def sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
+    """The two sides of a batch; where labels are padded with a number below zero, with `pad` in its place."""
+    source, target = two_sides(batch)
+    return source, target.masked_fill(target < 0, pad)
 
 
 def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
@@ -152,7 +159,8 @@ def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
     if isinstance(batch, (tuple, list)):
         values: list[Any] = list(batch)
     else:
-        values = list(batch.values() if isinstance(batch, Mapping) else vars(batch).values())
+        named = batch if isinstance(batch, Mapping) else vars(batch)
+        values = [value for name, value in named.items() if not any(part in name for part in NO_IDS)]
     tensors = [value for value in values if isinstance(value, Tensor)]
     found_ids = [
         value

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from manyheads.doctor.admission import Masks, admit
+from manyheads.doctor.admission import Masks, admit, tried
 from manyheads.doctor.anatomy import Anatomy, dissect, fill_findings, structure_findings
 from manyheads.doctor.behaviour import LengthLimit, Symptoms, find_limit, observe
 from manyheads.doctor.defects import found
@@ -52,8 +52,8 @@ def examine(
 
     Args:
         model: an nn.Module or a function of (source_ids (B, S), target_ids (B, T)) that returns logits (B, T, V);
-            an object with encode(source) and decode(target, memory...); a Hugging Face model. Modules are put
-            into eval() and train() meanwhile, and left as they were.
+            an object with encode(source) and decode(target, memory...); a Hugging Face model. Modules, of a
+            function those it names, are put into eval() and train() meanwhile, and left as they were.
         vocab_size: the number of token ids, or a pair (source, target). Not needed for Hugging Face models.
         pad: the id of padding; without it nothing is asked about padding.
         bos: the mark that begins a target.
@@ -86,6 +86,7 @@ def examine(
     with modes_kept(patient.module):
         if patient.module is not None:
             patient.module.eval()
+        tried(patient, samples.with_the_highest())
         symptoms = observe(patient, samples, left_padding=left_padding)
         anatomy = dissect(patient, samples)
         limit = find_limit(patient, samples, longest) if patient.device.type == "cpu" else None
@@ -106,11 +107,12 @@ def check_lessons(patient: Patient, lessons: Lessons, report: Report, seed: int)
     """What training teaches, what decoding makes of it, and how it is scored.
 
     Raises:
-        UsageError: the model is a plain function, or an encoder.
+        UsageError: the model is an encoder, or a function that names no module.
     """
     if patient.module is None or "target" not in patient.sides:
         raise UsageError(
-            "train_step can be examined with an nn.Module that writes a target, and with nothing else."
+            "train_step can be examined with a model that writes a target and whose nn.Module is at hand: give the "
+            "module, or a function that names it."
         )
     vocabulary = Vocabulary(patient, seed)
     patient.module.train()

@@ -108,19 +108,19 @@ def read_lesson(patient: Patient, train_step: TrainStep, collate: Collate, vocab
     with Listener() as listener, gradients_of_scores(patient, seen):
         train_step(*arguments(collate(sources, targets)))
     fed = [
-        (inputs, lookup.table)
-        for lookup in listener.lookups
-        if (inputs := decoder_input(lookup, targets)) is not None
+        (inputs, lookup) for lookup in listener.lookups if (inputs := decoder_input(lookup, targets)) is not None
     ]
     if not seen or not fed:
         return None
-    gradient, (inputs, table) = seen[0].cpu(), fed[0]
+    gradient, (inputs, lookup) = seen[0].cpu(), fed[0]
+    if gradient.dim() == 2 and len(gradient) == inputs.numel():
+        gradient = gradient.unflatten(0, lookup.ids.shape)
     gradient = gradient if len(gradient) == len(targets) else gradient.transpose(0, 1)
     if gradient.shape[:2] != inputs.shape:
         return None
     strength = gradient.abs().amax(-1)
     labels = gradient.argmin(-1).masked_fill(strength <= 1e-9 * strength.max(), -1)
-    return Lesson(targets, inputs, labels, table)
+    return Lesson(targets, inputs, labels, lookup.table)
 
 
 def decoder_input(lookup: Lookup, targets: Rows) -> Tensor | None:
@@ -136,19 +136,36 @@ def decoder_input(lookup: Lookup, targets: Rows) -> Tensor | None:
 
 @contextmanager
 def gradients_of_scores(patient: Patient, seen: list[Tensor]) -> Iterator[None]:
-    """Keep the gradients of the scores of every call of the module, in the order of the backward pass."""
+    """Keep the gradients of the scores in the order of the backward pass, so those of the last call first.
+
+    Scores are as wide as the target's vocabulary, whichever part of the model gives them: its output layer may be
+    called apart. Where nothing is so wide, they are what the whole module returns.
+    """
+    assert patient.module is not None
+    whole: list[Tensor] = []
+
+    def keep(tensor: Tensor, place: list[Tensor]) -> None:
+        tensor.register_hook(lambda gradient: place.append(gradient.detach().clone()))
 
     def watch(module: nn.Module, given: object, output: Any) -> None:
-        scores = tensor_of(output)
-        if scores.requires_grad and scores.dim() == 3:
-            scores.register_hook(lambda gradient: seen.append(gradient.detach().clone()))
+        for scores in (output, *output) if isinstance(output, (tuple, list)) else (output,):
+            if isinstance(scores, Tensor) and scores.requires_grad and scores.size(-1) == patient.target_size:
+                keep(scores, seen)
 
-    assert patient.module is not None
-    handle = patient.module.register_forward_hook(watch)
+    def watch_whole(module: nn.Module, given: object, output: Any) -> None:
+        scores = tensor_of(output)
+        if scores.requires_grad:
+            keep(scores, seen if scores.size(-1) == patient.target_size else whole)
+
+    handles = [part.register_forward_hook(watch) for part in patient.module.modules()]
+    handles.append(patient.module.register_forward_hook(watch_whole))
     try:
         yield
+        if not seen:
+            seen += whole
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 def arguments(batch: Any) -> Sequence[Any]:

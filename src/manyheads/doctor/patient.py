@@ -27,7 +27,7 @@ class Patient:
     Attributes:
         kind: what it reads and writes.
         call: the ids of its sides, each (B, length), and for Hugging Face models their masks -> (B, length, V).
-        module: whose train() and eval() count; None for a plain function.
+        module: whose train() and eval() count; None where a function holds none.
         source_size, target_size: V of the two sides; 0 where there is none.
         pad: the id of padding, or None.
         bos, eos: the marks, or None.
@@ -51,17 +51,19 @@ class Patient:
         """What it is given, in order."""
         return {"encoder-decoder": ["source", "target"], "encoder": ["source"], "decoder": ["target"]}[self.kind]
 
-    def __call__(self, ids: Mapping[str, Tensor]) -> Tensor:
-        """Ids by side -> scores (B, T, V), of an encoder (B, S, V or D), in float32."""
-        torch.manual_seed(0)
+    def __call__(self, ids: Mapping[str, Tensor], seed: int = 0) -> Tensor:
+        """Ids by side -> scores in float32 (B, T, V), of an encoder (B, S, V or D), of a classifier (B, 1, C)."""
+        torch.manual_seed(seed)
         scores = self.call(*(ids[side].to(self.device) for side in self.sides))
         last = ids[self.sides[-1]]
-        if scores.dim() != 3 or scores.shape[:2] != last.shape:
-            turned = scores.dim() == 3 and scores.shape[:2] == last.t().shape
+        if scores.dim() == 2 and len(scores) == last.numel():  # (B * T, V)
+            scores = scores.unflatten(0, last.shape)
+        elif scores.dim() == 2 and self.kind == "encoder" and len(scores) == len(last):
+            scores = scores[:, None]
+        elif scores.dim() != 3 or scores.shape[:2] != last.shape:
             raise UsageError(
                 f"the model gave scores of shape {tuple(scores.shape)} for ids {tuple(last.shape)}; "
-                f"({last.size(0)}, {last.size(1)}, vocabulary) is expected."
-                + (" If it wants the time first, say time_first=True." if turned else "")
+                f"({last.size(0)}, {last.size(1)}, vocabulary) is expected.{advice(scores, last)}"
             )
         return scores.float()
 
@@ -69,6 +71,22 @@ class Patient:
         """The ids of a side that are no marks."""
         size = self.source_size if side == "source" else self.target_size
         return [token for token in range(size) if token not in (self.pad, self.bos, self.eos)]
+
+
+def advice(scores: Tensor, ids: Tensor) -> str:
+    """What to do about scores (...) that are not one row for each of the ids (B, T)."""
+    if scores.dim() != 3:
+        return ""
+    if scores.shape[:2] == ids.t().shape:
+        return " If it wants the time first, say time_first=True."
+    if scores.shape[:2] == (len(ids), 1):
+        return (
+            " Only the last position is scored. Where the model scores all in training, examine a function that "
+            "calls it so: lambda target: model(target, targets=target)[0]."
+        )
+    if scores.shape[::2] == ids.shape:
+        return " If the vocabulary is the second axis, examine lambda *ids: model(*ids).transpose(1, 2)."
+    return ""
 
 
 def tensor_of(output: Any) -> Tensor:
@@ -85,7 +103,10 @@ def tensor_of(output: Any) -> Tensor:
                 return output[name]
     if isinstance(output, (tuple, list)) and output:
         return tensor_of(output[0])
-    raise UsageError(f"the model returned {type(output).__name__}, in which no scores were found.")
+    raise UsageError(
+        f"the model returned {type(output).__name__}, in which no scores were found: neither a tensor, nor a "
+        "tuple that begins with one, nor logits or last_hidden_state. Examine a function that returns the logits."
+    )
 
 
 @contextmanager

@@ -90,7 +90,8 @@ class Report:
     def lines(self) -> list[str]:
         """The findings for people, then how many checks there were."""
         told = [line for finding in self.findings for line in finding.lines()]
-        return [*told, f"{len(self.asked)} checks, {counted(self.findings) or 'nothing found'}"]
+        checks = f"{len(self.asked)} check{'s' * (len(self.asked) != 1)}"
+        return [*told, f"{checks}, {counted(self.findings) or 'nothing found'}"]
 
 
 def make_report(findings: Sequence[Finding], asked: Sequence[str]) -> Report:

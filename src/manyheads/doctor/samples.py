@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from manyheads.doctor.patient import Patient
+from manyheads.errors import UsageError
 
 __all__ = ["Samples", "with_padding"]
 
@@ -16,11 +17,25 @@ BATCH, SOURCE, TARGET = 3, 7, 5
 
 
 class Samples:
-    """Random ids of a patient's sides, content without repeats beside each other; targets begin with their mark."""
+    """Random ids of a patient's sides, content without repeats beside each other; targets begin with their mark.
+
+    Raises:
+        UsageError: a mark is no id, or there are not three ids that are no marks.
+    """
 
     def __init__(self, patient: Patient, seed: int = 0) -> None:
         self.patient = patient
         self.generator = torch.Generator().manual_seed(seed)
+        for side, size in zip(patient.sides, filter(None, (patient.source_size, patient.target_size)), strict=True):
+            marks = {"pad": patient.pad} | ({"bos": patient.bos} if side == "target" else {})
+            for name, mark in marks.items():
+                if mark is not None and not 0 <= mark < size:
+                    raise UsageError(f"{name} = {mark} is no id of the {side} side: vocab_size there is {size}.")
+            if len(patient.content(side)) < 3:
+                raise UsageError(
+                    f"of the {side} side's ids too few are left that are no marks: vocab_size is the number of all "
+                    "ids, or a pair (source, target)."
+                )
 
     def content(self, side: str, batch: int, length: int) -> Tensor:
         """Ids that are no marks: (batch, length)."""
@@ -35,6 +50,13 @@ class Samples:
         if "target" in found and self.patient.bos is not None:
             found["target"][:, 0] = self.patient.bos
         return found
+
+    def with_the_highest(self) -> dict[str, Tensor]:
+        """Ids of which the last of each row is the highest there is."""
+        ids = self.ids()
+        for side, rows in ids.items():
+            rows[:, -1] = self.patient.content(side)[-1]
+        return ids
 
     def others(self, side: str, ids: Tensor) -> Tensor:
         """Content that is another token at every place of ids (B, length)."""

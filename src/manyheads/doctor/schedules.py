@@ -9,6 +9,7 @@ from torch.optim import Optimizer
 
 from manyheads.doctor.defects import found
 from manyheads.doctor.report import Report, make_report
+from manyheads.errors import UsageError
 
 __all__ = ["examine_schedule"]
 
@@ -40,7 +41,10 @@ def examine_schedule(make: Callable[[], tuple[Optimizer, Schedule]]) -> Report:
     """Examine a schedule (invariant J): N steps, saved and loaded into a new one, then the same rates as without.
 
     Args:
-        make: a new optimizer and its schedule; called three times.
+        make: a new optimizer and its schedule; called twice.
+
+    Raises:
+        UsageError: its step() wants an argument.
     """
     optimizer, schedule = make()
     rates(optimizer, schedule, BEFORE)
@@ -68,7 +72,13 @@ def rates(optimizer: Optimizer, schedule: Schedule, steps: int) -> list[float]:
     found_rates = []
     for _ in range(steps):
         optimizer.step()
-        schedule.step()
+        try:
+            schedule.step()
+        except TypeError as error:
+            raise UsageError(
+                f"{type(schedule).__name__}.step() raised TypeError: {error}. Where it wants a loss, give an "
+                "object with step(), state_dict() and load_state_dict() that passes one on."
+            ) from error
         found_rates.append(float(optimizer.param_groups[0]["lr"]))
     return found_rates
 

@@ -20,6 +20,7 @@ from manyheads.doctor.after.reading import (
     context_findings,
     entropy,
     first_findings,
+    logged_findings,
     reading_findings,
 )
 from manyheads.doctor.after.search import Batching, Decoding, batching_findings, decoding_findings
@@ -213,3 +214,12 @@ def test_unknown_tokens_round_trips_and_lengths() -> None:
     assert names(length_findings(100, 1_000, 128, dropped=True)) == {"cut-or-dropped": "warning"}
     assert names(length_findings(100, 1_000, 128, dropped=False)) == {"cut-or-dropped": "note"}
     assert names(length_findings(900, 1_000, 128, dropped=False)) == {"cut-or-dropped": "warning"}
+
+
+def test_a_log_that_says_another_loss_than_the_weights_give() -> None:
+    assert names(logged_findings(Reading(1.40, 6.0, 300), 1.43)) == {}
+    assert names(logged_findings(Reading(2.3, 6.0, 300), 1.4)) == {}  # another text, a mean of weights
+    assert names(logged_findings(Reading(6.5, 7.0, 300), 5.0)) == {}
+    assert names(logged_findings(Reading(12.0, 12.0, 300), None)) == {}
+    assert names(logged_findings(Reading(2.6, 6.0, 300), 1.4)) == {"training-differs": "error"}
+    assert names(logged_findings(Reading(12.0, 12.0, 300), 0.03)) == {"training-differs": "error"}

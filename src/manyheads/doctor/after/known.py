@@ -48,6 +48,13 @@ READING = (
         "Run `manyheads doctor CONFIG` for text and rate; then train longer.",
     ),
     Known(
+        "training-differs", "error",
+        "Training computed another loss: its decoder was fed what it had to predict (target-not-shifted in "
+        "docs/doctor.md) or saw it through a mask; or weights or validation text are not those of the training.",
+        "Look at what was changed in batches and masks of training. A loss that falls below 0.1 within some "
+        "hundred updates of new text is copied, not learned.",
+    ),
+    Known(
         "context-ignored", "error",
         "The language model foresees a token as well from the one before it as from all: it was trained too short, "
         "or a mask hides the rest.",

@@ -19,6 +19,7 @@ __all__ = [
     "context_findings",
     "entropy",
     "first_findings",
+    "logged_findings",
     "reading_findings",
 ]
 
@@ -27,6 +28,8 @@ IGNORED, HARDLY = 0.05, 0.3
 # The first token costs about what its frequencies alone give at the most; one that was never a label costs more
 # than a blind guess, as all other tokens have been preferred to it.
 FIRST_MARGIN, FIRST_FACTOR = 1.0, 2.0
+# What validation costs now, beside what it cost in training; published weights may be a mean of others.
+DEARER, DEARER_FACTOR = 1.0, 1.5
 BETTER = 0.02  # accuracy above that of the most frequent class
 
 
@@ -86,6 +89,16 @@ def reading_findings(reading: Reading) -> Iterator[Finding]:
             f"{reading.shuffled:.2f} with each other's sources"
         )
         yield found("source-ignored", evidence, None if gain < IGNORED else "warning")
+
+
+def logged_findings(reading: Reading, logged: float | None) -> Iterator[Finding]:
+    """What the log of the training says of its best validation, if anything, must be what it costs now."""
+    if logged is not None and reading.own > logged + DEARER and reading.own > DEARER_FACTOR * logged:
+        evidence = (
+            f"the best validation loss in the log is {logged:.2f} nats a prediction; {reading.examples:,} "
+            f"validation texts cost {reading.own:.2f} with these weights"
+        )
+        yield found("training-differs", evidence)
 
 
 def context_findings(reading: Reading) -> Iterator[Finding]:

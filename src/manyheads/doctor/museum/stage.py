@@ -10,7 +10,7 @@ from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from manyheads.doctor.museum.words import LABELS, WORDS, Language, Words
+from manyheads.doctor.museum.words import LABELS, SYSTEMS, WORDS, Language, Words
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ class Exhibit:
     Attributes:
         name: kebab-case; that of the defect the doctor finds in it.
         number: 1 to 18.
-        origin: the systems it was met in, S0 to S4.
+        origin: the systems it was met in, of `SYSTEMS`.
     """
 
     name: str
     number: int
-    origin: str
+    origin: tuple[str, ...]
 
     def words(self, language: Language) -> Words:
         """What is told of it."""
@@ -66,24 +66,24 @@ class Exhibit:
 
 
 EXHIBITS = (
-    Exhibit("no-start-symbol", 1, "S0"),
-    Exhibit("wrong-tokenizer", 2, "S0"),
-    Exhibit("padding-mask-on-queries", 3, "S0, S4"),
-    Exhibit("weak-embeddings", 4, "S0"),
-    Exhibit("target-not-shifted", 5, "S1"),
-    Exhibit("tested-on-training-data", 6, "S0, S1"),
-    Exhibit("scaled-by-model-width", 7, "S2"),
-    Exhibit("shared-projections", 8, "S2"),
-    Exhibit("no-source-padding-mask", 9, "S1"),
-    Exhibit("dropout-on-residual", 10, "S2"),
-    Exhibit("end-kept-on-cut-targets", 11, "S0"),
-    Exhibit("mean-of-batch-means", 12, "S0"),
-    Exhibit("not-bleu", 13, "S4"),
-    Exhibit("fixed-padding", 14, "S0"),
-    Exhibit("schedule-without-state", 15, "S0"),
-    Exhibit("position-limit", 16, "S2"),
-    Exhibit("mask-fill", 17, "S2, S4"),
-    Exhibit("mask-as-value", 18, "S1"),
+    Exhibit("no-start-symbol", 1, ("notebook",)),
+    Exhibit("wrong-tokenizer", 2, ("notebook",)),
+    Exhibit("padding-mask-on-queries", 3, ("notebook", "repository")),
+    Exhibit("weak-embeddings", 4, ("notebook",)),
+    Exhibit("target-not-shifted", 5, ("lab",)),
+    Exhibit("tested-on-training-data", 6, ("notebook", "lab")),
+    Exhibit("scaled-by-model-width", 7, ("attention",)),
+    Exhibit("shared-projections", 8, ("attention",)),
+    Exhibit("no-source-padding-mask", 9, ("lab",)),
+    Exhibit("dropout-on-residual", 10, ("attention",)),
+    Exhibit("end-kept-on-cut-targets", 11, ("notebook",)),
+    Exhibit("mean-of-batch-means", 12, ("notebook",)),
+    Exhibit("not-bleu", 13, ("repository",)),
+    Exhibit("fixed-padding", 14, ("notebook",)),
+    Exhibit("schedule-without-state", 15, ("notebook",)),
+    Exhibit("position-limit", 16, ("attention",)),
+    Exhibit("mask-fill", 17, ("attention", "repository")),
+    Exhibit("mask-as-value", 18, ("lab",)),
 )
 
 
@@ -154,7 +154,8 @@ def played(one: Exhibit, language: Language) -> Iterator[str]:
     words, labels = one.words(language), LABELS[language]
     both = visit(one)
     before, after = both.before, both.after
-    yield f"{one.number}. {words.title}  ({labels.met_in} {one.origin})"
+    yield f"{one.number}. {words.title}"
+    yield f"({labels.met_in}: {', '.join(SYSTEMS[language][system] for system in one.origin)})"
     yield from section(labels.seen, [words.seen, *indented(before.shown)])
     yield from section(labels.wrong, [words.wrong])
     yield from section(labels.doctor, indented(before.report.lines()))

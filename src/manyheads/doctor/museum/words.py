@@ -7,7 +7,7 @@ from typing import Literal
 from manyheads.doctor.museum.korean import KOREAN
 from manyheads.doctor.museum.telling import Labels, Words
 
-__all__ = ["LABELS", "LANGUAGES", "WORDS", "Labels", "Language", "Words"]
+__all__ = ["LABELS", "LANGUAGES", "SYSTEMS", "WORDS", "Labels", "Language", "Words"]
 
 Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
@@ -56,8 +56,7 @@ ENGLISH = {
         "Tested on sentences from training",
         "A random fifth is kept for testing. Repeating the nearest training sentence already does well.",
         "The corpus holds many sentences that are nearly the same, and a random split puts them on both sides. "
-        "The random generator has no seed, so that after a restart training has seen the rest of the test "
-        "sentences.",
+        "The random generator has no seed, so that after a restart the model trains on what was test text before.",
         "Train on the training data and score on the official test set.",
     ),
     "scaled-by-model-width": Words(
@@ -142,7 +141,7 @@ ENGLISH = {
     ),
     "mask-as-value": Words(
         "The mask in the place of the value",
-        "To be repeated: five tokens of the source. The loss stays where guessing has it.",
+        "The task is to repeat five tokens of the source. The loss stays where guessing has it.",
         "attend(query, key, mask): the third argument is the value. So attention averages the mask, whatever the "
         "source says, and the masking itself is left out. Shapes fit, nothing is raised.",
         "Query, key, value, mask; best by name.",
@@ -152,5 +151,20 @@ ENGLISH = {
 WORDS: dict[Language, dict[str, Words]] = {"en": ENGLISH, "ko": KOREAN}
 LABELS: dict[Language, Labels] = {
     "en": Labels("met in", "What you see", "What is wrong", "The doctor", "The mend", "After it"),
-    "ko": Labels("발견된 곳", "겉으로 보이는 것", "무엇이 잘못되었나", "doctor의 진단", "한 줄 고치기", "고친 뒤"),
+    "ko": Labels("발견된 곳", "겉으로 보이는 것", "무엇이 잘못되었나", "닥터의 진단", "고치는 법", "고친 뒤"),
+}
+# Where defects were met.
+SYSTEMS: dict[Language, dict[str, str]] = {
+    "en": {
+        "notebook": "a translation notebook",
+        "lab": "a university lab",
+        "attention": "a notebook on self-attention",
+        "repository": "a much-copied repository",
+    },
+    "ko": {
+        "notebook": "번역 모델 노트북",
+        "lab": "대학 실습 자료",
+        "attention": "셀프 어텐션 노트북",
+        "repository": "널리 복사된 저장소",
+    },
 }

@@ -11,13 +11,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
+from manyheads.doctor.after.curves import Curves
+from manyheads.inspection.metrics import records_of
 from manyheads.runs.export import pairs_at_hand
 from manyheads.text.tokenizer import EOS, Tokenizer
 
-__all__ = ["TextAtHand", "broken_tensors", "counts_of", "token_entropy"]
+__all__ = ["TextAtHand", "best_loss", "broken_tensors", "counts_of", "curves_of", "token_entropy"]
 
 TRAIN, VALID = 50_000, 1_000  # pairs at most
 
@@ -49,6 +52,20 @@ class TextAtHand:
 def filled(pair: Pair) -> bool:
     """Whether there is something to predict."""
     return bool(pair.target.strip())
+
+
+def curves_of(run: RunDirectory) -> Curves:
+    """What the log tells of the training; a line that a kill has cut is left out."""
+    if not run.metrics_path.is_file():
+        return Curves.of([])
+    with run.metrics_path.open("rb") as file:
+        return Curves.of(filter(None, records_of(file)))
+
+
+def best_loss(run: RunDirectory) -> float | None:
+    """The best validation loss in the log, None without one."""
+    curves = curves_of(run)
+    return curves.best[1] if curves.validations else None
 
 
 def broken_tensors(weights: Mapping[str, Tensor]) -> list[str]:

@@ -17,7 +17,7 @@ from manyheads.config.schema import Config
 from manyheads.doctor.after.inside import head_findings, vocabulary_findings
 from manyheads.doctor.after.known import found
 from manyheads.doctor.after.output import repeats
-from manyheads.doctor.after.reading import Reading, context_findings
+from manyheads.doctor.after.reading import Reading, context_findings, logged_findings
 from manyheads.doctor.after.search import Batching, Decoding, batching_findings, decoding_findings
 from manyheads.doctor.before.text import of
 from manyheads.doctor.before.tokens import side_findings
@@ -27,7 +27,7 @@ from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.model.continuation import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel
-from manyheads.runs.examination.at_hand import TextAtHand, counts_of, token_entropy
+from manyheads.runs.examination.at_hand import TextAtHand, best_loss, counts_of, token_entropy
 from manyheads.runs.examination.heads import heads_of
 from manyheads.runs.examination.start import LONGEST, Reader
 from manyheads.runs.examination.tokens import side_tokens, vocabulary_of
@@ -71,12 +71,19 @@ def examine_language_model(
         reading = Reading(own, loss(model, tokens, 1), len(tokens) - 1)
         facts["context"] = f"{own:.3f} nats a token of the validation text, {reading.shuffled:.3f} from one token"
         batching = Batching(own, loss(model, tokens, width, batch_tokens=width))
-        findings += [*context_findings(reading), *batching_findings(batching)]
+        findings += [
+            *logged_findings(reading, best_loss(run)), *context_findings(reading), *batching_findings(batching)
+        ]  # fmt: skip
         findings += decoding_findings(examine_steps(generator, tokens))
         starts = range(0, max(1, len(tokens) - width), max(1, (len(tokens) - width) // LOOKED_AT))
         rows = [tokens[start : start + width] for start in starts][:LOOKED_AT]
         findings += head_findings(heads_of(model, passes(model, rows)))
-        asked += ["the context is used", "the loss does not depend on batches", "step by step gives the same"]
+        asked += [
+            "the context is used",
+            "the loss is that of the log",
+            "the loss does not depend on batches",
+            "step by step gives the same",
+        ]
     findings += writing_findings(generator)
     return report + make_report(findings, asked), facts, chance
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
-from manyheads.doctor.after.curves import Curves, curve_findings
+from manyheads.doctor.after.curves import curve_findings
 from manyheads.doctor.after.inside import weight_findings
 from manyheads.doctor.diagnosis import Diagnosis
 from manyheads.doctor.report import make_report
-from manyheads.inspection.metrics import records_of
-from manyheads.runs.examination.at_hand import TextAtHand, broken_tensors
+from manyheads.runs.examination.at_hand import TextAtHand, broken_tensors, curves_of
 from manyheads.runs.examination.classifier import examine_classifier
 from manyheads.runs.examination.language_model import examine_language_model, examine_masked
 from manyheads.runs.examination.translator import examine_translator
@@ -61,11 +60,3 @@ def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener
         report, facts = report + found, facts | told
     report += make_report(list(curve_findings(curves, chance)), ["the curves come down, and to rest"])
     return Diagnosis(str(path), facts, report)
-
-
-def curves_of(run: RunDirectory) -> Curves:
-    """What the log tells of the training; a line that a kill has cut is left out."""
-    if not run.metrics_path.is_file():
-        return Curves.of([])
-    with run.metrics_path.open("rb") as file:
-        return Curves.of(filter(None, records_of(file)))

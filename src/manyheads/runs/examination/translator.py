@@ -18,7 +18,14 @@ from manyheads.data.batch import pad_rows
 from manyheads.data.corpus import Pair
 from manyheads.doctor.after.inside import head_findings, vocabulary_findings
 from manyheads.doctor.after.output import Output, output_findings
-from manyheads.doctor.after.reading import FirstTokens, Reading, entropy, first_findings, reading_findings
+from manyheads.doctor.after.reading import (
+    FirstTokens,
+    Reading,
+    entropy,
+    first_findings,
+    logged_findings,
+    reading_findings,
+)
 from manyheads.doctor.after.search import Batching, batching_findings, decoding_findings
 from manyheads.doctor.before.tokens import side_findings
 from manyheads.doctor.examination import examine
@@ -27,7 +34,7 @@ from manyheads.evaluation import score
 from manyheads.interop.opened import OpenedModel
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.examination.at_hand import TextAtHand, counts_of, token_entropy
+from manyheads.runs.examination.at_hand import TextAtHand, best_loss, counts_of, token_entropy
 from manyheads.runs.examination.decoding import examine_decoding, greedy, token_losses
 from manyheads.runs.examination.exports import compare_exports
 from manyheads.runs.examination.heads import heads_of
@@ -72,11 +79,12 @@ def examine_translator(
             findings += unused_findings(tokenizers, counts)
         asked += ["the first token is learned", "texts come back from their tokens", "the vocabulary is used"]
     if text.valid:
-        found, told = valid_findings(translator, text.valid)
+        found, told = valid_findings(translator, text.valid, best_loss(run))
         findings, facts = [*findings, *found], facts | told
         asked += [
-            "the source is read", "the loss does not depend on batches", "greedy search, beams and batches agree",
-            "outputs end, do not loop, copy or fall silent", "heads look at the text",
+            "the loss is that of the log", "the source is read", "the loss does not depend on batches",
+            "greedy search, beams and batches agree", "outputs end, do not loop, copy or fall silent",
+            "heads look at the text",
         ]  # fmt: skip
     exported, compared = compare_exports(run.path, OpenedModel(config, tokenizers, model))
     if compared or exported:
@@ -129,7 +137,9 @@ def train_findings(translator: Translator, train: Sequence[Pair]) -> Iterator[Fi
         yield from side_findings(side_tokens(f"train, {side}", tokenizer, texts))
 
 
-def valid_findings(translator: Translator, valid: Sequence[Pair]) -> tuple[list[Finding], dict[str, str]]:
+def valid_findings(
+    translator: Translator, valid: Sequence[Pair], logged: float | None
+) -> tuple[list[Finding], dict[str, str]]:
     """N, L, D, E, M, outputs and heads, on validation pairs; and what is to be told."""
     model, tokenizers, config = translator.model, translator.tokenizers, translator.config
     pairs = sorted([pair for pair in valid if pair.source.strip()][:READ], key=lambda pair: len(pair.source))
@@ -139,7 +149,7 @@ def valid_findings(translator: Translator, valid: Sequence[Pair]) -> tuple[list[
     others = sources[FAR:] + sources[:FAR] if len(sources) > FAR else sources[1:] + sources[:1]
     reading = Reading(own, mean_loss(model, others, targets), len(pairs))
     batching = Batching(own, mean_loss(model, sources, targets, SMALL_BATCH))
-    findings = [*reading_findings(reading), *batching_findings(batching)]
+    findings = [*logged_findings(reading, logged), *reading_findings(reading), *batching_findings(batching)]
     spread = pairs[:: max(1, len(pairs) // DECODED)][:DECODED]
     findings += decoding_findings(examine_decoding(translator, [pair.source for pair in spread]))
     chosen = sorted(pairs, key=lambda pair: pair.line)[:TRANSLATED]
