@@ -304,3 +304,11 @@ def test_a_schedule_that_wants_a_loss_is_told_what_to_do() -> None:
 
     with pytest.raises(UsageError, match="passes one on"):
         examine_schedule(make)
+
+
+def test_labels_that_are_padded_below_zero_to_one_length_are_named() -> None:
+    def collate(sources: Rows, targets: Rows) -> dict[str, Tensor]:
+        labels = padded([[*row, EOS] for row in targets], 2100)
+        return {"input_ids": padded(sources), "labels": labels.masked_fill(labels == PAD, -100)}
+
+    assert examine_collate(collate, **MARKS).names == ["fixed-padding"]
