@@ -120,9 +120,15 @@ def one_file(path: Path, split: Split) -> Path:
     found = existing(path)
     if found:
         return found
+    if path.is_dir():
+        raise DataError(
+            f"data.{split}: {path} is a folder, and a file is read. Name one, and the others in data.more; or put "
+            "all of them into one file."
+        )
     near = difflib.get_close_matches(path.name, file_names(path.parent), n=3, cutoff=0.5)
     there = f"Near names there: {', '.join(near)}" if near else contents(path.parent)
-    raise DataError(f"data.{split}: there is no file {path}. {there}.")
+    share = " A share of train will do, too: data.valid = 0.1." if split == "valid" else ""
+    raise DataError(f"data.{split}: there is no file {path}. {there}.{share}")
 
 
 def file_names(folder: Path) -> list[str]:
