@@ -101,7 +101,7 @@ def test_a_file_that_is_missing_or_wrongly_named_is_answered(tmp_path: Path) -> 
         read_labelled(config(tmp_path), "valid")
     (tmp_path / "texts").mkdir()
     with pytest.raises(DataError, match=r"data\.train: .*texts is a folder, and a file is read\. .*data\.more"):
-        read_documents(config(tmp_path, train="texts"), "train")
+        read_documents(config(tmp_path, train="texts", valid=0.1), "valid")  # a share of train is in its file
     with pytest.raises(DataError, match=r"this task reads one file"):
         read_labelled(config(tmp_path, train=("a", "b")), "train")
 

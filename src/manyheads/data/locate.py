@@ -46,6 +46,11 @@ def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
     return setting
 
 
+def named_in(config: DataConfig, split: Split) -> Split:
+    """The split whose setting names the file: of a share of train, that of train."""
+    return "train" if split == "valid" and isinstance(config.valid, float) else split
+
+
 def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     """The file or the two files of a split, in the order source, target.
 
@@ -54,6 +59,7 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     """
     root = root_of(config)
     setting = split_setting(config, split)
+    split = named_in(config, split)
     if not isinstance(setting, str):
         return tuple(one_file(root / name, split) for name in setting)
     if uncompressed(setting).endswith(SINGLE_FILE_KINDS):
@@ -79,6 +85,7 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
     """
     root = root_of(config)
     setting = split_setting(config, split)
+    split = named_in(config, split)
     if not isinstance(setting, str):
         raise DataError(f"data.{split} = {list(setting)}, but this task reads one file. Name one.")
     ended = uncompressed(setting).endswith(endings)
