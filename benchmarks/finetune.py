@@ -11,6 +11,11 @@ AutoModelForSequenceClassification, with "mean" AutoModel and a head like ours.
 
 Times are those of the updates alone, validation not counted. Accuracy is that of the last weights, and of the best
 of all epochs. One JSON line at the end.
+
+    python benchmarks/finetune.py sst2-finetune --root data/sst2 --model DIR --parity 60
+
+gives both the same head, the same batches in the same order, float32 and no dropout, and prints how far losses and
+gradient norms are apart.
 """
 
 from __future__ import annotations
@@ -34,7 +39,14 @@ from manyheads import __version__, runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
+from manyheads.data.examples import Examples
+from manyheads.interop.huggingface import read_pretrained
 from manyheads.runs.corpus import read_corpus
+from manyheads.runs.kinds import prepare_kind
+from manyheads.runs.origins import with_initial_shape
+from manyheads.runs.train import make_trainer
+from manyheads.text.tokenizer import PAD
+from manyheads.training.distributed import ALONE
 
 PLAIN = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")
 
@@ -97,12 +109,8 @@ def theirs(config: Config, where: str, data: tuple[list[str], list[int]], dev: t
         [tokenizer(text, truncation=True, max_length=config.data.max_length + 2) for text in texts]
         for texts in (data[0], dev[0])
     )
-    kind = MeanClassifier if config.model.pooling == "mean" else HeadOfTransformers
-    model = kind(where, len(set(data[1])))
-    matrices = [one for one in model.parameters() if one.ndim > 1]
-    rest = [one for one in model.parameters() if one.ndim <= 1]
-    groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": rest, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=training.learning_rate, betas=training.betas, eps=training.epsilon)
+    model = their_model(config, where, len(set(data[1])))
+    optimizer = their_optimizer(config, model)
     size = training.batch_sentences
     assert size is not None
     each = -(-len(rows) // size)
@@ -134,6 +142,21 @@ def theirs(config: Config, where: str, data: tuple[list[str], list[int]], dev: t
     return {"accuracies": accuracies, "seconds": seconds, "updates": step}
 
 
+def their_model(config: Config, where: str, classes: int) -> MeanClassifier | HeadOfTransformers:
+    """Theirs, with the pooling that is configured."""
+    kind = MeanClassifier if config.model.pooling == "mean" else HeadOfTransformers
+    return kind(where, classes)
+
+
+def their_optimizer(config: Config, model: nn.Module) -> torch.optim.Optimizer:
+    """AdamW that takes the decay off matrices."""
+    training = config.training
+    matrices = [one for one in model.parameters() if one.ndim > 1]
+    rest = [one for one in model.parameters() if one.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": rest, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=training.learning_rate, betas=training.betas, eps=training.epsilon)
+
+
 @torch.inference_mode()
 def accuracy(model: nn.Module, tokenizer: Any, rows: Rows, labels: list[int]) -> float:
     """Share of right labels."""
@@ -143,6 +166,53 @@ def accuracy(model: nn.Module, tokenizer: Any, rows: Rows, labels: list[int]) ->
         batch = tokenizer.pad(rows[first : first + 32], return_tensors="pt")
         right += int((model(**batch).argmax(-1) == torch.tensor(labels[first : first + 32])).sum())
     return right / len(rows)
+
+
+def parity(config: Config, where: str, updates: int) -> dict[str, Any]:
+    """Largest differences of loss and gradient norm over so many updates of the first epoch."""
+    training, gaps = config.training, []
+    with tempfile.TemporaryDirectory() as folder:
+        run, told = RunDirectory(Path(folder) / "run"), Told()
+        config = with_initial_shape(config, run, told)
+        kind = prepare_kind(config, run, read_corpus(config, run), told)
+        trainer = make_trainer(kind, run, ALONE, told)
+        model = their_model(config, where, len(kind.classes))
+        give_head(trainer.model, model)
+        optimizer = their_optimizer(config, model)
+        numbers = torch.tensor([0 if one is None else one for one in read_pretrained(Path(where)).tokenizer.theirs])
+        trainer.model.train()
+        model.train()
+        for step, pairs in enumerate(trainer.updates.epoch(0)[:updates], start=1):
+            (batch,) = trainer.updates.batches(0, step - 1, pairs)
+            assert isinstance(batch, Examples)
+            ((_, loss, _),) = trainer.updater.gradients([batch], len(pairs))
+            rate = trainer.schedule.rate(step, trainer.planned_steps())
+            norm = trainer.updater.apply(rate, step)
+            logits = model(input_ids=numbers[batch.ids], attention_mask=(batch.ids != PAD).long())
+            other = nn.functional.cross_entropy(logits, batch.labels)
+            other.backward()
+            their_norm = nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm or torch.inf)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.step()
+            optimizer.zero_grad()
+            gaps.append((abs(loss.item() / len(pairs) - other.item()), abs(norm / their_norm.item() - 1)))
+            print(f"update {step}: loss {other.item():.6f}, {gaps[-1][0]:.1e} apart", flush=True)
+    losses, norms = zip(*gaps, strict=True)
+    return {"updates": len(gaps), "loss": max(losses), "norm": max(norms)}
+
+
+def give_head(ours: Any, theirs: nn.Module) -> None:
+    """Give their model, whose body is pre-trained, the head of ours, and take dropout from it."""
+    if isinstance(theirs, MeanClassifier):
+        heads = theirs.pooler, theirs.output
+    else:
+        heads = theirs.model.bert.pooler.dense, theirs.model.classifier
+    for own, head in zip((ours.pooler, ours.output), heads, strict=True):
+        head.load_state_dict(own.state_dict())
+    for module in theirs.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
 
 
 def ours(config: Config, out: Path) -> dict[str, Any]:
@@ -169,6 +239,7 @@ def main() -> None:
     parser.add_argument("--model", required=True, help="a folder of transformers")
     parser.add_argument("--steps", type=int, help="so many updates in the place of epochs")
     parser.add_argument("--bf16", action="store_true", help="the loop in bf16 too")
+    parser.add_argument("--parity", type=int, metavar="N", help="compare N updates on the same batches instead")
     parser.add_argument("--out", type=Path, help="where our run stays; a temporary folder unless given")
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
     arguments = parser.parse_args()
@@ -176,9 +247,14 @@ def main() -> None:
     if arguments.steps:
         settings += ["training.epochs=none", f"training.steps={arguments.steps}"]
         settings += [f"training.save_every={arguments.steps}"]
+    if arguments.parity:
+        settings += ["model.dropout=0", "training.precision=fp32"]
     config = load_config(resolve_recipe(arguments.recipe), settings)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+    if arguments.parity:
+        print(json.dumps(parity(config, arguments.model, arguments.parity)))
+        return
     train, dev = numbers(config)
     with tempfile.TemporaryDirectory() as folder:
         mine = ours(config, arguments.out or Path(folder) / "run")

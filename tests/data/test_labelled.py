@@ -68,6 +68,8 @@ def test_a_line_of_json_holds_a_label_and_texts_by_their_usual_names(
         ("t.tsv", "1\ta\nno tab here\n", r"t\.tsv, line 2: no tab\. Each line must be label<TAB>text"),
         ("t.tsv", "1\ta\tb\tc\n", r"line 1: 3 tabs"),
         ("t.tsv", "1\ta\n\tb\n", r"line 2: there is no label before the first tab"),
+        ("t.tsv", "Label\tText\n1\ta\n", r'line 1: "Label<TAB>Text" names columns.* Delete that line'),
+        ("t.tsv", "sentence\tlabel\na\t1\n", r'line 1: "sentence<TAB>label" names columns'),
         ("t.tsv", "", r"t\.tsv: no lines"),
         ("t.jsonl", '{"label": 1}\n', r'line 1: an object needs "label" and "text".* It has: label\.'),
         ("t.jsonl", '{"text": "x"}\n', r'needs "label"'),
@@ -83,12 +85,23 @@ def test_what_cannot_be_read_is_named_by_file_and_line(tmp_path: Path, name: str
         list(read_labelled(config(tmp_path, train=name), "train"))
 
 
+def test_only_a_first_line_of_nothing_but_names_is_a_header(tmp_path: Path) -> None:
+    write(tmp_path, "train.tsv", "label\ttext\tof a class\nlabel\ttext\n")
+    found = list(read_labelled(config(tmp_path), "train"))
+    assert rows(found) == [("label", "text\tof a class"), ("label", "text")]
+
+
 def test_a_file_that_is_missing_or_wrongly_named_is_answered(tmp_path: Path) -> None:
     write(tmp_path, "train.csv", "1,a\n")
     with pytest.raises(DataError, match=r"train\.csv must be named \.tsv or \.jsonl"):
         read_labelled(config(tmp_path, train="train.csv"), "train")
     with pytest.raises(DataError, match=r"there is no file .*train\.tsv.*train\.csv"):
         read_labelled(config(tmp_path), "train")
+    with pytest.raises(DataError, match=r"there is no file .*valid\.tsv.* A share of train will do, too"):
+        read_labelled(config(tmp_path), "valid")
+    (tmp_path / "texts").mkdir()
+    with pytest.raises(DataError, match=r"data\.train: .*texts is a folder, and a file is read\. .*data\.more"):
+        read_documents(config(tmp_path, train="texts", valid=0.1), "valid")  # a share of train is in its file
     with pytest.raises(DataError, match=r"this task reads one file"):
         read_labelled(config(tmp_path, train=("a", "b")), "train")
 

@@ -21,7 +21,8 @@ from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs import average, bench_train, data_report, evaluate
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.kinds import prepare_kind
-from manyheads.runs.kinds.classification import LabelledBatches, in_order
+from manyheads.runs.kinds.classification import LabelledBatches
+from manyheads.runs.kinds.labels import in_order
 from manyheads.runs.scoring.classes import ClassEvaluation, evaluate_labels
 from manyheads.runs.scoring.compare import compare
 from manyheads.runs.train import train
@@ -176,6 +177,24 @@ def test_labels_that_training_has_not_seen_are_named(corpus: Path, finished: Pat
     labels.write_text("2\nso so\n", encoding="utf-8")
     with pytest.raises(DataError, match=f"labels has {UNSEEN.format('', '')}"):
         evaluate(finished, source=text, reference=labels)
+
+
+def test_columns_turned_round_and_a_validation_of_one_label_are_doubted(corpus: Path, tmp_path: Path) -> None:
+    rows = [(text, label) for label, text in examples(40)]
+    ear = Ear()
+    with pytest.raises(DataError, match=r"data\.valid has labels that training has not seen"):
+        train(labelled_config(changed(corpus, tmp_path / "turned", train=rows)), tmp_path / "run", listener=ear)
+    assert any("40 labels in 40 examples" in message and "other way round" in message for message in ear.messages)
+    rows = sorted(examples(40))  # all of label 1 stand last
+    folder, ear = changed(corpus, tmp_path / "sorted", train=rows), Ear()
+    short = {"steps": 1}
+    train(labelled_config(folder, data={"valid": 0.2}, training=short), tmp_path / "sorted-run", listener=ear)
+    (warning,) = [message for message in ear.messages if message.startswith("warning: all")]
+    assert 'all 8 examples of data.valid have the label "1"' in warning
+    assert "Shuffle the lines of train" in warning
+    ear = Ear()
+    train(labelled_config(corpus, training=short), tmp_path / "plain", listener=ear)
+    assert not [message for message in ear.messages if message.startswith("warning")]
 
 
 def test_labels_with_blanks_two_texts_and_unbalanced_classes_are_trained(corpus: Path, tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ __all__ = ["BETWEEN", "join_texts", "labelled_file", "read_labelled", "split_tex
 BETWEEN = "\t"
 ENDINGS = (".tsv", ".jsonl")
 TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
+LABEL_COLUMNS = {"label", "labels", "class", "category"}  # what headers call columns, in lower case
+TEXT_COLUMNS = {"text", "text1", "text2", "sentence", "sentence1", "sentence2", "review", "premise", "hypothesis"}
 
 
 def labelled_file(config: DataConfig, split: Split) -> tuple[Path, ...]:
@@ -50,10 +52,24 @@ def numbered(path: Path, config: DataConfig, first: int, last: int | None) -> It
             continue
         empty = False
         blank = not line.text.strip()
-        label, *texts = ("", "") if blank else parse(line.text, config, f"{path}, line {number + 1}")
+        where = f"{path}, line {number + 1}"
+        if number == 0:
+            refuse_header(line.text, where)
+        label, *texts = ("", "") if blank else parse(line.text, config, where)
         yield Pair(join_texts(texts), label, number + 1, line.replaced)
     if empty:
         raise DataError(f"{path}: no lines. Name a file that holds examples.")
+
+
+def refuse_header(line: str, where: str) -> None:
+    """Raise `DataError` for a first line that names columns: it would be an example, with a label of its own."""
+    names = {name.strip().lower() for name in line.split(BETWEEN)}
+    if names & LABEL_COLUMNS and names & TEXT_COLUMNS and names <= LABEL_COLUMNS | TEXT_COLUMNS:
+        shown = line.strip().replace(BETWEEN, "<TAB>")
+        raise DataError(
+            f'{where}: "{shown}" names columns, and would be an example. Delete that line; all others must be '
+            "label<TAB>text, in this order."
+        )
 
 
 def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:

@@ -46,6 +46,11 @@ def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
     return setting
 
 
+def named_in(config: DataConfig, split: Split) -> Split:
+    """The split whose setting names the file: of a share of train, that of train."""
+    return "train" if split == "valid" and isinstance(config.valid, float) else split
+
+
 def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     """The file or the two files of a split, in the order source, target.
 
@@ -54,6 +59,7 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     """
     root = root_of(config)
     setting = split_setting(config, split)
+    split = named_in(config, split)
     if not isinstance(setting, str):
         return tuple(one_file(root / name, split) for name in setting)
     if uncompressed(setting).endswith(SINGLE_FILE_KINDS):
@@ -79,6 +85,7 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
     """
     root = root_of(config)
     setting = split_setting(config, split)
+    split = named_in(config, split)
     if not isinstance(setting, str):
         raise DataError(f"data.{split} = {list(setting)}, but this task reads one file. Name one.")
     ended = uncompressed(setting).endswith(endings)
@@ -120,9 +127,15 @@ def one_file(path: Path, split: Split) -> Path:
     found = existing(path)
     if found:
         return found
+    if path.is_dir():
+        raise DataError(
+            f"data.{split}: {path} is a folder, and a file is read. Name one, and the others in data.more; or put "
+            "all of them into one file."
+        )
     near = difflib.get_close_matches(path.name, file_names(path.parent), n=3, cutoff=0.5)
     there = f"Near names there: {', '.join(near)}" if near else contents(path.parent)
-    raise DataError(f"data.{split}: there is no file {path}. {there}.")
+    share = " A share of train will do, too: data.valid = 0.1." if split == "valid" else ""
+    raise DataError(f"data.{split}: there is no file {path}. {there}.{share}")
 
 
 def file_names(folder: Path) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,9 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples, make_texts
-from manyheads.data.labelled import BETWEEN, split_texts
+from manyheads.data.labelled import split_texts
 from manyheads.data.store import TokenStore
 from manyheads.data.texts import TextStore
-from manyheads.errors import DataError
 from manyheads.evaluation import accuracy, confusion_matrix, macro_f1
 from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
@@ -24,6 +23,7 @@ from manyheads.model.transformer import Transformer
 from manyheads.runs.cards.encoder import classifier_card
 from manyheads.runs.corpus import Corpus, held_out
 from manyheads.runs.kinds.interface import Kind
+from manyheads.runs.kinds.labels import check_labels, doubts, found_labels, label_numbers
 from manyheads.runs.prepare import prepare_single, tokenise
 from manyheads.runs.updates import CorpusUpdates
 from manyheads.runs.validation import LOOKED_INTO, evenly
@@ -35,7 +35,7 @@ from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import ClassificationObjective, Objective
 from manyheads.training.progress import Progress
 
-__all__ = ["ClassificationKind", "label_numbers", "prepare_classification"]
+__all__ = ["ClassificationKind", "LabelledBatches", "prepare_classification"]
 
 UNBALANCED = 10  # the largest class over the smallest, from where on a warning is due
 
@@ -49,6 +49,8 @@ def prepare_classification(
         DataError: the training text has one label only, or the validation or test text has others.
     """
     labels = Labels.of_run(run) if run.exists else found_labels(corpus)
+    for doubt in doubts(config, corpus, labels.names):
+        listener.message(f"warning: {doubt}")
     check_labels(corpus.valid, labels.names, "data.valid")
     if config.data.test is not None and config.data.drop_overlap:  # it has been read before, as it is held out
         check_labels(held_out(config, "test"), labels.names, "data.test")
@@ -65,62 +67,6 @@ def prepare_classification(
     kind = ClassificationKind(config, corpus, tokenizers, labels, store)
     kind.tell(listener)
     return kind
-
-
-def found_labels(corpus: Corpus) -> Labels:
-    """The labels of the training text, in order: numbers by their value, else as texts."""
-    texts, names = corpus.train.sides()
-    found = set(names)
-    if len(found) < 2:
-        raise DataError(
-            f'every training example has the label "{found.pop()}": there is nothing to tell apart. '
-            "Give examples of at least two labels."
-        )
-    two = any(BETWEEN in text for text in texts)
-    return Labels(tuple(sorted(found, key=in_order(found))), 2 if two else 1)
-
-
-def in_order(labels: Iterable[str]) -> Callable[[str], Any]:
-    """What labels are sorted by."""
-    try:
-        values = {label: float(label) for label in labels}
-    except ValueError:
-        return str
-    return lambda label: (values[label], label)
-
-
-def check_labels(pairs: Sequence[Pair], names: Sequence[str], where: str) -> None:
-    """Raise `DataError` for labels that training has not seen, with the line where each is first."""
-    known, unknown = set(names), dict[str, int]()
-    for pair in pairs:
-        if pair.target not in known:
-            unknown.setdefault(pair.target, pair.line)
-    if unknown:
-        raise DataError(unseen([f'"{name}" (line {unknown[name]:,})' for name in sorted(unknown)], names, where))
-
-
-def label_numbers(labels: Iterable[str], names: Sequence[str], where: str) -> NDArray[np.int64]:
-    """The class of each label (N,).
-
-    Raises:
-        DataError: there are labels that training has not seen; they are named.
-    """
-    place = {name: number for number, name in enumerate(names)}
-    given = list(labels)
-    unknown = sorted(set(given) - place.keys())
-    if unknown:
-        raise DataError(unseen([f'"{name}"' for name in unknown], names, where))
-    return np.array([place[label] for label in given], np.int64)
-
-
-def unseen(unknown: Sequence[str], names: Sequence[str], where: str) -> str:
-    """What is wrong with labels that training has not seen, and what to do."""
-    shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    return (
-        f"{where} has labels that training has not seen: {shown}. It has seen: {known}. "
-        "Mend those labels, or train on examples of them too."
-    )
 
 
 def parts_of(texts: TextStore, most: int | None) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores
-from manyheads.runs.kinds.classification import label_numbers
+from manyheads.runs.kinds.labels import label_numbers
 from manyheads.tasks.classification import Classifier
 from manyheads.training.log import Listener
 

@@ -16,7 +16,7 @@ from manyheads.config.schema import Config
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
-from manyheads.runs.kinds.classification import label_numbers
+from manyheads.runs.kinds.labels import label_numbers
 from manyheads.runs.scoring.classes import with_text
 from manyheads.runs.scoring.evaluate import texts
 from manyheads.tasks.classification import Classifier

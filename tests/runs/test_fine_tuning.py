@@ -1,0 +1,120 @@
+"""Fine-tuning goes as with transformers' own model and a loop by hand: same batches, same losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.interop.pretrained import ENCODERS, write_folder
+from tests.runs.labelled import labelled_config, write_labelled
+from tests.runs.language import make_language_config, write_play
+from tests.training.parts import Ear
+from torch import Tensor, nn
+
+from manyheads import runs
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config, TrainingConfig
+from manyheads.interop.huggingface import read_pretrained
+from manyheads.runs.corpus import read_corpus
+from manyheads.runs.kinds import prepare_kind
+from manyheads.text.tokenizer import PAD
+from manyheads.training.distributed import ALONE
+
+STEPS = 24
+PLAIN: dict[str, Any] = {
+    "steps": STEPS, "optimizer": "adamw", "learning_rate": 5e-3, "betas": (0.9, 0.999),
+    "epsilon": 1e-8, "weight_decay": 1.0, "schedule": "linear", "warmup_steps": 5, "label_smoothing": 0.0,
+    "clip_norm": 0.5, "log_every": 1, "save_every": STEPS, "metric": "loss",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_play(write_labelled(tmp_path_factory.mktemp("text")))
+
+
+def batches_of(run: Path) -> list[Any]:
+    """What a finished run was trained on, update by update."""
+    directory = RunDirectory(run)
+    config = directory.config()
+    updates = prepare_kind(config, directory, read_corpus(config, directory), Ear()).updates(ALONE)
+    plans = [updates.epoch(number) for number in range(STEPS)]
+    places = [(epoch, place) for epoch, plan in enumerate(plans) for place in range(len(plan))][:STEPS]
+    return [updates.batches(epoch, place, plans[epoch][place])[0] for epoch, place in places]
+
+
+def loop_by_hand(
+    model: Any, training: TrainingConfig, batches: list[Any], loss_of: Callable[[Any, Any], Tensor]
+) -> list[tuple[float, float]]:
+    """The loop that people write, without dropout: the loss and the gradient norm of each update."""
+    model.train()
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    matrices = [one for one in model.parameters() if one.ndim > 1]
+    vectors = [one for one in model.parameters() if one.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=training.learning_rate, betas=training.betas, eps=training.epsilon)
+    told = []
+    for step, batch in enumerate(batches, start=1):
+        rising, falling = step / training.warmup_steps, (STEPS - step) / (STEPS - training.warmup_steps)
+        for group in optimizer.param_groups:
+            group["lr"] = training.learning_rate * min(rising, falling)
+        loss = loss_of(model, batch)
+        loss.backward()
+        assert training.clip_norm is not None
+        norm = nn.utils.clip_grad_norm_(model.parameters(), training.clip_norm)
+        told.append((float(loss.detach()), float(norm)))
+        optimizer.step()
+        optimizer.zero_grad()
+    return told
+
+
+def compare(config: Config, theirs: Any, out: Path, loss_of: Callable[[Any, Any], Tensor]) -> None:
+    """Train a run, then theirs on its batches."""
+    ear = Ear()
+    runs.train(config, out, listener=ear)
+    told = loop_by_hand(theirs, config.training, batches_of(out), loss_of)
+    losses, norms = zip(*told, strict=True)
+    assert [step.loss for step in ear.steps] == pytest.approx(losses, abs=5e-5)
+    assert [step.gradient_norm for step in ear.steps] == pytest.approx(norms, rel=2e-3)
+    assert max(losses) - min(losses) > 0.02  # there is something to agree on
+    assert config.training.clip_norm is not None
+    assert max(norms) > config.training.clip_norm
+
+
+def numbers_of(folder: Path) -> Tensor:
+    """Their number of each id of ours."""
+    return torch.tensor([-1 if one is None else one for one in read_pretrained(folder).tokenizer.theirs])
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_a_classifier_learns_as_with_a_loop_by_hand(family: str, text: Path, tmp_path: Path) -> None:
+    """Padding, marks, loss, decay, schedule, clipping: a fault in any of them shows within a few updates."""
+    folder = tmp_path / "theirs"
+    theirs, _ = write_folder(folder, family, "classification", num_labels=2)
+    numbers = numbers_of(folder)
+
+    def loss_of(model: Any, batch: Any) -> Tensor:
+        logits = model(input_ids=numbers[batch.ids], attention_mask=(batch.ids != PAD).long()).logits
+        return nn.functional.cross_entropy(logits, batch.labels)
+
+    training = {**PLAIN, "batch_sentences": 13}
+    config = labelled_config(text, model={"init_from": str(folder), "dropout": 0.0}, training=training)
+    compare(config, theirs, tmp_path / "run", loss_of)
+
+
+def test_a_language_model_learns_as_with_a_loop_by_hand(text: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    theirs, _ = write_folder(folder, "gpt2", "language-modeling")
+    numbers = numbers_of(folder)
+
+    def loss_of(model: Any, batch: Any) -> Tensor:
+        logits = model(input_ids=numbers[batch.ids]).logits
+        return nn.functional.cross_entropy(logits.flatten(0, 1), numbers[batch.right].flatten())
+
+    config = make_language_config(text, model={"init_from": str(folder), "dropout": 0.0}, training=PLAIN)
+    compare(config, theirs, tmp_path / "run", loss_of)
