@@ -98,6 +98,25 @@ def test_what_was_there_before_leaves_no_trace() -> None:
 
 @pytest.mark.usefixtures("eager")
 @torch.no_grad()
+def test_what_stands_in_the_padding_of_a_source_is_nothing_to_it(monkeypatch) -> None:
+    """Compiled code of ours writes nothing there."""
+    model = scrambled_model(num_encoder_layers=1)
+    source = padded_source(model)
+    right = started(model, source).step(torch.full((3,), BOS))
+    encode = PackedModel.encode
+
+    def with_rubbish(self: PackedModel, source: Tensor) -> Any:
+        memory, bias = encode(self, source)
+        for tensor in (tensor for pair in memory for tensor in pair):
+            tensor[1, :, 8:], tensor[2, :, 3:] = math.nan, math.inf
+        return memory, bias
+
+    monkeypatch.setattr(PackedModel, "encode", with_rubbish)
+    assert started(model, source).step(torch.full((3,), BOS)).equal(right)
+
+
+@pytest.mark.usefixtures("eager")
+@torch.no_grad()
 def test_what_a_step_has_found_stays_when_the_next_one_is_taken() -> None:
     model = scrambled_model(num_encoder_layers=1)
     stepper = started(model, padded_source(model))

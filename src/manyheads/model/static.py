@@ -119,11 +119,13 @@ class StaticTensors:
     def begin(self, memory: Sequence[KeysValues], mask: Tensor) -> None:
         """Start with the keys and values of sources, of each layer twice (B, H, S, E), and their mask (B, S)."""
         count, length = mask.shape
+        # What is masked counts with a weight of 0, which NaN times 0 would not be; nor is padding written by all.
         for tensor in chain(self.keys, self.values, self.source_keys, self.source_values, [self.seen]):
-            tensor.zero_()  # what is masked counts with a weight of 0, which no NaN would respect
+            tensor.zero_()
+        padding = ~mask[:, None, :, None]
         for pair, keys, values in zip(memory, self.source_keys, self.source_values, strict=True):
-            keys[:count, :, :length].copy_(pair[0])
-            values[:count, :, :length].copy_(pair[1])
+            keys[:count, :, :length] = pair[0].masked_fill(padding, 0.0)
+            values[:count, :, :length] = pair[1].masked_fill(padding, 0.0)
         self.source_mask.zero_()
         self.source_mask[count:] = True  # no query may be without a single key
         self.source_mask[:count, 0, 0, :length] = mask
