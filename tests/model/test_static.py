@@ -178,7 +178,7 @@ def test_compiled_steps_are_those_of_the_model() -> None:
     """By torch's own compiler; rows change, and a sentence ends."""
     import torch._inductor.config  # slow
 
-    model = scrambled_model(num_encoder_layers=1, num_decoder_layers=1, positions="rotary").float()
+    model = scrambled_model(num_encoder_layers=1, num_decoder_layers=1, norm="post", positions="learned").float()
     history = [[0, 0, 1, 1, 2, 2], [1, 0, 2, 2, 5, 4], [0, 1, 5, 4], None]
     with torch._inductor.config.patch(compile_threads=1):  # more are processes, which take seconds to start
         check_history(model, padded_source(model), history, started)

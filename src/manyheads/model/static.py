@@ -31,7 +31,7 @@ from manyheads.model.packed import PackedModel, Places
 
 __all__ = ["PLACES", "SENTENCES", "Size", "StaticDecoder", "StaticModel", "StaticStepper"]
 
-# Code is made for each size that comes, in some 20 seconds; so there are few.
+# Code is made for each size that comes, which takes many seconds; so there are few.
 SENTENCES = (1, 4, 16)
 PLACES = (32, 128, 512)
 MOST_SIZES = 2_000  # of all models; code that is made for other reasons would be a fault of ours
