@@ -127,6 +127,21 @@ def test_what_a_step_has_found_stays_when_the_next_one_is_taken() -> None:
 
 
 @pytest.mark.usefixtures("eager")
+@torch.no_grad()
+def test_two_selections_between_steps_are_one() -> None:
+    model, found = scrambled_model(num_encoder_layers=1), []
+    for selections in ([[1, 0, 3, 2, 5, 4], [0, 0, 2, 2, 5, 4]], [[1, 1, 3, 3, 4, 5]]):
+        stepper = started(model, padded_source(model))
+        stepper.step(torch.full((3,), BOS))
+        stepper.select(torch.tensor([0, 0, 1, 1, 2, 2]))
+        stepper.step(torch.arange(7, 13))
+        for rows in selections:
+            stepper.select(torch.tensor(rows))
+        found.append(stepper.step(torch.arange(17, 23)))
+    assert found[0].equal(found[1])
+
+
+@pytest.mark.usefixtures("eager")
 @torch.inference_mode()
 def test_steps_in_half_the_bits_are_near_those_of_the_others() -> None:
     model = scrambled_model(num_encoder_layers=1, positions="rotary").float()
