@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from tests.model.samples import BOS, PAD, random_ids, scrambled_model
@@ -12,6 +14,7 @@ from manyheads.model.cache import FIRST_CAPACITY
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.positions import FIRST_ROWS
+from manyheads.search.interface import Stepper
 
 TARGET_SIZE = 47
 Rows = list[int]
@@ -47,9 +50,14 @@ def padded_source(model: EncoderDecoder) -> Tensor:
 
 
 @torch.no_grad()
-def check_history(model: EncoderDecoder, source: Tensor, history: list[Rows | None]) -> None:
+def check_history(
+    model: EncoderDecoder,
+    source: Tensor,
+    history: list[Rows | None],
+    start: Callable[[EncoderDecoder, Tensor], Stepper] = EncoderDecoderStepper,
+) -> None:
     """Step through a history and compare every row with teacher forcing at every step."""
-    stepper = EncoderDecoderStepper(model, source)
+    stepper = start(model, source)
     sentences = torch.arange(source.size(0))
     prefixes = torch.empty(source.size(0), 0, dtype=torch.int64)
     for number, rows in enumerate(history):

@@ -70,6 +70,7 @@ Examples:
     help="Of the model.",
 )
 @click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
+@click.option("--compile", is_flag=True, help="Compile the steps of up to 16 lines a call, on a GPU.")
 @click.option(
     "--beam", "beams", type=click.IntRange(min=1), multiple=True, help="1 and the run's own unless given."
 )
@@ -91,6 +92,7 @@ def decode(
     run: Path,
     precision: str,
     device: str,
+    compile: bool,
     beams: tuple[int, ...],
     batches: tuple[int, ...],
     sentences: int,
@@ -106,6 +108,7 @@ def decode(
             run,
             precision=precision,
             device=device,
+            compile=compile,
             beams=beams,
             batches=batches,
             sentences=sentences,

@@ -68,6 +68,7 @@ Examples:
 @click.option("--engine", default="torch", metavar="NAME", help="What searches: torch or ctranslate2.")
 @click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
 @click.option("--precision", default="fp32", metavar="NAME", help="fp32, which is exact, bf16 or int8.")
+@click.option("--compile", is_flag=True, help="Compile the steps of up to 16 lines a call, on a GPU.")
 @output_option("translations")
 @set_option()
 @json_option()
@@ -88,6 +89,7 @@ def translate(
     engine: str,
     device: str,
     precision: str,
+    compile: bool,
     output: Path | None,
     overrides: tuple[str, ...],
     as_json: bool,
@@ -119,7 +121,13 @@ def translate(
         click.echo("Type a line to translate it; Ctrl-D ends.", err=True)
     options = searching.options(token_scores=as_json)
     translator = Translator.load(
-        run, device=device, engine=engine, ensemble=ensemble, geometric=geometric, precision=precision
+        run,
+        device=device,
+        engine=engine,
+        ensemble=ensemble,
+        geometric=geometric,
+        precision=precision,
+        compile=compile,
     )
     if overrides:
         config = with_overrides(translator.config, overrides)

@@ -6,7 +6,7 @@ Shapes: B sentences, S source length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from manyheads.model.compiled import threads_for_code
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PackedModel, Precision, pack
+from manyheads.model.static import StaticModel, StaticStepper
 from manyheads.search.abandoning import AbandoningStepper, among
 from manyheads.search.beam import beam_search
 from manyheads.search.diverse import diverse_beam_search
@@ -32,6 +33,7 @@ from manyheads.search.sampling import sample
 from manyheads.search.watching import BeamObserver
 from manyheads.tasks.joining import SILENT, JoinedSearch
 from manyheads.tasks.review import review
+from manyheads.tasks.small import SmallSearches, check_small, width_of
 from manyheads.tasks.workers import side_by_side
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
@@ -48,6 +50,7 @@ class Job:
     options: SearchOptions
     abandoned: Abandoned = nobody
     observer: BeamObserver | None = None  # of a plain beam
+    static: Sequence[StaticModel] = ()  # the models whose steps are compiled, if they are
 
 
 class TorchEngine:
@@ -61,12 +64,28 @@ class TorchEngine:
         models: Sequence[EncoderDecoder],
         combine: Combine = mean_probability,
         precision: Precision = "fp32",
+        *,
+        compile: bool = False,
     ) -> None:
-        """Models of the same tokenizers; `combine` makes one distribution of theirs, computed in a `precision`."""
+        """Models of the same tokenizers.
+
+        Args:
+            models: on one device.
+            combine: makes one distribution of theirs.
+            precision: of the computation.
+            compile: whether torch compiles the steps of small searches (`SmallSearches`).
+
+        Raises:
+            UsageError: nothing can be compiled, or not for this.
+        """
         self.models = models
         self.combine = combine
         self.precision = precision
         self.packed: list[PackedModel] = []
+        self.small: SmallSearches | None = None
+        if compile:
+            check_small(self.device, precision)
+            self.small = SmallSearches()
 
     @property
     def device(self) -> torch.device:
@@ -84,18 +103,26 @@ class TorchEngine:
         """See `Engine.search`."""
         self.check(options)
         batches = list(self.batches(rows, options))
-        jobs = [
-            Job([rows[place] for place in places], options.part(places), among(abandoned, places))
-            for places in batches
-        ]
         found: list[list[Hypothesis]] = [[] for _ in rows]
-        with self.evaluating(), torch.inference_mode():
-            outputs = side_by_side(self.candidates, jobs, self.workers)
+        with self.evaluating(), self.static(rows, options) as static, torch.inference_mode():
+            jobs = [
+                Job([rows[at] for at in places], options.part(places), among(abandoned, places), static=static)
+                for places in batches
+            ]
+            outputs = side_by_side(self.candidates, jobs, 1 if static else self.workers)
             for places, job, candidates in zip(batches, jobs, outputs, strict=True):
                 reviewed = review(self.models, self.combine, job.rows, candidates, job.options)
                 for place, hypotheses in zip(places, reviewed, strict=True):
                     found[place] = hypotheses[: options.n_best]
         return found
+
+    def static(
+        self, rows: Sequence[Sequence[int]], options: SearchOptions
+    ) -> AbstractContextManager[Sequence[StaticModel]]:
+        """The models whose steps are compiled, for a search that suits them; else none."""
+        if self.small is None:
+            return nullcontext(())
+        return self.small.lent(rows, options, options.longest(rows, self.longest))
 
     @property
     def workers(self) -> int:
@@ -146,7 +173,7 @@ class TorchEngine:
     def searched(self, job: Job) -> list[list[Hypothesis]]:
         """Search greedily, with a beam, with a beam for required words, or with several beams."""
         rows, options = job.rows, job.options
-        limits = torch.tensor(options.longest(rows, self.longest), device=self.device)
+        limits = self.limits(job)
         source = pad_rows(rows, PAD, last=EOS).to(self.device)
 
         def start() -> Stepper:
@@ -187,7 +214,7 @@ class TorchEngine:
                 length_penalty=options.length_penalty,
             )
             return [[one] for one in greedy]
-        if options.beam_size > 1 and self.can_join(options):
+        if options.beam_size > 1 and not job.static and self.can_join(options):
             search, found = JoinedSearch(self.packed[0], options), dict[int, list[Hypothesis]]()
             search.add(rows, job.abandoned, found.__setitem__, job.observer)
             while search.parts:
@@ -225,23 +252,33 @@ class TorchEngine:
             rows,
             options.sampling,
             draws=options.n_best,
-            max_lengths=torch.tensor(options.longest(rows, self.longest), device=self.device),
+            max_lengths=self.limits(job),
             bos=BOS,
             eos=EOS,
             forbidden=SILENT,
             length_penalty=options.length_penalty,
         )
 
+    def limits(self, job: Job) -> torch.Tensor:
+        """The longest output of each row (B,), where a search is to hand over its tokens.
+
+        What is told to a compiled step goes to the device together.
+        """
+        longest = job.options.longest(job.rows, self.longest)
+        return torch.tensor(longest, device="cpu" if job.static else self.device)
+
     def stepper(self, source: torch.Tensor, job: Job) -> Stepper:
         """The models at the beginning of the source (B, S), with the rules that are asked for around them."""
-        ruled = self.ruled(source, job.rows, job.options)
+        ruled = self.ruled(source, job)
         if job.abandoned is nobody:
             return ruled
         return AbandoningStepper(ruled, len(job.rows), job.abandoned, EOS)
 
-    def ruled(self, source: torch.Tensor, rows: Sequence[Sequence[int]], options: SearchOptions) -> Stepper:
+    def ruled(self, source: torch.Tensor, job: Job) -> Stepper:
         """The models at the beginning of the source (B, S), with the rules that the options ask for around them."""
-        steppers = [EncoderDecoderStepper(model, source) for model in self.packed]
+        rows, options = job.rows, job.options
+        steppers: list[Stepper] = [StaticStepper(model, source, width_of(options)) for model in job.static]
+        steppers = steppers or [EncoderDecoderStepper(model, source) for model in self.packed]
         stepper = steppers[0] if len(steppers) == 1 else EnsembleStepper(steppers, self.combine)
         rules: list[Rule] = []
         if options.min_length_ratio:
@@ -275,16 +312,18 @@ class TorchEngine:
     def greedy_steps(self, row: Sequence[int], options: SearchOptions) -> Steps:
         """Greedy search of one row, a step at a time."""
         source = pad_rows([row], PAD, last=EOS).to(self.device)
-        return (
-            yield from follow(
-                self.stepper(source, Job([row], options)),
-                greedy_choice(SILENT),
-                max_lengths=torch.tensor(options.longest([row], self.longest), device=self.device),
-                bos=BOS,
-                eos=EOS,
-                length_penalty=options.length_penalty,
+        with self.static([row], options) as static:
+            job = Job([row], options, static=static)
+            return (
+                yield from follow(
+                    self.stepper(source, job),
+                    greedy_choice(SILENT),
+                    max_lengths=self.limits(job),
+                    bos=BOS,
+                    eos=EOS,
+                    length_penalty=options.length_penalty,
+                )
             )
-        )
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -295,6 +334,8 @@ class TorchEngine:
         training = [model for model in self.models if model.training]
         if training or not self.packed or not all(model.is_current() for model in self.packed):
             self.packed = [pack(model, self.precision) for model in self.models]
+            if self.small is not None:
+                self.small.renew(self.packed)
         for model in training:
             model.eval()
         try:

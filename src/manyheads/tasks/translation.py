@@ -68,6 +68,7 @@ class Translator:
         ensemble: Sequence[str | Path] = (),
         geometric: bool = False,
         precision: str = "fp32",
+        compile: bool = False,
     ) -> Self:
         """Open a run directory, or a folder that was exported for CTranslate2.
 
@@ -79,6 +80,8 @@ class Translator:
                 of their probabilities; settings are those of the first.
             geometric: they decide by the mean of the logarithms instead.
             precision: of the computation: "fp32", "bf16" or "int8" (`pack`).
+            compile: whether torch compiles the steps of small searches, of up to 16 sentences a call; for GPUs. The
+                first calls then take long.
 
         Raises:
             RunError: a directory is missing, none of ours, or damaged.
@@ -88,6 +91,8 @@ class Translator:
         if engine not in ("torch", "ctranslate2"):
             raise UsageError(f'there is no engine "{engine}". Use "torch" or "ctranslate2".')
         if engine == "ctranslate2":
+            if compile:
+                raise UsageError("--compile is for --engine torch. CTranslate2 is compiled already.")
             if ensemble:
                 raise UsageError("--engine ctranslate2 searches with one model alone. An ensemble needs torch.")
             carried, other_engine = engine_for(Path(run), device=device)
@@ -106,7 +111,7 @@ class Translator:
             refuse_other_tokenizers(Path(run), tokenizers, Path(other), its_tokenizers)
             models.append(directory.model(its_config, its_tokenizers).to(place))
         combine = mean_logarithm if geometric else mean_probability
-        return cls(config, tokenizers, TorchEngine(models, combine, pick_format(precision)))
+        return cls(config, tokenizers, TorchEngine(models, combine, pick_format(precision), compile=compile))
 
     @classmethod
     def from_pretrained(cls, name: str, *, device: str = "auto", engine: str | None = None) -> Self:

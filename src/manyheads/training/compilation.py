@@ -19,7 +19,7 @@ from manyheads.errors import ConfigError
 from manyheads.model.transformer import Transformer
 from manyheads.training.part import Part
 
-__all__ = ["CompiledLayers", "EagerLayers", "check_compiler"]
+__all__ = ["CompiledLayers", "EagerLayers", "check_compiler", "why_nothing_compiles"]
 
 # `next_length` knows 27 lengths up to 65,536 tokens, and one row is a case of its own: 2 x 27 x 27 shapes at most
 # (and a few at the end of learned positions).
@@ -103,11 +103,19 @@ def tensors_of(inputs: tuple[Any, ...]) -> Iterator[Tensor]:
 
 
 def check_compiler(device: torch.device) -> None:
-    """Compile a sum, so that what is missing is known before training begins.
+    """Compile something, so that what is missing is known before training begins.
 
     Raises:
         ConfigError: nothing can be compiled here.
     """
+    if reason := why_nothing_compiles(device):
+        raise ConfigError(
+            [f"training.compile = true, but nothing can be compiled on {device}: {reason} Or leave it out."]
+        )
+
+
+def why_nothing_compiles(device: torch.device) -> str | None:
+    """Compile a sum; what is missing and what to do if that fails, in sentences."""
     try:
         if device.type == "cpu":
             from torch._inductor.cpp_builder import get_cpp_compiler  # slow to import, and rarely needed
@@ -116,9 +124,8 @@ def check_compiler(device: torch.device) -> None:
         torch.compile(torch.add, fullgraph=True)(torch.ones(8, device=device), 1.0)
     except Exception as error:  # of many kinds, by what is missing
         reason = " ".join(str(error).split("\n")[:2])
-        raise ConfigError(
-            [
-                f"training.compile = true, but nothing can be compiled on {device}: {reason}. A CPU needs a C++ "
-                "compiler (Debian and Ubuntu: apt install g++ python3-dev), which CXX may name. Or leave it out."
-            ]
-        ) from error
+        return (
+            f"{reason}. A CPU needs a C++ compiler (Debian and Ubuntu: apt install g++ python3-dev), which CXX may "
+            "name."
+        )
+    return None

@@ -62,6 +62,7 @@ class DecodingSpeed:
         median, min, max: sentences a second of the fastest way with the run's own beam.
         modes: each way that was measured.
         precision: number format of the computation, as `Translator.load` has it.
+        compiled: whether the steps of up to 16 sentences a call were compiled by torch (`--compile`).
         peak_memory_mib: the largest resident size of the process, or on a GPU the most that was allocated.
     """
 
@@ -71,6 +72,7 @@ class DecodingSpeed:
     modes: list[ModeSpeed]
     beam_size: int
     precision: str
+    compiled: bool
     peak_memory_mib: float
     parameters: int
     device: str
@@ -96,6 +98,7 @@ def bench_decode(
     *,
     precision: str = "fp32",
     device: str = "auto",
+    compile: bool = False,
     beams: Sequence[int] = (),
     batches: Sequence[int] = (1, 64, 0),
     sentences: int = 500,
@@ -108,6 +111,7 @@ def bench_decode(
         run: a run directory.
         precision: "fp32", "bf16" or "int8".
         device: as `Translator.load` takes it.
+        compile: likewise.
         beams: beam sizes; 1 and the run's own unless given.
         batches: sentences a call; 0 is all in one call, which are then sorted and shared out as a file's are.
         sentences: the first so many of the text; with one a call, every tenth of them.
@@ -120,7 +124,7 @@ def bench_decode(
     if rounds < 1 or sentences < 1:
         raise UsageError(f"{rounds} rounds of {sentences} sentences measure nothing. Ask for at least one of each.")
     keep_decoding_small()
-    translator = Translator.load(run, device=device, precision=precision)
+    translator = Translator.load(run, device=device, precision=precision, compile=compile)
     split: Split = "valid" if translator.config.data.test is None else "test"
     sources = texts(translator.config, split, None, None)[0][:sentences]
     own = translator.config.search.beam_size
@@ -143,6 +147,7 @@ def bench_decode(
         modes=modes,
         beam_size=best.beam_size,
         precision=precision,
+        compiled=compile,
         peak_memory_mib=peak_memory(place) / 2**20,
         parameters=sum(parameter.numel() for parameter in translator.model.parameters()),
         device=device_name(place),
