@@ -10,12 +10,17 @@ from tests.tasks.test_translation import lines, make_translator
 
 from manyheads.data.batch import pad_rows
 from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.native.build import library
 from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis, nobody
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.joining import SILENT, JoinedSearch
+from manyheads.tasks.compiled_search import CompiledSearch, joined_search
+from manyheads.tasks.joining import SILENT, Joining
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
+
+
+needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 
 def rows_of(translator: Translator, count: int) -> list[list[int]]:
@@ -42,19 +47,20 @@ def alone(translator: Translator, row: list[int], asked: SearchOptions) -> list[
     )[0]
 
 
-def begun(translator: Translator, asked: SearchOptions, *, compiled: bool) -> JoinedSearch:
-    search = translator.engine.begin(asked)  # type: ignore[attr-defined]
+def begun(translator: Translator, asked: SearchOptions, *, compiled: bool) -> Joining:
+    """A search in which all is compiled, or nothing is."""
+    with translator.engine.evaluating():  # type: ignore[attr-defined]
+        (model,) = translator.engine.packed  # type: ignore[attr-defined]
     if not compiled:
-        search.model.few = None
+        model.code = None
+    search = joined_search(model, asked)
+    assert isinstance(search, CompiledSearch) == (compiled and library() is not None)
     return search
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (4, 1), (3, 3)])
-def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best: int, compiled: bool) -> None:
-    translator, asked, dice = make_translator(), options(beam_size, n_best), random.Random(7)
-    rows = rows_of(translator, 40)
-    search, found = begun(translator, asked, compiled=compiled), dict[int, list[Hypothesis]]()
+def all_joined(search: Joining, rows: list[list[int]], seed: int) -> list[list[Hypothesis]]:
+    """What is found for rows that join at random moments."""
+    dice, found = random.Random(seed), dict[int, list[Hypothesis]]()
     left, most = list(range(len(rows))), 0
     while left or search.parts:
         while left and dice.random() < 0.4:
@@ -70,11 +76,37 @@ def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best:
             most = max(most, len(search.parts))
             search.step()
     assert most > 3
-    for place, row in enumerate(rows):
+    return [found[place] for place in range(len(rows))]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (4, 1), (3, 3)])
+def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best: int, compiled: bool) -> None:
+    translator, asked = make_translator(), options(beam_size, n_best)
+    rows = rows_of(translator, 40)
+    found = all_joined(begun(translator, asked, compiled=compiled), rows, seed=7)
+    for row, outputs in zip(rows, found, strict=True):
         right = alone(translator, row, asked)
-        assert [one.tokens for one in found[place]] == [one.tokens for one in right]
-        for one, other in zip(found[place], right, strict=True):
+        assert [one.tokens for one in outputs] == [one.tokens for one in right]
+        for one, other in zip(outputs, right, strict=True):
             assert one.token_scores == pytest.approx(other.token_scores, abs=2e-5)
+
+
+@needs_compiler
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("beam_size", "n_best", "positions"), [(1, 1, "rotary"), (5, 2, "sinusoidal"), (3, 3, "rotary")])
+def test_beams_in_c_find_what_beams_in_python_find_to_the_bit(beam_size, n_best, positions, threads) -> None:
+    """With the same log-probabilities. Sources up to and beyond what is read in C; outputs that outgrow their room."""
+    translator, asked = make_translator(positions=positions, end_bias=-0.5), options(beam_size, n_best)
+    rows = [*rows_of(translator, 30), [5], list(range(5, 12)) * 2]
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        search = begun(translator, asked, compiled=True)
+        found = all_joined(search, rows, seed=11)
+        assert found == all_joined(JoinedSearch(search.beams.model, asked), rows, seed=13)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_an_output_is_told_as_soon_as_it_is_known() -> None:
