@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.model.compiled import CompiledModel
-from manyheads.model.descriptions import POINTER, Beam, Best, Search, Step, addresses, pointer
+from manyheads.model.descriptions import POINTER, Beam, Best, Search, Step, pointer
 from manyheads.model.packed import PackedModel
 
 __all__ = ["CompiledBeams", "OpenBeam", "Output", "can_search"]
@@ -138,7 +138,7 @@ class CompiledBeams:
         self.shape = (len(model.decoder), heads, width // heads)
         self.search = Search(beam_size, n_best, eos, width, width // heads, divisors.ctypes.data)
         self.open: list[OpenBeam] = []
-        self.arrange()
+        self.arranged = False
 
     def begin(self, rows: Sequence[Sequence[int]], limits: Sequence[int]) -> list[OpenBeam]:
         """Let sentences take part from the next step on.
@@ -148,19 +148,21 @@ class CompiledBeams:
             limits: the longest output of each.
         """
         memory, places = [*chain(*self.model.read(rows))], self.model.first_places(max(limits) + 1)
-        begun = []
+        lies = [(pointer(one) or 0, one.stride(0) * one.itemsize) for one in memory]
         for number, (row, limit) in enumerate(zip(rows, limits, strict=True)):
+            where = (POINTER * len(lies))(*[first + number * size for first, size in lies])
             step = Step(
                 signal=pointer(places.signals),
                 turns=pointer(places.turns),
-                memory=addresses([one[number] for one in memory]),
+                memory=where,
                 source=len(row),
                 source_room=memory[0].size(2),
             )
-            begun.append(OpenBeam(self.beam_size, self.bos, limit, self.shape, step, (places, memory)))
-        self.open += begun
-        self.arrange()
-        return begun
+            self.open.append(
+                OpenBeam(self.beam_size, self.bos, limit, self.shape, step, kept=(places, memory, where))
+            )
+        self.arranged = False
+        return self.open[-len(rows) :]
 
     def arrange(self) -> None:
         """Write down where everything is, for calls until a sentence begins or leaves."""
@@ -172,6 +174,7 @@ class CompiledBeams:
         self.best = Best(
             each, len(self.never), self.never.ctypes.data, self.values.ctypes.data, self.tokens.ctypes.data
         )
+        self.arranged = True
 
     def step(self) -> bool:
         """Append a token to all prefixes; whether a sentence has stopped, which has left then.
@@ -179,6 +182,8 @@ class CompiledBeams:
         Raises:
             FloatingPointError: the model gave log-probabilities that are not numbers.
         """
+        if not self.arranged:
+            self.arrange()
         if not self.code.beam_steps(self.search, self.where, self.rows, self.most_keys, self.best):
             return False
         for beam in self.open:
@@ -187,7 +192,5 @@ class CompiledBeams:
                 beam.enlarge()
         before = len(self.open)
         self.open = [beam for beam in self.open if not beam.ended]
-        if len(self.open) == before:
-            return False
-        self.arrange()
-        return True
+        self.arranged = len(self.open) == before
+        return not self.arranged
