@@ -69,10 +69,17 @@ class OpenBeam:
         step.sentences = step.rows = step.held = step.visible = 1
         step.room, step.past = room, self.past.ctypes.data
         step.tokens, step.seen = self.latest.ctypes.data, self.seen[0].ctypes.data
-        self.state = Beam(step=step, limit=limit)
-        for name in ("latest", "totals", "scores", "nodes", "outputs"):
-            setattr(self.state, name, vars(self)[name].ctypes.data)
-        self.state.seen, self.state.spare = (one.ctypes.data for one in self.seen)
+        self.state = Beam(
+            step=step,
+            limit=limit,
+            latest=self.latest.ctypes.data,
+            totals=self.totals.ctypes.data,
+            scores=self.scores.ctypes.data,
+            seen=self.seen[0].ctypes.data,
+            spare=self.seen[1].ctypes.data,
+            nodes=self.nodes.ctypes.data,
+            outputs=self.outputs.ctypes.data,
+        )
 
     def give_up(self) -> None:
         """Nobody waits for it any more: it stops at the next step, with outputs that mean nothing."""
