@@ -165,6 +165,23 @@ def test_every_step_and_all_outputs_are_those_of_the_beam_in_python(
     assert found.found == right.found
 
 
+def test_every_step_counts_the_end_at_the_limit_too(code) -> None:
+    """An end that is the likeliest continuation, and yet improbable, does not push out what is cut."""
+
+    class Planned(Table):
+        def log_probs(self, prefix: Prefix) -> torch.Tensor:
+            shares = {(): {EOS: 0.4, 4: 0.35, 5: 0.25}, (5,): {EOS: 0.1, 6: 0.9}}
+            row = torch.zeros(11)
+            for token, share in shares.get(prefix, {EOS: 0.16} | dict.fromkeys(range(4, 11), 0.12)).items():
+                row[token] = share
+            return row.log()
+
+    asked = Asked(2, 2, 0.0, limit=1)
+    found = in_c(code, Planned(0), asked, 99).found
+    assert [one.tokens for one in found] == [(), (5,)]
+    assert found == in_python(Planned(0), asked, 99).found
+
+
 def test_what_is_not_a_number_is_told(code) -> None:
     norms = divisors(4, 1.0)
     search = Search(2, 1, EOS, 0, 0, norms.ctypes.data)
