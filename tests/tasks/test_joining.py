@@ -9,21 +9,27 @@ import torch
 from tests.tasks.test_translation import lines, make_translator
 
 from manyheads.data.batch import pad_rows
+from manyheads.model import packed
+from manyheads.model.beams import MARGIN
 from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.native.build import library
 from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis, nobody
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.joining import SILENT, JoinedSearch
+from manyheads.tasks.compiled_search import CompiledSearch, joined_search
+from manyheads.tasks.joining import SILENT, JoinedSearch, Joining
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
+
+needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 
 def rows_of(translator: Translator, count: int) -> list[list[int]]:
     return translator.tokenizers.source.encode(lines(count))
 
 
-def options(beam_size: int, n_best: int = 1) -> SearchOptions:
-    return SearchOptions(beam_size=beam_size, length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3,
+def options(beam_size: int, n_best: int = 1, offset: int = 3) -> SearchOptions:
+    return SearchOptions(beam_size=beam_size, length_penalty=0.7, max_length_ratio=1.5, max_length_offset=offset,
                          batch_tokens=1_000, n_best=n_best)  # fmt: skip
 
 
@@ -42,19 +48,20 @@ def alone(translator: Translator, row: list[int], asked: SearchOptions) -> list[
     )[0]
 
 
-def begun(translator: Translator, asked: SearchOptions, *, compiled: bool) -> JoinedSearch:
-    search = translator.engine.begin(asked)  # type: ignore[attr-defined]
+def begun(translator: Translator, asked: SearchOptions, *, compiled: bool) -> Joining:
+    """A search in which all is compiled, or nothing is."""
+    with translator.engine.evaluating():  # type: ignore[attr-defined]
+        (model,) = translator.engine.packed  # type: ignore[attr-defined]
     if not compiled:
-        search.model.few = None
+        model.code = None
+    search = joined_search(model, asked)
+    assert isinstance(search, CompiledSearch) == (compiled and library() is not None)
     return search
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (4, 1), (3, 3)])
-def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best: int, compiled: bool) -> None:
-    translator, asked, dice = make_translator(), options(beam_size, n_best), random.Random(7)
-    rows = rows_of(translator, 40)
-    search, found = begun(translator, asked, compiled=compiled), dict[int, list[Hypothesis]]()
+def all_joined(search: Joining, rows: list[list[int]], seed: int) -> list[list[Hypothesis]]:
+    """What is found for rows that join at random moments."""
+    dice, found = random.Random(seed), dict[int, list[Hypothesis]]()
     left, most = list(range(len(rows))), 0
     while left or search.parts:
         while left and dice.random() < 0.4:
@@ -70,16 +77,55 @@ def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best:
             most = max(most, len(search.parts))
             search.step()
     assert most > 3
-    for place, row in enumerate(rows):
+    return [found[place] for place in range(len(rows))]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (4, 1), (3, 3)])
+def test_whenever_a_sentence_joins_it_comes_out_as_alone(beam_size: int, n_best: int, compiled: bool) -> None:
+    translator, asked = make_translator(), options(beam_size, n_best)
+    rows = rows_of(translator, 40)
+    found = all_joined(begun(translator, asked, compiled=compiled), rows, seed=7)
+    for row, outputs in zip(rows, found, strict=True):
         right = alone(translator, row, asked)
-        assert [one.tokens for one in found[place]] == [one.tokens for one in right]
-        for one, other in zip(found[place], right, strict=True):
+        assert [one.tokens for one in outputs] == [one.tokens for one in right]
+        for one, other in zip(outputs, right, strict=True):
             assert one.token_scores == pytest.approx(other.token_scores, abs=2e-5)
 
 
-def test_an_output_is_told_as_soon_as_it_is_known() -> None:
+@needs_compiler
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("beam_size", "n_best", "positions"), [(1, 1, "rotary"), (5, 2, "sinusoidal"), (3, 3, "learned")]
+)
+def test_beams_in_c_find_what_those_in_python_find_to_the_bit(beam_size, n_best, positions, threads) -> None:
+    """From the same log-probabilities; some outputs are so long that their past must get more room."""
+    translator = make_translator(positions=positions, end_bias=0.5)
+    asked, rows = options(beam_size, n_best, offset=20), rows_of(translator, 40)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        search = begun(translator, asked, compiled=True)
+        found = all_joined(search, rows, seed=11)
+        assert found == all_joined(JoinedSearch(search.beams.model, asked), rows, seed=13)
+    finally:
+        torch.set_num_threads(before)
+    assert any(len(outputs[0].tokens) > len(row) + 1 + MARGIN for outputs, row in zip(found, rows, strict=True))
+
+
+@needs_compiler
+def test_sources_that_torch_reads_are_searched_in_c_all_the_same(monkeypatch) -> None:
+    translator, asked = make_translator(), options(4)
+    rows = rows_of(translator, 20)
+    monkeypatch.setattr(packed, "LONGEST", 6)
+    search = begun(translator, asked, compiled=True)
+    assert all_joined(search, rows, seed=3) == all_joined(JoinedSearch(search.beams.model, asked), rows, seed=3)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_output_is_told_as_soon_as_it_is_known(compiled: bool) -> None:
     translator, asked = make_translator(end_bias=-1e9), options(4)  # outputs are cut at their longest
-    search, ended = begun(translator, asked, compiled=True), dict[int, int]()
+    search, ended = begun(translator, asked, compiled=compiled), dict[int, int]()
     steps = 0
     search.add([[5] * 10, [6] * 2], nobody, lambda number, outputs: ended.update({number: steps}))
     while search.parts:
@@ -88,10 +134,11 @@ def test_an_output_is_told_as_soon_as_it_is_known() -> None:
     assert ended == {1: 7, 0: 19}  # one step more than the longest outputs, 1.5 times the source and 3
 
 
-def test_the_abandoned_leave_at_the_next_step_and_the_others_do_not_notice() -> None:
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_abandoned_leave_at_the_next_step_and_the_others_do_not_notice(compiled: bool) -> None:
     translator, asked = make_translator(end_bias=-1e9), options(4)
     rows = [[5, 6, 7] * 3, [6, 7] * 4, [7, 5, 9]]
-    search, found, gone = begun(translator, asked, compiled=True), dict[int, list[Hypothesis]](), list[int]()
+    search, found, gone = begun(translator, asked, compiled=compiled), dict[int, list[Hypothesis]](), list[int]()
     search.add(rows[:2], lambda: gone, found.__setitem__)
     search.add(rows[2:], nobody, lambda number, outputs: found.__setitem__(2, outputs))
     search.step()
@@ -106,11 +153,12 @@ def test_the_abandoned_leave_at_the_next_step_and_the_others_do_not_notice() -> 
         assert found[place][0].tokens == alone(translator, rows[place], asked)[0].tokens
 
 
-def test_what_is_not_a_number_is_told() -> None:
+@pytest.mark.parametrize("compiled", [True, False])
+def test_what_is_not_a_number_is_told(compiled: bool) -> None:
     translator = make_translator()
     with torch.no_grad():
         translator.model.output.bias[7] = float("nan")
-    search = begun(translator, options(4), compiled=True)
+    search = begun(translator, options(4), compiled=compiled)
     search.add([[5, 6]], nobody, lambda number, outputs: None)
     with pytest.raises(FloatingPointError):
         search.step()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.layers import KeysValues
+from manyheads.model.packed import PackedModel
 from manyheads.tasks import engine as module
 from manyheads.tasks import joining
 from manyheads.tasks.translation import TranslateOptions, Translation, Translator
@@ -284,14 +287,19 @@ def test_outputs_that_end_are_not_said_to_be_cut() -> None:
 def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The shapes of all sources that are encoded."""
     shapes: list[tuple[int, int]] = []
-    stepper = module.EncoderDecoderStepper
+    stepper, read = module.EncoderDecoderStepper, PackedModel.read
 
     def watched(model: EncoderDecoder, source: Tensor) -> object:
         shapes.append((source.size(0), source.size(1)))
         return stepper(model, source)
 
+    def watched_read(model: PackedModel, rows: Sequence[Sequence[int]]) -> list[KeysValues]:
+        shapes.append((len(rows), max(map(len, rows))))
+        return read(model, rows)
+
     for where in (module, joining):
         monkeypatch.setattr(where, "EncoderDecoderStepper", watched)
+    monkeypatch.setattr(PackedModel, "read", watched_read)
     return shapes
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from manyheads.model.descriptions import (
     POINTER,
@@ -26,7 +25,7 @@ from manyheads.model.descriptions import (
     Model,
     Part,
     Place,
-    Step,
+    Search,
     addresses,
     pointer,
     step_of,
@@ -96,8 +95,8 @@ class CompiledModel:
 
     def __init__(self, model: EncoderDecoder, held: Precision, code: ctypes.CDLL) -> None:
         self.code = code
-        code.working_room.restype = WHOLE
-        self.room, self.scores = Room(), Room()
+        code.working_room.restype = code.beam_steps.restype = WHOLE
+        self.room, self.logits = Room(), Room()
         self.config = model.config
         self.panels = panels = Panels(model.config, held)
         encoder, decoder = model.encoder_layers, model.decoder_layers
@@ -130,45 +129,64 @@ class CompiledModel:
             sentence's tokens first; and what is added to the scores of attention to hide the places behind them
             (G, 1, 1, S), None where there are none.
         """
-        heads, lengths = self.config.num_heads, mask.sum(1)
-        count, longest, layers = len(source), int(lengths.max()), len(self.memory_in)
-        padded = bool((lengths != longest).any())
+        lengths = mask.sum(1).numpy()
+        memory = self.read(source[mask].numpy(), lengths, signals, turns)
+        if bool(mask.all()):
+            return memory, None
+        hidden = torch.from_numpy(np.arange(lengths.max()) >= lengths[:, None])
+        return memory, torch.zeros(hidden.shape).masked_fill_(hidden, -torch.inf)[:, None, None]
+
+    def read(
+        self, tokens: NDArray[np.int64], lengths: NDArray[np.int64], signals: Tensor | None, turns: Tensor | None
+    ) -> list[KeysValues]:
+        """Read sentences that stand one after the other; as `encode`.
+
+        Args:
+            tokens: of all sentences.
+            lengths: (G,) how many of them are each one's.
+            signals: as `encode`, for the places of the longest one.
+            turns: likewise.
+        """
+        count, longest, layers, heads = len(lengths), int(lengths.max()), len(self.memory_in), self.config.num_heads
         store = torch.empty(layers, 2, count, heads, longest, self.config.d_model // heads)
-        memory: list[KeysValues] = [(keys, values) for keys, values in store.unbind(0)]
-        starts = np.concatenate([[0], lengths.cumsum(0).numpy()])
+        starts = np.concatenate([[0], lengths.cumsum()])
         first = 0
         while first < count:
             last = max(first + 1, int(np.searchsorted(starts, starts[first] + READ_TOGETHER, side="right")) - 1)
-            part = [(keys[first:last], values[first:last]) for keys, values in memory]
-            self.read(source[first:last], mask[first:last], signals, turns, part)
+            where = [pair[first:last] for layer in store.unbind(0) for pair in layer.unbind(0)]
+            here, each = tokens[starts[first] : starts[last]], lengths[first:last]
+            self.read_together(here, each, longest, signals, turns, addresses(where))
             first = last
-        if not padded:
-            return memory, None
-        hidden = torch.arange(longest) >= lengths[:, None]
-        return memory, torch.zeros(count, 1, 1, longest).masked_fill_(hidden[:, None, None], -torch.inf)
+        return [(keys, values) for keys, values in store.unbind(0)]
 
-    def read(
-        self, source: Tensor, mask: Tensor, signals: Tensor | None, turns: Tensor | None, memory: list[KeysValues]
+    def read_together(
+        self,
+        tokens: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        longest: int,
+        signals: Tensor | None,
+        turns: Tensor | None,
+        memory: ctypes.Array[ctypes.c_void_p],
     ) -> None:
-        """Read some sentences; as `encode`, into memory (G, H, S, E) that is there."""
-        owners, tokens = mask.nonzero()[:, 0].contiguous(), source[mask]
-        starts = functional.pad(mask.sum(1).cumsum(0), (1, 0))
-        places = torch.arange(len(tokens)) - starts[owners]
-        longest, threads = memory[0][0].size(2), threads_of_code()
+        """Read some sentences into memory (G, H, S, E) that is there, with S = `longest`."""
+        starts = np.concatenate([[0], lengths.cumsum()])
+        owners = np.repeat(np.arange(len(lengths)), lengths)
+        places = np.arange(len(tokens)) - starts[owners]
+        threads = threads_of_code()
         room = self.working_room(self.encoder, len(tokens), longest, threads)
         self.code.encode(
             ctypes.byref(self.encoder),
             self.memory_in,
-            WHOLE(len(memory)),
-            POINTER(pointer(tokens)),
-            POINTER(pointer(owners)),
-            POINTER(pointer(places)),
-            POINTER(pointer(starts)),
-            WHOLE(len(source)),
+            WHOLE(len(self.memory_in)),
+            POINTER(tokens.ctypes.data),
+            POINTER(owners.ctypes.data),
+            POINTER(places.ctypes.data),
+            POINTER(starts.ctypes.data),
+            WHOLE(len(lengths)),
             WHOLE(longest),
             POINTER(pointer(signals)),
             POINTER(pointer(turns)),
-            addresses(memory),
+            memory,
             POINTER(room.ctypes.data),
             threads,
         )
@@ -214,17 +232,16 @@ class CompiledModel:
     def take(self, parts: Sequence[Part], places: Sequence[Place], best: Best | None) -> Tensor:
         """Take a step: the logits of all rows (R, V), which mean nothing where the best ones are asked for."""
         kept = [part.tokens.contiguous() for part in parts]
-        found = (Step * len(parts))(*map(step_of, parts, kept, places))
+        found = [*map(step_of, parts, kept, places)]
         rows, most_keys = sum(map(len, kept)), max(max(one.held, one.source) for one in found)
         threads = threads_of_code()
         room = self.working_room(self.decoder, rows, most_keys, threads)
         size = rows * self.decoder.output.outputs
-        logits = np.empty(size, dtype=np.float32) if best is None else self.scores.of(size)
+        logits = np.empty(size, dtype=np.float32) if best is None else self.logits.of(size)
         self.code.decoder_steps(
             ctypes.byref(self.decoder),
-            found,
-            WHOLE(len(parts)),
-            WHOLE(rows),
+            (POINTER * len(found))(*map(ctypes.addressof, found)),
+            WHOLE(len(found)),
             WHOLE(most_keys),
             POINTER(room.ctypes.data),
             POINTER(logits.ctypes.data),
@@ -232,3 +249,39 @@ class CompiledModel:
             threads,
         )
         return torch.from_numpy(logits[:size].reshape(rows, -1))
+
+    def beam_steps(
+        self, search: Search, beams: ctypes.Array[ctypes.c_void_p], rows: int, most_keys: int, best: Best
+    ) -> int:
+        """Have beams take a step.
+
+        Args:
+            search: what they have in common.
+            beams: where they are.
+            rows: at most so many in all.
+            most_keys: that one of them looks at.
+            best: room for the best next tokens of all rows.
+
+        Returns:
+            How many of them have stopped, or must have more room.
+
+        Raises:
+            FloatingPointError: the model gave log-probabilities that are not numbers.
+        """
+        threads = threads_of_code()
+        room = self.working_room(self.decoder, rows, most_keys, threads)
+        logits = self.logits.of(rows * self.decoder.output.outputs)
+        asking: int = self.code.beam_steps(
+            ctypes.byref(self.decoder),
+            ctypes.byref(search),
+            beams,
+            WHOLE(len(beams)),
+            WHOLE(most_keys),
+            POINTER(room.ctypes.data),
+            POINTER(logits.ctypes.data),
+            ctypes.byref(best),
+            threads,
+        )
+        if asking < 0:
+            raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
+        return asking

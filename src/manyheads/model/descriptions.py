@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from torch import Tensor
 
@@ -17,6 +18,7 @@ from manyheads.model.layers import KeysValues
 __all__ = [
     "POINTER",
     "WHOLE",
+    "Beam",
     "Best",
     "Layer",
     "Linear",
@@ -24,6 +26,7 @@ __all__ = [
     "Norm",
     "Part",
     "Place",
+    "Search",
     "Step",
     "addresses",
     "pointer",
@@ -100,10 +103,10 @@ class Step(ctypes.Structure):
     """What differs from step to step."""
 
     _fields_ = (
-        *((name, POINTER) for name in ("tokens", "signal", "turns", "past", "past_bias")),
+        *((name, POINTER) for name in ("tokens", "signal", "turns", "past", "past_bias", "seen")),
         ("memory", ctypes.POINTER(POINTER)),
         ("source_bias", POINTER),
-        *((name, WHOLE) for name in ("sentences", "rows", "held", "room", "source")),
+        *((name, WHOLE) for name in ("sentences", "rows", "held", "room", "visible", "source", "source_room")),
     )
 
 
@@ -119,6 +122,22 @@ class Best(ctypes.Structure):
     )
 
 
+class Search(ctypes.Structure):
+    """What the beams of a search have in common."""
+
+    _fields_ = (*((name, WHOLE) for name in ("size", "wanted", "end", "signal", "turns")), ("divisors", POINTER))
+
+
+class Beam(ctypes.Structure):
+    """The beam search of a sentence."""
+
+    _fields_ = (
+        ("step", Step),
+        *((name, WHOLE) for name in ("row", "length", "limit", "found", "state", "abandoned")),
+        *((name, POINTER) for name in ("latest", "totals", "scores", "seen", "spare", "nodes", "outputs")),
+    )
+
+
 def step_of(part: Part, tokens: Tensor, place: Place) -> Step:
     """A part whose tokens (R,) are contiguous; the caller keeps them."""
     sentences, _, length, _ = part.memory[0][0].shape
@@ -129,19 +148,22 @@ def step_of(part: Part, tokens: Tensor, place: Place) -> Step:
         pointer(turns),
         pointer(past.store),
         pointer(past.bias),
-        addresses(part.memory),
+        None,
+        addresses([*chain(*part.memory)]),
         pointer(part.source_bias),
         sentences,
         part.width,
         past.length,
         past.store.size(4),
+        0,
+        length,
         length,
     )
 
 
-def addresses(memory: Sequence[KeysValues]) -> ctypes.Array[ctypes.c_void_p]:
-    """Where keys and values lie, layer by layer; the caller keeps them."""
-    return (POINTER * (2 * len(memory)))(*(pointer(tensor) for pair in memory for tensor in pair))
+def addresses(tensors: Sequence[Tensor]) -> ctypes.Array[ctypes.c_void_p]:
+    """Where contiguous tensors lie; the caller keeps them."""
+    return (POINTER * len(tensors))(*map(pointer, tensors))
 
 
 def pointer(tensor: Tensor | None) -> int | None:

@@ -7,6 +7,7 @@ E head width, N tokens so far of the rows of a sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import get_args
 
 import numpy as np
@@ -147,6 +148,18 @@ class PackedModel:
         memory = self.encoder_norm(x)
         return [layer.keys_values(memory, source.size(0)) for layer in self.decoder], bias
 
+    def read(self, rows: Sequence[Sequence[int]]) -> list[KeysValues]:
+        """Read sentences as `encode`, given as ids with their end marks; a sentence's tokens stand first."""
+        lengths = np.array([*map(len, rows)])
+        longest = int(lengths.max())
+        if self.code is not None and longest <= LONGEST:
+            tokens = np.fromiter(chain(*rows), dtype=np.int64, count=lengths.sum())
+            return self.code.read(tokens, lengths, *self.start_of_source(longest))
+        source = torch.full((len(rows), longest), self.model.pad, device=self.like.device)
+        for place, row in enumerate(rows):
+            source[place, : len(row)] = torch.tensor(row)
+        return self.encode(source)[0]
+
     def start_of_source(self, length: int) -> tuple[Tensor | None, Tensor | None]:
         """What is added to the first embeddings (S, D), and how queries and keys turn there (S, E / 2, 2)."""
         places = self.source_places
@@ -157,10 +170,14 @@ class PackedModel:
 
     def at(self, place: int) -> Place:
         """What stands at a place of the target."""
+        return self.first_places(place + 1).each[place]
+
+    def first_places(self, count: int) -> Places:
+        """What stands at the first places of the target, so many at least."""
         places = self.places  # other threads may have larger ones made
-        if place >= places.count:
-            places = self.places = Places(self, self.target_embedding, place + 1)
-        return places.each[place]
+        if count > places.count:
+            places = self.places = Places(self, self.target_embedding, count)
+        return places
 
     def steps(self, parts: Sequence[Part]) -> list[Tensor]:
         """Append a token to each row of some parts.

@@ -48,8 +48,8 @@ static float soften(float *scores, int64_t count) {
     return sum_of(total);
 }
 
-INLINE void attend_to(const float *query, const float *keys, const float *values, const int32_t *seen, int64_t count,
-                      int64_t width, int64_t apart, int even, float *scores, float *out) {
+INLINE void attend_evenly(const float *query, const float *keys, const float *values, const int32_t *seen,
+                          int64_t count, int64_t width, int64_t apart, int even, float *scores, float *out) {
     const float scale = 1 / sqrtf((float)width);
     for (int64_t n = 0; n < count; n += TOGETHER) {
         vec products[TOGETHER] = {0};
@@ -70,8 +70,15 @@ INLINE void attend_to(const float *query, const float *keys, const float *values
     }
 }
 
-/* What a query takes from the values of the keys that it may see, those whose bias is 0 or that have none:
-   (E), (N, E), (N, E) -> (E); keys and values stand `apart` floats from each other. */
+/* What a query takes from the values of some keys, those `seen` (T): (E), (N, E), (N, E) -> (E); keys and values stand
+   `apart` floats from each other. */
+static void attend_to(const float *query, const float *keys, const float *values, const int32_t *seen, int64_t count,
+                      int64_t width, int64_t apart, float *room, float *out) {
+    if (width % LANES == 0) attend_evenly(query, keys, values, seen, count, width, apart, 1, room, out);
+    else attend_evenly(query, keys, values, seen, count, width, apart, 0, room, out);
+}
+
+/* The same of all keys (N), or of those whose bias is 0. */
 static void attend(const float *query, const float *keys, const float *values, int64_t count, int64_t width,
                    int64_t apart, const float *bias, float *room, float *out) {
     int32_t *seen = (int32_t *)(room + count + LANES);
@@ -80,8 +87,7 @@ static void attend(const float *query, const float *keys, const float *values, i
         seen[visible] = (int32_t)n;
         visible += !bias || bias[n] == 0;
     }
-    if (width % LANES == 0) attend_to(query, keys, values, seen, visible, width, apart, 1, room, out);
-    else attend_to(query, keys, values, seen, visible, width, apart, 0, room, out);
+    attend_to(query, keys, values, seen, visible, width, apart, room, out);
 }
 
 /* Turn pairs of numbers by the angles of a place, given as cosines and sines (E / 2, 2). */

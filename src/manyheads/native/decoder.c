@@ -4,41 +4,11 @@
    attention, and meet after each stage. The interpreter is not needed meanwhile.
 
    Shapes: R rows = G sentences x W rows each, D model width, H heads, E = D / H, F inner width, V vocabulary,
-   N tokens held of a sentence (of all its rows), C room for them, S longest source, L layers. */
+   N tokens held of a sentence (of all its rows), C room for them, T tokens of a row, S longest source, P room for it,
+   L layers. */
 
 #include "attention.h"
-#include "product.h"
-#include "ranking.h"
-
-typedef struct {
-    const float *weight, *bias; /* (D); no weight: no norm */
-} Norm;
-
-typedef struct {
-    Linear self_in, self_out, cross_query, cross_out, expand, contract;
-} Layer;
-
-typedef struct {
-    const Layer *layers;  /* L */
-    const Norm *norms;    /* before each sublayer and after the last: 3 L + 1, of an encoder 2 L + 1 */
-    const float *table;   /* embeddings (V, D) */
-    Norm embedding_norm;
-    Linear output;
-    int64_t count, width, heads, inner; /* L, D, H, F */
-    int64_t format, activation, pre_norm;
-    float scale, epsilon; /* of embeddings, of norms */
-} Model;
-
-typedef struct {
-    const int64_t *tokens;     /* (R) */
-    const float *signal;       /* (D) of this place, or none */
-    const float *turns;        /* (E / 2, 2) cosines and sines of this place, or none */
-    float *past;               /* (L, 2, G, H, C, E) */
-    const float *past_bias;    /* (G, W, C), or none */
-    const float *const *memory; /* keys and values of each layer, 2 L times (G, H, S, E) */
-    const float *source_bias;  /* (G, S), or none */
-    int64_t sentences, rows, held, room, source; /* G, W, N with those of this step, C, S */
-} Step;
+#include "beam.h"
 
 /* A layer norm of rows (R, D); x itself where there is none. */
 static const float *normed(Norm norm, const float *x, int64_t rows, int64_t width, float epsilon, float *y) {
@@ -59,14 +29,21 @@ static const float *normed(Norm norm, const float *x, int64_t rows, int64_t widt
     return y;
 }
 
-/* Self-attention of a layer for this thread's heads: thirds (R, 3, H, E) -> mixed (R, H, E), those of the step's first
-   row; the past grows. */
-static void look_at_target(const Model *model, const Step *step, int64_t layer, float *thirds, float *mixed,
-                           float *scores, Team team) {
+/* What a thread does of things that are numbered through all steps, from the first on; negative where they belong to
+   steps before this one. */
+typedef struct {
+    int64_t first, last;
+} Range;
+
+static int64_t within(int64_t number, int64_t count) { return number < 0 ? 0 : number < count ? number : count; }
+
+/* Self-attention of a layer for some heads: thirds (R, 3, H, E) -> mixed (R, H, E), those of the step's first row; the
+   past grows. */
+static void look_at_target(const Model *model, const Step *step, int64_t layer, Range ours, float *thirds,
+                           float *mixed, float *scores) {
     const int64_t heads = model->heads, width = model->width, each = width / heads, rows = step->rows;
-    const int64_t pairs = step->sentences * heads, size = step->room * each;
-    const int64_t last = share(team, team.id + 1, pairs, 1);
-    for (int64_t pair = share(team, team.id, pairs, 1); pair < last; pair++) {
+    const int64_t pairs = step->sentences * heads, size = step->room * each, last = within(ours.last, pairs);
+    for (int64_t pair = within(ours.first, pairs); pair < last; pair++) {
         const int64_t sentence = pair / heads, head = pair % heads;
         float *keys = step->past + (2 * layer * pairs + pair) * size, *values = keys + pairs * size;
         for (int64_t w = 0; w < rows; w++) {
@@ -83,19 +60,24 @@ static void look_at_target(const Model *model, const Step *step, int64_t layer, 
         }
         for (int64_t w = 0; w < rows; w++) {
             const int64_t row = sentence * rows + w;
-            attend(thirds + row * 3 * width + head * each, keys, values, step->held, each, each,
-                   step->past_bias ? step->past_bias + row * step->room : 0, scores, mixed + row * width + head * each);
+            const float *query = thirds + row * 3 * width + head * each;
+            float *out = mixed + row * width + head * each;
+            if (step->seen)
+                attend_to(query, keys, values, step->seen + row * step->visible, step->visible, each, each, scores, out);
+            else
+                attend(query, keys, values, step->held, each, each,
+                       step->past_bias ? step->past_bias + row * step->room : 0, scores, out);
         }
     }
 }
 
-/* Cross-attention of a layer for this thread's heads: queries (R, H, E) -> mixed (R, H, E). */
-static void look_at_source(const Model *model, const Step *step, int64_t layer, const float *queries, float *mixed,
-                           float *scores, Team team) {
+/* Cross-attention of a layer for some heads: queries (R, H, E) -> mixed (R, H, E). */
+static void look_at_source(const Model *model, const Step *step, int64_t layer, Range ours, const float *queries,
+                           float *mixed, float *scores) {
     const int64_t heads = model->heads, width = model->width, each = width / heads, rows = step->rows;
-    const int64_t pairs = step->sentences * heads, last = share(team, team.id + 1, pairs, 1);
-    for (int64_t pair = share(team, team.id, pairs, 1); pair < last; pair++) {
-        const int64_t sentence = pair / heads, place = pair * step->source * each;
+    const int64_t pairs = step->sentences * heads, last = within(ours.last, pairs);
+    for (int64_t pair = within(ours.first, pairs); pair < last; pair++) {
+        const int64_t sentence = pair / heads, place = pair * step->source_room * each;
         for (int64_t w = 0; w < rows; w++) {
             const int64_t at = (sentence * rows + w) * width + pair % heads * each;
             attend(queries + at, step->memory[2 * layer] + place, step->memory[2 * layer + 1] + place, step->source,
@@ -146,31 +128,73 @@ int64_t working_room(const Model *model, int64_t rows, int64_t keys, int64_t thr
 
 typedef struct {
     const Model *model;
-    const Step *steps;
-    int64_t count, rows, keys; /* of steps, of their rows together, of the keys that one of them may see */
+    const Step *const *steps;
+    int64_t count, sentences, rows, keys; /* of steps, of their sentences and rows, of the keys that a row may see */
     float *room, *logits;
     const Best *best;
+    const Search *search; /* and the beams whose steps these are, or none */
+    Beam *const *beams;
 } Stepping;
 
 static int64_t rows_of(const Step *step) { return step->sentences * step->rows; }
+
+/* This thread's share of so many things, counted from the one that a step begins with. */
+static Range from(int64_t begun, int64_t total, Team team) {
+    return (Range){share(team, team.id, total, 1) - begun, share(team, team.id + 1, total, 1) - begun};
+}
+
+static void look_at_targets(const Stepping *task, int64_t layer, float *thirds, float *mixed, float *scores, Team team) {
+    const int64_t width = task->model->width, heads = task->model->heads, pairs = task->sentences * heads;
+    for (int64_t s = 0, row = 0, pair = 0; s < task->count; s++) {
+        const Step *step = task->steps[s];
+        look_at_target(task->model, step, layer, from(pair, pairs, team), thirds + 3 * row * width, mixed + row * width,
+                       scores);
+        row += rows_of(step);
+        pair += step->sentences * heads;
+    }
+}
+
+static void look_at_sources(const Stepping *task, int64_t layer, const float *queries, float *mixed, float *scores,
+                            Team team) {
+    const int64_t width = task->model->width, heads = task->model->heads, pairs = task->sentences * heads;
+    for (int64_t s = 0, row = 0, pair = 0; s < task->count; s++) {
+        const Step *step = task->steps[s];
+        look_at_source(task->model, step, layer, from(pair, pairs, team), queries + row * width, mixed + row * width,
+                       scores);
+        row += rows_of(step);
+        pair += step->sentences * heads;
+    }
+}
+
+/* Rank what may follow the rows, and go on with the beams whose rows they are. */
+static void choose(const Stepping *task, Team team) {
+    const int64_t size = task->model->output.outputs, each = task->best->count;
+    const Range rows = from(0, task->rows, team), beams = from(0, task->count, team);
+    for (int64_t r = rows.first; r < rows.last; r++) rank(task->best, task->logits + r * size, size, r);
+    if (!task->beams) return;
+    meet(team);
+    for (int64_t b = beams.first; b < beams.last; b++) {
+        const int64_t row = task->beams[b]->row;
+        advance(task->beams[b], task->search, task->best->values + row * each, task->best->tokens + row * each);
+    }
+}
 
 /* Each step has rows, places and a past of its own; products are those of all rows. */
 static void take_steps(Team team, const void *given) {
     const Stepping *task = given;
     const Model *model = task->model;
-    const Step *const end = task->steps + task->count;
-    const int64_t rows = task->rows, width = model->width, format = model->format, keys = task->keys;
+    const int64_t rows = task->rows, width = model->width, format = model->format;
     float *x = task->room, *thirds = x + rows * width, *mixed = thirds + 3 * rows * width;
     float *queries = mixed + rows * width, *inner = queries + rows * width, *gated = inner + 2 * rows * model->inner;
-    float *ours = gated + rows * model->inner + team.id * (rows * width + ROOM_TO_ATTEND(keys));
+    float *ours = gated + rows * model->inner + team.id * (rows * width + ROOM_TO_ATTEND(task->keys));
     float *scores = ours + rows * width;
     const Norm *norm = model->norms;
     const float *read, *base;
-    int64_t done = 0; /* rows of the steps before this one */
-    for (const Step *step = task->steps; step < end; done += rows_of(step++)) {
-        const int64_t last = share(team, team.id + 1, rows_of(step), 1);
-        for (int64_t r = share(team, team.id, rows_of(step), 1); r < last; r++)
-            embed(model, step->tokens[r], step->signal, x + (done + r) * width);
+    for (int64_t s = 0, row = 0; s < task->count; row += rows_of(task->steps[s++])) {
+        const Step *step = task->steps[s];
+        const Range mine = from(row, rows, team);
+        for (int64_t r = within(mine.first, rows_of(step)); r < within(mine.last, rows_of(step)); r++)
+            embed(model, step->tokens[r], step->signal, x + (row + r) * width);
     }
     meet(team);
     for (int64_t number = 0; number < model->count; number++) {
@@ -178,18 +202,14 @@ static void take_steps(Team team, const void *given) {
         BEFORE_SUBLAYER();
         product(&layer->self_in, format, read, rows, 0, thirds, KEEP, team);
         meet(team);
-        done = 0;
-        for (const Step *step = task->steps; step < end; done += rows_of(step++))
-            look_at_target(model, step, number, thirds + 3 * done * width, mixed + done * width, scores, team);
+        look_at_targets(task, number, thirds, mixed, scores, team);
         meet(team);
         product(&layer->self_out, format, mixed, rows, base, x, KEEP, team);
         meet(team);
         BEFORE_SUBLAYER();
         product(&layer->cross_query, format, read, rows, 0, queries, KEEP, team);
         meet(team);
-        done = 0;
-        for (const Step *step = task->steps; step < end; done += rows_of(step++))
-            look_at_source(model, step, number, queries + done * width, mixed + done * width, scores, team);
+        look_at_sources(task, number, queries, mixed, scores, team);
         meet(team);
         product(&layer->cross_out, format, mixed, rows, base, x, KEEP, team);
         meet(team);
@@ -200,16 +220,43 @@ static void take_steps(Team team, const void *given) {
     product(&model->output, format, read, rows, 0, task->logits, KEEP, team);
     if (!task->best) return;
     meet(team);
-    const int64_t last = share(team, team.id + 1, rows, 1), size = model->output.outputs;
-    for (int64_t r = share(team, team.id, rows, 1); r < last; r++) rank(task->best, task->logits + r * size, size, r);
+    choose(task, team);
+}
+
+static void count_rows(Stepping *task) {
+    for (int64_t s = 0; s < task->count; s++) {
+        task->sentences += task->steps[s]->sentences;
+        task->rows += rows_of(task->steps[s]);
+    }
 }
 
 /* Append a token to each row of some steps: logits (R, V) of the next, R rows of all steps, and the best ones if they
    are asked for, which spoils the logits. No attention has more than so many keys. */
-void decoder_steps(const Model *model, const Step *steps, int64_t count, int64_t rows, int64_t keys, float *room,
+void decoder_steps(const Model *model, const Step *const *steps, int64_t count, int64_t keys, float *room,
                    float *logits, const Best *best, int threads) {
-    const Stepping task = {model, steps, count, rows, keys, room, logits, best};
+    Stepping task = {model, steps, count, .keys = keys, .room = room, .logits = logits, .best = best};
+    count_rows(&task);
     together(threads, take_steps, &task);
+}
+
+/* Have some beams take a step. Returns how many of them do not simply go on; -1 where the model gave log-probabilities
+   that are not numbers. */
+int64_t beam_steps(const Model *model, const Search *search, Beam *const *beams, int64_t count, int64_t keys,
+                   float *room, float *logits, const Best *best, int threads) {
+    const Step *steps[count];
+    Stepping task = {model, steps, count, 0, 0, keys, room, logits, best, search, beams};
+    int64_t asking = 0;
+    for (int64_t b = 0, row = 0; b < count; row += rows_of(steps[b++])) {
+        steps[b] = &beams[b]->step;
+        beams[b]->row = row;
+    }
+    count_rows(&task);
+    together(threads, take_steps, &task);
+    for (int64_t b = 0; b < count; b++) {
+        if (beams[b]->state == NOT_A_NUMBER) return -1;
+        asking += beams[b]->state != GOING;
+    }
+    return asking;
 }
 
 typedef struct {

@@ -135,7 +135,7 @@ def beam_steps(
         raise ValueError(f"length_penalty = {length_penalty} must not be negative")
     device = max_lengths.device
     beam = Beam.start(check_limits(max_lengths).numpy())
-    finished = Finished(len(max_lengths), beam_size, n_best, length_penalty)
+    finished = Finished(beam.limits, beam_size, n_best, length_penalty)
     tokens = torch.full((len(max_lengths),), bos, device=device)
     while len(beam.sentences):
         found, before = (yield tokens), beam.sentences

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.search.candidates import make_hypothesis
+from manyheads.search.candidates import divisors, make_hypothesis
 from manyheads.search.interface import Hypothesis
 
 __all__ = ["Beam", "Continuations", "Finished", "Real", "Whole"]
@@ -110,15 +110,17 @@ class Finished:
     `scores` (B, K) holds the K best scores of every sentence, best first, -inf where there are fewer.
     """
 
-    def __init__(self, count: int, beam_size: int, n_best: int, length_penalty: float) -> None:
+    def __init__(self, limits: Whole, beam_size: int, n_best: int, length_penalty: float) -> None:
+        count = len(limits)
         self.scores = np.full((count, beam_size), -np.inf)
+        self.divisors = divisors(int(limits.max(initial=0)) + 1, length_penalty)
         self.n_best = n_best
         self.length_penalty = length_penalty
         self._outputs: list[list[Hypothesis]] = [[] for _ in range(count)]
 
     def add(self, beam: Beam, which: NDArray[np.bool_], *, ended: bool) -> None:
         """Add the hypotheses of the beam that `which` (A, W) marks, but for those of probability 0."""
-        scores = beam.log_probability / max(beam.length, 1) ** self.length_penalty
+        scores = beam.log_probability / self.divisors[beam.length]
         scores = np.where(which, scores, -np.inf)
         known = self.scores[beam.sentences]
         useful = scores > known[:, -1:]  # the K best of a sentence, and no others, can be asked for
@@ -137,8 +139,8 @@ class Finished:
     def settled(self, beam: Beam) -> NDArray[np.bool_]:
         """Whether a sentence can stop, as `beam_search` says: (A,)."""
         scores, best = self.scores[beam.sentences], beam.log_probability[:, 0]
-        usual = scores[:, -1] >= best / max(beam.length, 1) ** self.length_penalty
-        exact = scores[:, self.n_best - 1] >= best / (beam.limits + 1) ** self.length_penalty
+        usual = scores[:, -1] >= best / self.divisors[beam.length]
+        exact = scores[:, self.n_best - 1] >= best / self.divisors[beam.limits + 1]
         stopped: NDArray[np.bool_] = usual | exact
         return stopped
 

@@ -5,6 +5,7 @@ Shapes: R rows, V vocabulary, C candidates a row, F forbidden ids.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from manyheads.search.interface import Hypothesis
 
-__all__ = ["best_tokens", "check_limits", "make_hypothesis"]
+__all__ = ["best_tokens", "check_limits", "divisors", "make_hypothesis"]
 
 # Width of the pieces in which a large vocabulary is searched; 64 was the fastest of 16 to 128 on a CPU.
 PIECE = 64
@@ -125,6 +126,14 @@ def check_limits(max_lengths: Tensor) -> Tensor:
     if (limits < 0).any():
         raise ValueError(f"max_lengths must not be negative, but one is {int(limits.min())}")
     return limits
+
+
+@functools.lru_cache(maxsize=8)
+def divisors(longest: int, length_penalty: float) -> NDArray[np.float64]:
+    """What the log-probabilities of outputs of 0 to `longest` tokens are divided by, for their scores."""
+    with np.errstate(over="ignore"):
+        found: NDArray[np.float64] = np.maximum(np.arange(longest + 1.0), 1) ** length_penalty
+    return found
 
 
 def make_hypothesis(

@@ -19,7 +19,6 @@ from manyheads.serving.items import Group, Item, JoinableGroup, Running, Stopped
 
 __all__ = ["Batcher", "choose"]
 
-MOST_PARTS = 6  # batches that compute together in steps; each costs its own bookkeeping in every step
 TURNS = 2  # threads of requests that work at a time; all others wait for results, or for their turn
 FEWEST_TOKENS = 256  # of a batch that is kept small so that other workers have something to do
 
@@ -151,7 +150,7 @@ class Batcher:
         with self.changed:
             self.computing.difference_update(ended)
             self.forget_stopped()
-            if self.closed or not self.waiting or self.busy < len(self.threads) or running.parts >= MOST_PARTS:
+            if self.closed or not self.waiting or self.busy < len(self.threads) or running.full:
                 return []
             share = -(-(len(self.computing) + len(self.waiting)) // len(self.threads)) - len(left)
             room = self.max_tokens - sum(item.size for item in left)

@@ -12,8 +12,8 @@ from manyheads.search.interface import Abandoned, Engine, Hypothesis, nobody
 from manyheads.search.options import Ids, SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.items import Item, Ticket
+from manyheads.tasks import joining
 from manyheads.tasks.engine import TorchEngine
-from manyheads.tasks.joining import JoinedSearch
 from manyheads.tasks.translation import Translator
 
 __all__ = ["queued"]
@@ -67,13 +67,18 @@ class JoinableSearch(Search):
 class Joining:
     """See `Running`."""
 
-    def __init__(self, search: JoinedSearch) -> None:
+    def __init__(self, search: joining.Joining) -> None:
         self.search = search
 
     @property
     def parts(self) -> int:
         """See `Running`."""
         return len(self.search.parts)
+
+    @property
+    def full(self) -> bool:
+        """See `Running`."""
+        return self.search.full
 
     def add(self, payloads: Sequence[Row], abandoned: Abandoned, tell: Callable[[int, Any], None]) -> None:
         """See `Running.add`."""

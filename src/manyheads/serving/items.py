@@ -34,6 +34,11 @@ class Running(Protocol):
         """Batches of which an item is left."""
         ...
 
+    @property
+    def full(self) -> bool:
+        """Whether no more should join for now."""
+        ...
+
     def add(self, payloads: Sequence[Any], abandoned: Abandoned, tell: Callable[[int, Any], None]) -> None:
         """Let items join; `tell` gets the number of each and its result, as soon as that is known."""
         ...

@@ -31,7 +31,8 @@ from manyheads.search.required import grid_beam_search
 from manyheads.search.rules import MinLength, NoRepeat, Rule, RuledStepper, Without
 from manyheads.search.sampling import sample
 from manyheads.search.watching import BeamObserver
-from manyheads.tasks.joining import SILENT, JoinedSearch
+from manyheads.tasks.compiled_search import joined_search
+from manyheads.tasks.joining import SILENT, JoinedSearch, Joining
 from manyheads.tasks.review import review
 from manyheads.tasks.small import SmallSearches, check_small, width_of
 from manyheads.tasks.workers import side_by_side
@@ -215,11 +216,7 @@ class TorchEngine:
             )
             return [[one] for one in greedy]
         if options.beam_size > 1 and not job.static and self.can_join(options):
-            search, found = JoinedSearch(self.packed[0], options), dict[int, list[Hypothesis]]()
-            search.add(rows, job.abandoned, found.__setitem__, job.observer)
-            while search.parts:
-                search.step()
-            return [found[number] for number in range(len(rows))]
+            return self.joined(job)
         return beam_search(
             start(),
             beam_size=options.beam_size,
@@ -232,15 +229,29 @@ class TorchEngine:
             observer=job.observer,
         )
 
+    def joined(self, job: Job) -> list[list[Hypothesis]]:
+        """Search with a plain beam."""
+        found: dict[int, list[Hypothesis]] = {}
+        search: Joining
+        if job.observer is None:
+            search = joined_search(self.packed[0], job.options)
+            search.add(job.rows, job.abandoned, found.__setitem__)
+        else:
+            search = observed = JoinedSearch(self.packed[0], job.options)
+            observed.add(job.rows, job.abandoned, found.__setitem__, job.observer)
+        while search.parts:
+            search.step()
+        return [found[number] for number in range(len(job.rows))]
+
     def can_join(self, options: SearchOptions) -> bool:
         """Whether searches with these options can be joined: plain ones, greedy or with a beam, by one model."""
         return len(self.models) == 1 and not options.in_use()
 
-    def begin(self, options: SearchOptions) -> JoinedSearch:
+    def begin(self, options: SearchOptions) -> Joining:
         """A search that sentences can join, as `can_join` says; it has the model's weights as they are now."""
         self.check(options)
         with self.evaluating():
-            return JoinedSearch(self.packed[0], options)
+            return joined_search(self.packed[0], options)
 
     def sampled(self, job: Job) -> list[list[Hypothesis]]:
         """Draw outputs by chance."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -26,10 +27,43 @@ from manyheads.search.options import SearchOptions
 from manyheads.search.watching import BeamObserver
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = ["SILENT", "JoinedSearch"]
+__all__ = ["SILENT", "JoinedSearch", "Joining", "Tell"]
 
 SILENT = (PAD, BOS)  # ids that never come out
+MOST_PARTS = 6  # that take their steps together: each costs its own bookkeeping in every step
 Tell = Callable[[int, list[Hypothesis]], None]
+
+
+class Joining(Protocol):
+    """Searches of one model with the same options; for one thread."""
+
+    @property
+    def parts(self) -> Sequence[object]:
+        """Those that began together, as long as any of their sentences goes on."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should join for now."""
+        ...
+
+    def add(self, rows: Sequence[Sequence[int]], abandoned: Abandoned, tell: Tell) -> None:
+        """Let sentences join, from the next step on.
+
+        Args:
+            rows: as `Engine.search`; they are read at once.
+            abandoned: likewise.
+            tell: gets the number of each row, and its outputs as soon as they are known.
+        """
+        ...
+
+    def step(self) -> None:
+        """Append a token to all that have not ended.
+
+        Raises:
+            FloatingPointError: the model gave log-probabilities that are not numbers.
+        """
+        ...
 
 
 @dataclass(eq=False)
@@ -43,17 +77,18 @@ class Joined:
 
 
 class JoinedSearch:
-    """Searches of one model with the same options; for one thread.
-
-    Attributes:
-        parts: those that began together, as long as any of their sentences goes on.
-    """
+    """See `Joining`; by the generators of `beam_steps`, one a part."""
 
     def __init__(self, model: PackedModel, options: SearchOptions) -> None:
         """Nothing yet; of the options, those of a plain beam are used."""
         self.model = model
         self.options = options
         self.parts: list[Joined] = []
+
+    @property
+    def full(self) -> bool:
+        """See `Joining`."""
+        return len(self.parts) >= MOST_PARTS
 
     @torch.inference_mode()
     def add(
@@ -63,14 +98,7 @@ class JoinedSearch:
         tell: Tell,
         observer: BeamObserver | None = None,
     ) -> None:
-        """Let sentences join, from the next step on.
-
-        Args:
-            rows: as `Engine.search`; they are read at once.
-            abandoned: likewise.
-            tell: gets the number of each row, and its outputs as soon as they are known.
-            observer: is told of every step of these rows.
-        """
+        """See `Joining.add`; an observer is told of every step of these rows."""
         device, most = self.model.like.device, self.model.model.config.max_positions - 1
         stepper = EncoderDecoderStepper(self.model, pad_rows(rows, PAD, last=EOS).to(device))
         leaving = AbandoningStepper(stepper, len(rows), abandoned, EOS)
@@ -89,7 +117,7 @@ class JoinedSearch:
 
     @torch.inference_mode()
     def step(self) -> None:
-        """Append a token to all that have not ended."""
+        """See `Joining.step`."""
         values, ids = self.best()
         going, first = [], 0
         for part in self.parts:

@@ -101,10 +101,18 @@ def split_line(
         return [len(row) for row in tokenizer.encode(texts)]
 
     spans: list[Span] = []
+    parts: list[list[int]] = []
     within = 0
-    for sentence in sentence_spans(text, language):
-        pieces = pieces_within(text, sentence, limit, count)
-        within += len(pieces) > 1
+    sentences = sentence_spans(text, language)
+    rows = [ids] if sentences == [(0, len(text))] else tokenizer.encode(cut_out(text, sentences))
+    for sentence, row in zip(sentences, rows, strict=True):
+        pieces = [sentence] if len(row) <= limit else pieces_within(text, sentence, limit, count)
         spans += pieces
-    parts = tokenizer.encode([text[start:end] for start, end in spans])
+        parts += [row] if len(row) <= limit else tokenizer.encode(cut_out(text, pieces))
+        within += len(pieces) > 1
     return Line(text, spans, parts, whole=False, within=within)
+
+
+def cut_out(text: str, spans: Sequence[Span]) -> list[str]:
+    """What stands in spans of a text."""
+    return [text[start:end] for start, end in spans]
