@@ -40,7 +40,7 @@ class Program(LazyGroup):
         "show-config": ("manyheads.cli.recipes", "Show every setting of a configuration, with its meaning."),
         "data": ("manyheads.cli.data", "Fetch public text, and report on text before training."),
         "train": ("manyheads.cli.train", "Train a model; the same line again resumes."),
-        "bench": ("manyheads.cli.bench", "Measure how fast this machine trains."),
+        "bench": ("manyheads.cli.bench", "Measure how fast this machine trains and translates."),
         "average": ("manyheads.cli.train", "Average the last checkpoints of a run."),
         "evaluate": ("manyheads.cli.evaluate", "Score a run on its test set, or against another run."),
         "translate": ("manyheads.cli.translate", "Translate text: lines in, lines out."),
