@@ -167,6 +167,10 @@ class Steps:
     def parts(self) -> int:
         return len(self.batches)
 
+    @property
+    def full(self) -> bool:
+        return len(self.batches) >= 6
+
     def add(self, payloads: Sequence[int], abandoned: Abandoned, tell: Tell) -> None:
         self.group.joined.append(list(payloads))
         self.batches.append((dict(enumerate(payloads)), dict(enumerate(payloads)), abandoned, tell))
