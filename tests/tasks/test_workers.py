@@ -85,15 +85,16 @@ def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_sid
 
 
 @pytest.mark.skipif(library() is None, reason="no C compiler here")
-def test_a_search_by_itself_gives_compiled_code_the_threads_of_torch(monkeypatch) -> None:
+@pytest.mark.parametrize(("beam_size", "call"), [(1, "take"), (4, "beam_steps")])
+def test_a_search_by_itself_gives_compiled_code_the_threads_of_torch(monkeypatch, beam_size: int, call: str) -> None:
     found = set()
-    take = CompiledModel.take
+    compute = getattr(CompiledModel, call)
 
-    def seen(*all_: object) -> torch.Tensor:
+    def seen(*all_: object) -> object:
         found.add((threads_of_code(), torch.get_num_threads()))
-        return take(*all_)
+        return compute(*all_)
 
-    monkeypatch.setattr(CompiledModel, "take", seen)
-    make_translator().translate(lines(1), beam_size=4)
+    monkeypatch.setattr(CompiledModel, call, seen)
+    make_translator().translate(lines(1), beam_size=beam_size)
     assert found == {(4, 1)}
     assert torch.get_num_threads() == 4
