@@ -86,7 +86,7 @@ def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_sid
 
 @pytest.mark.skipif(library() is None, reason="no C compiler here")
 @pytest.mark.parametrize(("beam_size", "call"), [(1, "take"), (4, "beam_steps")])
-def test_a_search_by_itself_gives_compiled_code_the_threads_of_torch(monkeypatch, beam_size: int, call: str) -> None:
+def test_a_search_by_itself_gives_code_the_threads_of_torch(monkeypatch, beam_size: int, call: str) -> None:
     found = set()
     compute = getattr(CompiledModel, call)
 
