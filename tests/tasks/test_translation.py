@@ -325,6 +325,12 @@ def test_what_is_decoded_together_keeps_to_the_budget(monkeypatch: pytest.Monkey
 # --- from a run directory, to JSON ---
 
 
+@pytest.mark.parametrize("choice", [{"compile": True}, {"precision": "bf16"}, {"ensemble": ["other"]}])
+def test_what_another_engine_would_ignore_is_refused_by_its_name(tmp_path: Path, choice: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=next(iter(choice))):
+        Translator.load(tmp_path, engine="ctranslate2", **choice)
+
+
 def test_a_translator_from_a_run_translates_as_the_one_it_was_saved_from(tmp_path: Path) -> None:
     translator = make_translator()
     run = RunDirectory(tmp_path / "run")

@@ -93,8 +93,13 @@ class Translator:
         if engine == "ctranslate2":
             if compile:
                 raise UsageError("--compile is for --engine torch. CTranslate2 is compiled already.")
+            if precision != "fp32":
+                raise UsageError(
+                    f"--precision {precision} is for --engine torch. CTranslate2 has that of the folder it opens: "
+                    "manyheads export RUN --to ctranslate2 FOLDER --quantization int8."
+                )
             if ensemble:
-                raise UsageError("--engine ctranslate2 searches with one model alone. An ensemble needs torch.")
+                raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")
             carried, other_engine = engine_for(Path(run), device=device)
             return cls(carried.config, carried.tokenizers, other_engine)
         if is_export(Path(run)):
