@@ -150,7 +150,7 @@ def test_filters_that_make_no_sense_for_a_task_are_off() -> None:
     judge = PairFilter(settings, str.strip, [Pair("held", "1", 1)], READINGS["classification"].fault)
     assert [pair.line for pair in judge.used(labelled)] == [1, 4]
     assert judge.counts == FilterCounts(read=4, duplicate=1, empty=1, source_overlap=1)
-    assert judge.counts.describe("examples", "label").endswith("sources also held out with another label")
+    assert judge.counts.describe("examples", "label").endswith("1 source also held out with another label")
     plain = [Pair("", "a", 1), Pair("", "a", 2), Pair("", " ", 3), Pair("", "held", 4)]
     judge = PairFilter(settings, str.strip, [Pair("", "held", 1)], READINGS["masked-lm"].fault)
     assert [pair.line for pair in judge.used(plain)] == [1]
