@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 from tests.interop.marian import write_marian_folder
 from tests.interop.parts import make_parts, sentences
@@ -43,7 +44,7 @@ def own(tmp_path: Path) -> Path:
 def test_a_run_goes_up_and_comes_down(shelf: Path, own: Path) -> None:
     card = own / "README.md"
     card.write_text(card.read_text().replace("license:", "license: apache-2.0"), encoding="utf-8")
-    assert runs.push(own, "somebody/de-en") == "https://huggingface.co/somebody/de-en"
+    assert runs.push(own, "somebody/de-en") == f"{huggingface_hub.constants.ENDPOINT}/somebody/de-en"
     sent = {
         path.relative_to(shelf / "somebody/de-en").as_posix() for path in (shelf / "somebody/de-en").rglob("*.*")
     }

@@ -93,4 +93,4 @@ def push_folder(folder: Path, name: str, *, private: bool) -> str:
         )
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"the hub did not take {folder}: {error}") from error
-    return f"https://huggingface.co/{name}"
+    return f"{hub.constants.ENDPOINT}/{name}"
