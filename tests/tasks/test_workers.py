@@ -11,6 +11,7 @@ from tests.tasks.test_translation import assert_same, lines, make_translator
 
 from manyheads.model.compiled import CompiledModel, threads_of_code
 from manyheads.native.build import library
+from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.workers import side_by_side
 
 
@@ -85,8 +86,17 @@ def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_sid
 
 
 @pytest.mark.skipif(library() is None, reason="no C compiler here")
-@pytest.mark.parametrize(("beam_size", "call"), [(1, "take"), (4, "beam_steps")])
-def test_a_search_by_itself_gives_code_the_threads_of_torch(monkeypatch, beam_size: int, call: str) -> None:
+@pytest.mark.parametrize(
+    ("beam_size", "options", "call"),
+    [
+        (1, TranslateOptions(), "beam_steps"),
+        (4, TranslateOptions(), "beam_steps"),
+        (4, TranslateOptions(no_repeat_ngram=3), "take"),
+    ],
+)
+def test_a_search_by_itself_gives_code_the_threads_of_torch(
+    monkeypatch, beam_size: int, options: TranslateOptions, call: str
+) -> None:
     found = set()
     compute = getattr(CompiledModel, call)
 
@@ -95,6 +105,6 @@ def test_a_search_by_itself_gives_code_the_threads_of_torch(monkeypatch, beam_si
         return compute(*all_)
 
     monkeypatch.setattr(CompiledModel, call, seen)
-    make_translator().translate(lines(1), beam_size=beam_size)
+    make_translator().translate(lines(1), beam_size=beam_size, options=options)
     assert found == {(4, 1)}
     assert torch.get_num_threads() == 4

@@ -15,6 +15,7 @@ import torch
 from manyheads.data.batch import pad_rows
 from manyheads.data.sampler import fixed_batches
 from manyheads.errors import UsageError
+from manyheads.model.beams import can_search
 from manyheads.model.compiled import threads_for_code
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -205,7 +206,11 @@ class TorchEngine:
                 eos=EOS,
                 forbidden=SILENT,
             )
-        if options.beam_size == 1 and job.observer is None:
+        greedily = options.beam_size == 1 and job.observer is None
+        compiled = can_search(self.packed[0], options.beam_size, SILENT)
+        if self.can_join(options) and not job.static and (compiled or not greedily):
+            return self.joined(job)
+        if greedily:
             greedy = greedy_search(
                 start(),
                 max_lengths=limits,
@@ -215,8 +220,6 @@ class TorchEngine:
                 length_penalty=options.length_penalty,
             )
             return [[one] for one in greedy]
-        if options.beam_size > 1 and not job.static and self.can_join(options):
-            return self.joined(job)
         return beam_search(
             start(),
             beam_size=options.beam_size,
