@@ -17,11 +17,12 @@ from tests.training.parts import needs_compiler
 from torch import Tensor
 
 from manyheads.errors import UsageError
-from manyheads.model import static
+from manyheads.model import static_tensors
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PackedModel, pack
-from manyheads.model.static import Size, StaticModel, StaticStepper
+from manyheads.model.static import StaticModel, StaticStepper
+from manyheads.model.static_tensors import Size
 
 WIDTH = 5
 
@@ -57,7 +58,7 @@ def test_so_do_those_of_every_variant(model) -> None:
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_text_that_outgrows_its_tensors_goes_on_in_larger_ones(seed, monkeypatch) -> None:
-    monkeypatch.setattr(static, "PLACES", (11, 16, 48))
+    monkeypatch.setattr(static_tensors, "PLACES", (11, 16, 48))
     generator = torch.Generator().manual_seed(seed)
     model = scrambled_model(seed, num_encoder_layers=1, positions="rotary")
     rows, history = 3, []
@@ -73,7 +74,7 @@ def test_a_text_that_outgrows_its_tensors_goes_on_in_larger_ones(seed, monkeypat
         return stepper
 
     def recorded(step: Callable[..., None]) -> Callable[..., None]:
-        def take(held: static.StaticTensors, told: Any) -> None:
+        def take(held: static_tensors.StaticTensors, told: Any) -> None:
             sizes.append(held.size.places)
             step(held, told)
 

@@ -18,8 +18,9 @@ from tests.tasks.test_translation import LETTERS, assert_same, lines, make_trans
 
 from manyheads.cli.main import run as run_program
 from manyheads.errors import UsageError
-from manyheads.model import static
-from manyheads.model.static import Size, StaticModel, StaticTensors
+from manyheads.model import static_tensors
+from manyheads.model.static import StaticModel
+from manyheads.model.static_tensors import Size, StaticTensors
 from manyheads.search.options import SearchOptions
 from manyheads.tasks import small
 from manyheads.tasks.engine import TorchEngine
@@ -33,7 +34,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sizes]:
     """The size of each step that is taken in fixed tensors; there is a compiler, and no code of ours."""
     monkeypatch.setattr(small, "library", lambda: None)
     monkeypatch.setattr(small, "why_nothing_compiles", lambda device: None)
-    monkeypatch.setattr(static, "PLACES", (4, 16, 64))
+    monkeypatch.setattr(static_tensors, "PLACES", (4, 16, 64))
     monkeypatch.setattr(small, "PLACES", (4, 16, 64))
     taken: Sizes = []
     step = StaticModel.step

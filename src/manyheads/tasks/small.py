@@ -10,7 +10,8 @@ import torch
 
 from manyheads.errors import UsageError
 from manyheads.model.packed import PackedModel, Precision
-from manyheads.model.static import PLACES, SENTENCES, Size, StaticModel
+from manyheads.model.static import StaticModel
+from manyheads.model.static_tensors import PLACES, SENTENCES, Size
 from manyheads.native.build import library
 from manyheads.search.options import SearchOptions
 from manyheads.training.compilation import why_nothing_compiles
