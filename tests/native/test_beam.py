@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """What a step of a beam does after the model's part of it."""
     folder = tmp_path_factory.mktemp("native")
     source = folder / "opened.c"
-    source.write_text(OPENED.format(build.Path(build.__file__).with_name("beam.h")))
+    source.write_text(OPENED.format(Path(build.__file__).with_name("beam.h")))
     assert build.compiled(source, folder / "opened.so")
     return ctypes.CDLL(str(folder / "opened.so"))
 
