@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
+from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 import manyheads
+
+CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 
 
 @pytest.mark.parametrize("name", manyheads.__all__)
@@ -25,3 +31,19 @@ def test_importing_it_imports_nothing_heavy() -> None:
     code = "import sys, manyheads; print(sorted({'torch', 'numpy', 'pydantic', 'sacrebleu'} & set(sys.modules)))"
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert printed.strip() == "[]"
+
+
+def test_all_that_is_installed_is_for_the_oldest_python_that_is_promised() -> None:
+    """Debian 12 has 3.11.2: what asks for a later 3.11 cannot be installed there."""
+    (floor,) = SpecifierSet(metadata.metadata("manyheads")["Requires-Python"])
+    oldest = f"{floor.version}.0"
+    pinned = {
+        canonicalize_name(line.split("==")[0]) for line in CONSTRAINTS.read_text().splitlines() if "==" in line
+    }
+    found = {one.name: one.metadata["Requires-Python"] for one in metadata.distributions()}
+    too_new = {
+        name: asked
+        for name, asked in found.items()
+        if canonicalize_name(name) in pinned and asked and not SpecifierSet(asked).contains(oldest)
+    }
+    assert too_new == {}
