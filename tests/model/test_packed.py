@@ -12,9 +12,7 @@ from manyheads.model import packed
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.packed import PRECISIONS, PackedModel, Precision, pack, pick_format
-from manyheads.model.products import FEW_ROWS, Int8Product, OneDnnProduct, PlainProduct, has_onednn
-
-onednn = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
+from manyheads.model.products import LinearProduct, rounded, rounded_weight
 
 # Largest difference of a log-probability in three steps of a small model, whose logits are up to 10.
 TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "bf16": 0.3, "int8": 0.5}
@@ -38,7 +36,6 @@ def stepped(model: EncoderDecoder | PackedModel, rows: int, size: int) -> Tensor
     return torch.cat(found)
 
 
-@onednn
 @torch.inference_mode()
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
@@ -57,38 +54,39 @@ def test_a_packed_model_computes_what_the_model_computes(precision, positions, r
         assert float(difference.max()) > 1e-4, "it is another number format"
 
 
-@onednn
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("rows", [1, FEW_ROWS, FEW_ROWS + 1, 37])
-def test_products_are_those_of_a_linear_layer(rows, bias) -> None:
-    weight, offset = torch.randn(96, 64), torch.randn(96) if bias else None
-    x = torch.randn(rows, 64)
-    right = torch.nn.functional.linear(x, weight, offset)
-    for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 0.3)):
-        for kind in (PlainProduct, OneDnnProduct):
-            found = kind(weight, offset, dtype)(x.to(dtype))
-            assert found.dtype == dtype
-            torch.testing.assert_close(found.float(), right, rtol=0, atol=tolerance)
+@torch.inference_mode()
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_precision_means_the_same_with_and_without_compiled_code(precision, monkeypatch) -> None:
+    model = small_model(positions="rotary")
+    found = stepped(pack(model, precision), 5, TARGET_SIZE)
+    monkeypatch.setattr(packed, "compiled_model", lambda *_: None)
+    torch.testing.assert_close(found, stepped(pack(model, precision), 5, TARGET_SIZE), rtol=0, atol=2e-5)
 
 
-@onednn
 @pytest.mark.parametrize("bias", [True, False])
-def test_weights_of_8_bits_are_the_same_for_few_rows_and_for_many(bias) -> None:
+@pytest.mark.parametrize("rows", [1, 37])
+def test_products_are_those_of_a_linear_layer_with_rounded_weights(rows, bias) -> None:
     weight, offset = torch.randn(96, 64) * torch.logspace(-2, 1, 96)[:, None], torch.randn(96) if bias else None
-    product = Int8Product(weight, offset, torch.bfloat16)
-    x = torch.randn(FEW_ROWS + 9, 64).bfloat16()
-    many = product(x).float()
-    few = torch.cat([product(part) for part in x.split(FEW_ROWS)]).float()
+    x = torch.randn(rows, 64)
+    for precision in PRECISIONS:
+        held = rounded_weight(weight, precision)
+        found = LinearProduct(weight, offset, torch.float32, precision)(x)
+        torch.testing.assert_close(found, torch.nn.functional.linear(x, held, offset))
+    half = LinearProduct(weight, offset, torch.bfloat16)(x.bfloat16())
+    assert half.dtype == torch.bfloat16
     scale = weight.abs().amax(1)
-    torch.testing.assert_close(few / scale, many / scale, rtol=0, atol=0.2)
-    right = torch.nn.functional.linear(x.float(), weight, offset)
-    torch.testing.assert_close(many / scale, right / scale, rtol=0, atol=0.3)
+    right = torch.nn.functional.linear(x, weight, offset)
+    torch.testing.assert_close(half.float() / scale, right / scale, rtol=0, atol=0.3)
 
 
-def test_weights_of_zero_are_no_division_by_zero() -> None:
-    if has_onednn():
-        product = Int8Product(torch.zeros(32, 64), None, torch.bfloat16)
-        assert bool((product(torch.randn(1, 64).bfloat16()) == 0).all())
+def test_weights_are_rounded_to_the_nearest_value_that_a_precision_holds() -> None:
+    weight = torch.randn(96, 64) * torch.logspace(-2, 1, 96)[:, None]
+    largest = weight.abs().amax(1, keepdim=True)
+    assert torch.equal(rounded_weight(weight, "fp32"), weight)
+    assert bool(((rounded_weight(weight, "bf16") - weight).abs() <= weight.abs() * 2**-8).all())
+    assert bool(((rounded_weight(weight, "int8") - weight).abs() <= largest / 127 * 0.501).all())
+    assert rounded(weight)[0].abs().amax(1).eq(127).all(), "all of the range is used"
+    assert torch.equal(rounded_weight(torch.zeros(32, 64), "int8"), torch.zeros(32, 64)), "no division by zero"
 
 
 @torch.no_grad()

@@ -20,7 +20,7 @@ from manyheads.errors import UsageError
 from manyheads.model import static_tensors
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.packed import PackedModel, pack
+from manyheads.model.packed import PackedModel
 from manyheads.model.static import StaticModel, StaticStepper
 from manyheads.model.static_tensors import Size
 
@@ -146,7 +146,7 @@ def test_two_selections_between_steps_are_one() -> None:
 @torch.inference_mode()
 def test_steps_in_half_the_bits_are_near_those_of_the_others() -> None:
     model = scrambled_model(num_encoder_layers=1, positions="rotary").float()
-    packed, source = pack(model, "bf16"), padded_source(model)
+    packed, source = PackedModel(model, torch.bfloat16), padded_source(model)
     right = EncoderDecoderStepper(model, source).step(torch.full((3,), BOS))
     fixed = StaticModel(packed)
     found = StaticStepper(fixed, source, WIDTH).step(torch.full((3,), BOS))

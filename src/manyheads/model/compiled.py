@@ -32,7 +32,8 @@ from manyheads.model.descriptions import (
 )
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
-from manyheads.model.panels import Panels, Precision
+from manyheads.model.panels import Panels
+from manyheads.model.products import Precision
 from manyheads.native.build import library
 
 __all__ = ["LONGEST", "CompiledModel", "compiled_model", "threads_for_code", "threads_of_code"]
@@ -95,10 +96,10 @@ class CompiledModel:
 
     def __init__(self, model: EncoderDecoder, held: Precision, code: ctypes.CDLL) -> None:
         self.code = code
-        code.working_room.restype = code.beam_steps.restype = WHOLE
+        code.working_room.restype = code.beam_steps.restype = code.panel_width.restype = WHOLE
         self.room, self.logits = Room(), Room()
         self.config = model.config
-        self.panels = panels = Panels(model.config, held)
+        self.panels = panels = Panels(model.config, held, code.panel_width())
         encoder, decoder = model.encoder_layers, model.decoder_layers
         norms = [(one.around_attention.norm, one.around_feed_forward.norm) for one in encoder]
         self.encoder = panels.described(model.source_embedding, list(map(panels.layer, encoder)),

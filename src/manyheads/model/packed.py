@@ -29,8 +29,7 @@ from manyheads.model.packed_layers import (
     PackedEncoderLayer,
     turns_of_heads,
 )
-from manyheads.model.panels import Precision
-from manyheads.model.products import Int8Product, MakeProduct, OneDnnProduct, PlainProduct, has_onednn
+from manyheads.model.products import Precision
 
 __all__ = ["PRECISIONS", "PackedModel", "Precision", "pack", "pick_format"]
 
@@ -51,53 +50,51 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> PackedModel:
 
     Args:
         model: on the device where it will be.
-        precision: "fp32" computes what the model computes; "bf16" rounds weights and all between to 8 significant
-            bits; "int8" the weights to 8 bits with a scale for each output, and all between as bf16 does.
+        precision: "fp32" computes what the model computes. On a CPU "bf16" rounds the matrices to 8 significant
+            bits, "int8" to 8 bits with a scale for each output, and all between them stays float32, on every
+            processor. On another device "bf16" computes in bfloat16.
 
     Raises:
-        UsageError: the device has no such products.
+        UsageError: "int8" on another device than a CPU.
     """
     weight = model.output.weight
-    onednn = weight.device.type == "cpu" and has_onednn()
-    if precision == "int8" and not onednn:
-        raise UsageError(f'precision "int8" is for a CPU with oneDNN, not for {weight.device.type}. Use "bf16".')
-    code = compiled_model(model, precision)
+    if weight.device.type == "cpu":
+        return PackedModel(model, rounding=precision, code=compiled_model(model, precision))
     if precision == "int8":
-        return PackedModel(model, Int8Product, torch.bfloat16, code)
-    dtype = torch.bfloat16 if precision == "bf16" else weight.dtype
-    fast = onednn and dtype in (torch.float32, torch.bfloat16)
-    return PackedModel(model, OneDnnProduct if fast else PlainProduct, dtype, code)
+        raise UsageError(f'precision "int8" is for a CPU, not for {weight.device.type}. Use "bf16".')
+    return PackedModel(model, torch.bfloat16 if precision == "bf16" else None)
 
 
 class PackedModel:
     """The weights of a model, arranged for decoding.
 
-    It computes what the model computes in eval mode, whatever mode that is in. Plain products hold no weights of
-    their own, and always have the model's present ones; others hold a copy from when they were made.
+    It computes what the model computes in eval mode, whatever mode that is in. Weights that are neither rounded nor
+    of another dtype are the model's own.
     """
 
     def __init__(
         self,
         model: EncoderDecoder,
-        make: MakeProduct = PlainProduct,
         dtype: torch.dtype | None = None,
+        *,
+        rounding: Precision = "fp32",
         code: CompiledModel | None = None,
     ) -> None:
         """Arrange the weights.
 
         Args:
             model: whose they are.
-            make: how products are computed.
-            dtype: number format of the computation, the model's own if None.
+            dtype: of the computation, the model's own if None.
+            rounding: how matrices are rounded before that.
             code: compiled code for steps and all but long sources, if there is any.
         """
         like = model.output.weight.detach()
         self.model = model
         self.code = code
         self.dtype = dtype or like.dtype
-        # Attention is in float32 at least: the kernels that it needs are slower in bf16.
+        # Attention is in float32 at least.
         self.like = like.new_empty(0, dtype=torch.promote_types(self.dtype, torch.float32))
-        cast = Arrangement(make, self.dtype)
+        cast = Arrangement(self.dtype, rounding)
         self.encoder = [PackedEncoderLayer(layer, cast) for layer in model.encoder_layers]
         self.decoder = [PackedDecoderLayer(layer, cast) for layer in model.decoder_layers]
         self.encoder_norm = cast.norm(model.encoder_norm)

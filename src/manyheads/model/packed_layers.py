@@ -15,7 +15,7 @@ from manyheads.model.cache import SharedPast
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, PostNorm, PreNorm
 from manyheads.model.positions import LearnedPositions, rotate_pairs_in_place
-from manyheads.model.products import MakeProduct, Product
+from manyheads.model.products import LinearProduct, Precision, Product
 
 __all__ = ["Arrangement", "PackedDecoderLayer", "PackedEmbedding", "PackedEncoderLayer", "turns_of_heads"]
 
@@ -23,16 +23,16 @@ FEW_SENTENCES = 4
 
 
 class Arrangement:
-    """How weights are arranged: for which products, in which number format."""
+    """How the weights of a model are prepared: the dtype of the computation, and how matrices are rounded."""
 
-    def __init__(self, make: MakeProduct, dtype: torch.dtype) -> None:
-        self.make = make
+    def __init__(self, dtype: torch.dtype, rounding: Precision = "fp32") -> None:
         self.dtype = dtype
+        self.rounding = rounding
 
     def product(self, linear: nn.Linear, first: int = 0, last: int | None = None) -> Product:
         """The product of a linear layer, or of its outputs first..last."""
         bias = None if linear.bias is None else linear.bias.detach()[first:last]
-        return self.make(linear.weight.detach()[first:last], bias, self.dtype)
+        return LinearProduct(linear.weight.detach()[first:last], bias, self.dtype, self.rounding)
 
     def norm(self, norm: nn.Module) -> Product:
         """A layer norm, or what stands in its place where there is none."""

@@ -5,7 +5,7 @@ Shapes: I inputs, O outputs of a linear layer.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +14,10 @@ from manyheads.config.schema import ModelConfig
 from manyheads.model.descriptions import Layer, Linear, Model, Norm
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer
-from manyheads.model.products import rounded
+from manyheads.model.products import Precision, rounded
 
-__all__ = ["Panels", "Precision"]
+__all__ = ["Panels"]
 
-PANEL = 64  # outputs side by side, as in product.h
-Precision = Literal["fp32", "bf16", "int8"]
 FORMATS: tuple[Precision, ...] = get_args(Precision)  # numbers as in product.h
 ACTIVATIONS = ("none", "relu", "gelu", "gelu-tanh", "swish", "swiglu")  # as in vectors.h
 
@@ -27,10 +25,17 @@ ACTIVATIONS = ("none", "relu", "gelu", "gelu-tanh", "swish", "swiglu")  # as in 
 class Panels:
     """Descriptions of the parts of a model, and the memory that they point to."""
 
-    def __init__(self, config: ModelConfig, held: Precision) -> None:
-        """Nothing yet; `held` says in which number format weights are held."""
+    def __init__(self, config: ModelConfig, held: Precision, width: int) -> None:
+        """Start without weights.
+
+        Args:
+            config: the model's.
+            held: number format of the weights.
+            width: outputs side by side in a panel, as the library was compiled.
+        """
         self.config = config
         self.held = held
+        self.width = width
         self.kept: list[Tensor] = []  # whose addresses are in the descriptions
 
     def described(
@@ -85,8 +90,8 @@ class Panels:
             weight = weight.bfloat16()
         outputs, inputs = weight.shape
         bias = None if layer.bias is None else layer.bias.detach()[first:last]
-        panels = filled(weight).view(-1, PANEL, inputs).transpose(1, 2)
-        more = (self.address(None if one is None else filled(one)) for one in (scale, bias))
+        panels = self.filled(weight).view(-1, self.width, inputs).transpose(1, 2)
+        more = (self.address(None if one is None else self.filled(one)) for one in (scale, bias))
         return Linear(self.address(panels), *more, inputs, outputs)
 
     def norm(self, norm: nn.Module) -> Norm:
@@ -106,8 +111,7 @@ class Panels:
             found.cross_out = self.linear(layer.cross_attention.project_out)
         return found
 
-
-def filled(tensor: Tensor) -> Tensor:
-    """With zeros behind the outputs, until they fill their panels: (O, ...) -> (O', ...)."""
-    missing = -len(tensor) % PANEL
-    return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])
+    def filled(self, tensor: Tensor) -> Tensor:
+        """Append zeros to the outputs until they fill whole panels: (O, ...) -> (O', ...)."""
+        missing = -len(tensor) % self.width
+        return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])

@@ -14,19 +14,35 @@
 #else
 #define PICK(a, b, ...) __builtin_shuffle(a, b, (whole){__VA_ARGS__})
 #endif
-#define HALVES(pick, a, b) (pick(a, b, 0) + pick(a, b, 1))
-#define EIGHTS(a, b, k) \
-    PICK(a, b, 8 * k, 8 * k + 1, 8 * k + 2, 8 * k + 3, 8 * k + 4, 8 * k + 5, 8 * k + 6, 8 * k + 7, 8 * k + 16, \
-         8 * k + 17, 8 * k + 18, 8 * k + 19, 8 * k + 20, 8 * k + 21, 8 * k + 22, 8 * k + 23)
-#define FOURS(a, b, k) \
-    PICK(a, b, 4 * k, 4 * k + 1, 4 * k + 2, 4 * k + 3, 4 * k + 8, 4 * k + 9, 4 * k + 10, 4 * k + 11, 4 * k + 16, \
-         4 * k + 17, 4 * k + 18, 4 * k + 19, 4 * k + 24, 4 * k + 25, 4 * k + 26, 4 * k + 27)
 
-/* Add up the lanes of four vectors together: their sums. */
+/* Add up the lanes of four vectors together: their sums. Each line halves the lanes that are left of a vector. */
 INLINE void add_up(const vec x[TOGETHER], float sums[TOGETHER]) {
-    vec all = HALVES(FOURS, (HALVES(EIGHTS, x[0], x[1])), (HALVES(EIGHTS, x[2], x[3]))); /* four lanes of each */
+#define ADD(a, b, low, high) (PICK(a, b, low) + PICK(a, b, high))
+#define LIST(...) __VA_ARGS__
+#if LANES == 16
+#define LOW_EIGHTS LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
+#define HIGH_EIGHTS LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+#define LOW_FOURS LIST(0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define HIGH_FOURS LIST(4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+    const vec first = ADD(x[0], x[1], LOW_EIGHTS, HIGH_EIGHTS), second = ADD(x[2], x[3], LOW_EIGHTS, HIGH_EIGHTS);
+    vec all = ADD(first, second, LOW_FOURS, HIGH_FOURS); /* four lanes of each */
     all += PICK(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
     for (int k = 0; k < TOGETHER; k++) sums[k] = all[4 * k] + all[4 * k + 1];
+#elif LANES == 8
+#define LOW_FOURS LIST(0, 1, 2, 3, 8, 9, 10, 11)
+#define HIGH_FOURS LIST(4, 5, 6, 7, 12, 13, 14, 15)
+#define LOW_PAIRS LIST(0, 1, 4, 5, 8, 9, 12, 13)
+#define HIGH_PAIRS LIST(2, 3, 6, 7, 10, 11, 14, 15)
+    const vec first = ADD(x[0], x[1], LOW_FOURS, HIGH_FOURS), second = ADD(x[2], x[3], LOW_FOURS, HIGH_FOURS);
+    const vec all = ADD(first, second, LOW_PAIRS, HIGH_PAIRS); /* two lanes of each */
+    for (int k = 0; k < TOGETHER; k++) sums[k] = all[2 * k] + all[2 * k + 1];
+#else
+    const vec first = ADD(x[0], x[1], LIST(0, 1, 4, 5), LIST(2, 3, 6, 7));
+    const vec second = ADD(x[2], x[3], LIST(0, 1, 4, 5), LIST(2, 3, 6, 7));
+    *(float_at *)sums = ADD(first, second, LIST(0, 2, 4, 6), LIST(1, 3, 5, 7));
+#endif
+#undef ADD
+#undef LIST
 }
 
 /* Of a row of `width` floats those from e on; `even` says that they fill their vectors. */

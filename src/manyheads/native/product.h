@@ -1,23 +1,18 @@
 /* Products with the weights of linear layers, for one row or a thousand.
 
-   Weights lie in panels of 64 outputs: the weights of the first input to each of them, then those of the second. A
-   tile of a few rows and the outputs of a panel is summed up in registers, one input after the other: a row's sums
-   are the same bits in every tile. */
+   Weights lie in panels of PANEL outputs: the weights of the first input to each of them, then those of the second. A
+   tile of a few rows and the outputs of a few panels is summed up in registers, one input after the other: a row's
+   sums are the same bits in every tile. */
 
 #pragma once
 
 #include "team.h"
 #include "vectors.h"
 
-enum { FLOAT32, BFLOAT16, INT8 }; /* how weights are held */
+enum { FLOAT32, BFLOAT16, INT8 }; /* number format of the weights */
 
-#define PANEL 64 /* outputs side by side; as compiled.py lays them */
-#define ROWS 6   /* rows and vectors of outputs whose sums are held in registers */
-#if defined(__AVX512F__)
-#define VECS 4
-#else
-#define VECS 1
-#endif
+#define PANEL (TILE_VECS * LANES) /* outputs side by side */
+#define ROW_BLOCK (8 * TILE_ROWS) /* rows whose inputs stay in the second-level cache while all panels are read */
 
 typedef struct {
     const void *weight; /* (outputs / PANEL, inputs, PANEL), the last panel filled up */
@@ -26,62 +21,83 @@ typedef struct {
     int64_t inputs, outputs;
 } Linear;
 
-INLINE vec weights_at(const void *weights, int64_t format, int64_t place) {
-    if (format == FLOAT32) return *(const float_at *)((const float *)weights + place);
-    if (format == BFLOAT16)
-        return (vec)(__builtin_convertvector(*(const half_at *)((const uint16_t *)weights + place), whole) << 16);
-    const int8_t *bytes = (const int8_t *)weights + place;
-#ifdef __AVX512F__ /* compilers take bytes apart one by one */
-    return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)bytes)));
-#else
-    return __builtin_convertvector(__builtin_convertvector(*(const byte_at *)bytes, whole), vec);
-#endif
+/* How many outputs lie side by side in the weights that this library reads. */
+int64_t panel_width(void) { return PANEL; }
+
+/* The next LANES weights, as floats. */
+INLINE vec weights_at(const void *weights, int64_t format, int64_t index) {
+    if (format == FLOAT32) return *(const float_at *)((const float *)weights + index);
+    if (format == BFLOAT16) return from_bfloat16((const uint16_t *)weights + index);
+    return from_int8((const int8_t *)weights + index);
 }
 
-/* Some rows, and the outputs from `first` on: y[r][o] = (base[r][o] +) activation(x[r] . weight[o] + bias[o]). */
-INLINE void tile(const Linear *linear, int64_t format, const float *x, int rows, int64_t first, const float *base,
-                 float *y, int64_t activation) {
-    const int64_t inputs = linear->inputs, outputs = linear->outputs;
-    const int64_t start = first / PANEL * PANEL * inputs + first % PANEL;
-    vec sums[ROWS][VECS];
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < VECS; v++) sums[r][v] = (vec){0};
+/* A tile: `rows` rows and the outputs of `panels` panels from panel `first` on:
+   y[r][o] = (base[r][o] +) activation(x[r] . weight[o] + bias[o]). */
+INLINE void tile(const Linear *linear, int64_t format, const float *x, int rows, int panels, int64_t first,
+                 const float *base, float *y, int64_t activation) {
+    const int64_t inputs = linear->inputs, outputs = linear->outputs, apart = inputs * PANEL;
+    const int vecs = panels * TILE_VECS; /* at most TILE_ROWS * TILE_VECS accumulators, all in registers */
+    vec sums[TILE_ROWS * TILE_VECS];
+    UNROLL for (int k = 0; k < rows * vecs; k++) sums[k] = (vec){0};
     for (int64_t i = 0; i < inputs; i++) {
-        vec weights[VECS];
-        for (int v = 0; v < VECS; v++) weights[v] = weights_at(linear->weight, format, start + i * PANEL + v * LANES);
-        for (int r = 0; r < rows; r++)
-            for (int v = 0; v < VECS; v++) sums[r][v] += weights[v] * x[r * inputs + i];
+        vec weights[TILE_ROWS * TILE_VECS];
+        UNROLL for (int v = 0; v < vecs; v++)
+            weights[v] = weights_at(linear->weight, format,
+                                    (first + v / TILE_VECS) * apart + i * PANEL + v % TILE_VECS * LANES);
+        UNROLL for (int k = 0; k < rows * vecs; k++) sums[k] += weights[k % vecs] * x[k / vecs * inputs + i];
     }
-    for (int v = 0; v < VECS && first + v * LANES < outputs; v++) {
-        const int64_t place = first + v * LANES, count = outputs - place;
+    for (int v = 0; v < vecs; v++) {
+        const int64_t output = first * PANEL + v * LANES, count = outputs - output;
+        if (count <= 0) break;
         for (int r = 0; r < rows; r++) {
-            vec total = sums[r][v];
-            if (format == INT8) total *= *(const float_at *)(linear->scale + place);
-            if (linear->bias) total += *(const float_at *)(linear->bias + place);
-            if (base) total += some_at(base + r * outputs + place, count);
-            put_some(activated(total, activation), y + r * outputs + place, count);
+            vec total = sums[r * vecs + v];
+            if (format == INT8) total *= *(const float_at *)(linear->scale + output);
+            if (linear->bias) total += *(const float_at *)(linear->bias + output);
+            if (base) total += some_at(base + r * outputs + output, count);
+            put_some(activated(total, activation), y + r * outputs + output, count);
         }
     }
 }
 
-#define TILE(r) tile(linear, format, x + row * linear->inputs, r, first, from, to, activation)
+#define TILE(rows, panels) tile(linear, format, x + row * inputs, rows, panels, panel, from, to, activation)
+
+/* The panels first..last for the rows of a block, in tiles of TILE_ROWS rows. One or two rows take several panels at a
+   time: it needs eight accumulators to hide the latency of a multiply-add. */
+INLINE void product_block(const Linear *linear, int64_t format, const float *x, int64_t rows, int64_t first,
+                          int64_t last, const float *base, float *y, int64_t activation) {
+    const int64_t inputs = linear->inputs, outputs = linear->outputs, wide = rows < 3 ? 8 / TILE_VECS / rows : 1;
+    for (int64_t panel = first, step; panel < last; panel += step) {
+        step = last - panel >= wide ? wide : 1;
+        for (int64_t row = 0; row < rows; row += TILE_ROWS) {
+            const float *from = base ? base + row * outputs : 0;
+            float *to = y + row * outputs;
+            switch (rows - row < TILE_ROWS ? rows - row : TILE_ROWS) {
+            case 1:
+                if (step > 1) TILE(1, 8 / TILE_VECS);
+                else TILE(1, 1);
+                break;
+            case 2:
+                if (step > 1) TILE(2, 4 / TILE_VECS);
+                else TILE(2, 1);
+                break;
+            case 3: TILE(3, 1); break;
+            case 4: TILE(4, 1); break;
+#if TILE_ROWS > 4
+            case 5: TILE(5, 1); break;
+            case 6: TILE(6, 1); break;
+#endif
+            }
+        }
+    }
+}
 
 INLINE void product_in(const Linear *linear, int64_t format, const float *x, int64_t rows, const float *base,
                        float *y, int64_t activation, Team team) {
-    const int64_t last = share(team, team.id + 1, linear->outputs, PANEL);
-    for (int64_t first = share(team, team.id, linear->outputs, PANEL); first < last; first += VECS * LANES)
-        for (int64_t row = 0; row < rows; row += ROWS) {
-            const float *from = base ? base + row * linear->outputs : 0;
-            float *to = y + row * linear->outputs;
-            switch (rows - row) {
-            case 1: TILE(1); break;
-            case 2: TILE(2); break;
-            case 3: TILE(3); break;
-            case 4: TILE(4); break;
-            case 5: TILE(5); break;
-            default: TILE(ROWS);
-            }
-        }
+    const int64_t panels = (linear->outputs + PANEL - 1) / PANEL;
+    const int64_t first = share(team, team.id, panels, 1), last = share(team, team.id + 1, panels, 1);
+    for (int64_t row = 0; row < rows; row += ROW_BLOCK)
+        product_block(linear, format, x + row * linear->inputs, rows - row < ROW_BLOCK ? rows - row : ROW_BLOCK, first,
+                      last, base ? base + row * linear->outputs : 0, y + row * linear->outputs, activation);
 }
 
 /* A linear layer: x (R, I) -> y (R, O), to which `base` is added, if any. */

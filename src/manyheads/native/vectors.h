@@ -1,7 +1,10 @@
-/* Sixteen floats at a time, as the processor can: one register with AVX-512, two with AVX2, four with NEON.
+/* Vectors of floats, as wide as the processor's registers.
 
-   All that follows is computed lane by lane in the same order wherever a row stands, so that a row's results are
-   the same bits whatever is computed beside it. */
+   A vector of 64 bytes would be valid C everywhere, but gcc keeps such a vector in memory where registers are
+   narrower. So LANES is what one register holds, and the tiles of product.h are sized by the number of registers.
+
+   Each lane is computed in the same order wherever a row stands, so that a row's results are the same bits whatever
+   is computed beside it. */
 
 #pragma once
 
@@ -10,18 +13,81 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
+/* LANES: floats in a register. TILE_ROWS x TILE_VECS: accumulators of a tile; with TILE_VECS vectors of weights and a
+   broadcast input they fill the 16 registers of AVX2 and SSE, and at most the 32 of AVX-512 and NEON. clang keeps
+   more than 16 accumulators in memory. */
+#if defined(__AVX512F__)
 #define LANES 16
+#define TILE_VECS 4
+#ifdef __clang__
+#define TILE_ROWS 4
+#else
+#define TILE_ROWS 6
+#endif
+#elif defined(__AVX2__)
+#define LANES 8
+#define TILE_VECS 2
+#define TILE_ROWS 6
+#elif defined(__aarch64__)
+#define LANES 4
+#define TILE_VECS 4
+#define TILE_ROWS 4
+#else
+#define LANES 4
+#define TILE_VECS 2
+#define TILE_ROWS 6
+#endif
+
+#ifdef __clang__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
 #define INLINE static inline __attribute__((always_inline))
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t whole __attribute__((vector_size(4 * LANES)));
 typedef float float_at __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint16_t half_at __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+typedef int32_t int_at __attribute__((aligned(1), may_alias));
 typedef int8_t byte_at __attribute__((vector_size(LANES), aligned(1), may_alias));
 
 enum { KEEP, RELU, GELU, GELU_TANH, SWISH, SWIGLU }; /* what is done to the outputs of a product */
+
+/* Widen LANES numbers of 16 or 8 bits; compilers take the general form apart number by number. */
+INLINE vec from_bfloat16(const uint16_t *x) {
+#if defined(__AVX512F__)
+    return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x)), 16);
+#elif defined(__AVX2__)
+    return (vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x)), 16);
+#elif defined(__SSE2__)
+    return (vec)_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64((const __m128i *)x));
+#elif defined(__aarch64__)
+    return (vec)vshll_n_u16(vld1_u16(x), 16);
+#else
+    return (vec)(__builtin_convertvector(*(const half_at *)x, whole) << 16);
+#endif
+}
+
+INLINE vec from_int8(const int8_t *x) {
+#if defined(__AVX512F__)
+    return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)x)));
+#elif defined(__AVX2__)
+    return (vec)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)x)));
+#elif defined(__SSE2__)
+    const __m128i four = _mm_cvtsi32_si128(*(const int_at *)x), pairs = _mm_unpacklo_epi8(four, four);
+    return (vec)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
+#elif defined(__aarch64__)
+    const int8x8_t eight = vreinterpret_s8_s32(vdup_n_s32(*(const int_at *)x));
+    return (vec)vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(eight))));
+#else
+    return __builtin_convertvector(__builtin_convertvector(*(const byte_at *)x, whole), vec);
+#endif
+}
 
 /* The first of a row's next `count` floats; zeros where there are fewer. */
 INLINE vec some_at(const float *x, int64_t count) {

@@ -31,6 +31,8 @@ def check_small(device: torch.device, precision: Precision) -> None:
     """
     if precision == "int8":
         raise UsageError('compile = True is for precision "fp32" or "bf16", not for "int8".')
+    if device.type == "cpu" and precision == "bf16":
+        raise UsageError('compile = True is for precision "fp32" on a CPU, not for "bf16".')
     if device.type == "cpu" and library() is not None:
         raise UsageError(
             "compile = True is for a GPU: on this CPU all steps are computed by compiled code of our own, which is "
