@@ -26,8 +26,9 @@ from manyheads.model.compiled import READ_TOGETHER, threads_for_code
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.descriptions import Part
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.packed import PackedModel, Precision, pack
-from manyheads.model.products import rounded
+from manyheads.model.packed import PackedModel
+from manyheads.model.packing import pack
+from manyheads.model.products import Precision, rounded
 from manyheads.native.build import library
 from manyheads.search.candidates import best_tokens
 
@@ -353,10 +354,3 @@ def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
         assert bool((EncoderDecoderStepper(arranged, source).step(token) == right).all())
     finally:
         torch.set_num_threads(before)
-
-
-def test_models_that_the_code_does_not_know_are_left_to_torch(monkeypatch) -> None:
-    assert pack(scrambled_model()).code is None, "float64"
-    assert pack(scrambled_model().float().to("meta")).code is None
-    monkeypatch.setattr(packed, "compiled_model", lambda *_: None)
-    assert pack(scrambled_model().float()).code is None

@@ -7,12 +7,12 @@ import torch
 from tests.model.samples import BOS, PAD, TARGET_SIZE, random_ids, scrambled_model
 from torch import Tensor
 
-from manyheads.errors import UsageError
-from manyheads.model import packed
+from manyheads.model import packing
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.packed import PRECISIONS, PackedModel, Precision, pack, pick_format
-from manyheads.model.products import LinearProduct, rounded, rounded_weight
+from manyheads.model.packed import PackedModel
+from manyheads.model.packing import PRECISIONS, pack
+from manyheads.model.products import LinearProduct, Precision, rounded, rounded_weight
 
 # Largest difference of a log-probability in three steps of a small model, whose logits are up to 10.
 TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "bf16": 0.3, "int8": 0.5}
@@ -43,7 +43,7 @@ def stepped(model: EncoderDecoder | PackedModel, rows: int, size: int) -> Tensor
 @pytest.mark.parametrize("compiler", [True, False])
 def test_a_packed_model_computes_what_the_model_computes(precision, positions, rows, compiler, monkeypatch) -> None:
     if not compiler:
-        monkeypatch.setattr(packed, "compiled_model", lambda *_: None)
+        monkeypatch.setattr(packing, "library", lambda: None)
     model = small_model(positions=positions)
     right = stepped(model, rows, TARGET_SIZE)
     found = stepped(pack(model, precision), rows, TARGET_SIZE)
@@ -59,7 +59,7 @@ def test_a_packed_model_computes_what_the_model_computes(precision, positions, r
 def test_a_precision_means_the_same_with_and_without_compiled_code(precision, monkeypatch) -> None:
     model = small_model(positions="rotary")
     found = stepped(pack(model, precision), 5, TARGET_SIZE)
-    monkeypatch.setattr(packed, "compiled_model", lambda *_: None)
+    monkeypatch.setattr(packing, "library", lambda: None)
     torch.testing.assert_close(found, stepped(pack(model, precision), 5, TARGET_SIZE), rtol=0, atol=2e-5)
 
 
@@ -120,11 +120,3 @@ def test_it_computes_as_in_evaluation_whatever_mode_the_model_is_in() -> None:
     model = small_model(dropout=0.5, word_dropout=0.3)
     right = stepped(model, 3, TARGET_SIZE)
     torch.testing.assert_close(stepped(model.train(), 3, TARGET_SIZE), right)
-
-
-def test_a_number_format_that_is_none_is_named() -> None:
-    assert pick_format("bf16") == "bf16"
-    with pytest.raises(UsageError, match=r'"fp8".*fp32, bf16, int8'):
-        pick_format("fp8")
-    with pytest.raises(UsageError, match='"int8" is for a CPU'):
-        pack(small_model().to("meta"), "int8")

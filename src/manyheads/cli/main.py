@@ -41,7 +41,7 @@ Exit codes:
 \b
 Environment:
   NO_COLOR, FORCE_COLOR  no colours, or colours also where no terminal is
-  MANYHEADS_NATIVE=0     compile no C; torch computes everything
+  MANYHEADS_NATIVE=0     decode on the CPU by torch; 1: by the C decoder; else the one measured faster here
   CC                     the C compiler
   XDG_CACHE_HOME         where compiled code is kept; ~/.cache if not set
 

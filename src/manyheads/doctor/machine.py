@@ -18,6 +18,8 @@ import torch
 
 from manyheads import __version__
 from manyheads.doctor.report import Finding, Report, make_report
+from manyheads.model.packing import is_used, native_speed
+from manyheads.native.build import instruction_set, library, why_none
 from manyheads.training.precision import pick_device, pick_precision
 
 __all__ = ["Extra", "Machine", "MachineReport", "examine_machine"]
@@ -55,6 +57,7 @@ class Machine:
         memory_gib: of the machine; free_memory_gib: what is free now. None where the system does not say.
         disk_gib: free where the program was called.
         threads: that torch computes with; processors: that this process may use.
+        decoding: what computes the steps of decoding on the CPU, and why.
     """
 
     manyheads: str
@@ -66,6 +69,7 @@ class Machine:
     precision: str
     processors: int
     threads: int
+    decoding: str
     memory_gib: float | None
     free_memory_gib: float | None
     disk_gib: float
@@ -120,11 +124,26 @@ def look(folder: Path) -> Machine:
         precision=pick_precision("auto", device),
         processors=processors(),
         threads=torch.get_num_threads(),
+        decoding=describe_decoding(),
         memory_gib=total,
         free_memory_gib=free,
         disk_gib=shutil.disk_usage(folder).free / GIB,
         extras=tuple(extras()),
     )
+
+
+def describe_decoding() -> str:
+    """Say whether compiled code or torch computes the steps of decoding on the CPU, and how they compare."""
+    if (code := library()) is None:
+        return f"torch; the C decoder is off: {why_none()}"
+    speed = native_speed(code)
+    measured = (
+        "not measured"
+        if speed is None
+        else "speed beside torch for "
+        + ", ".join(f"{rows} {'row' if rows == 1 else 'rows'} {ratio:.1f}x" for rows, ratio in speed.ratios.items())
+    )
+    return f"{'the C decoder' if is_used(code) else 'torch'} ({instruction_set()}; the C decoder's {measured})"
 
 
 def processors() -> int:
@@ -212,6 +231,7 @@ def table(machine: Machine) -> list[str]:
         "torch": machine.torch,
         "device": f"{machine.device} ({machine.device_name}), {machine.precision}",
         "threads": f"{machine.threads} on {machine.processors} processors",
+        "decoding on the CPU": machine.decoding,
         "memory": gib(machine.memory_gib) + f", {gib(machine.free_memory_gib)} free",
         "disk": f"{gib(machine.disk_gib)} free here",
     } | {

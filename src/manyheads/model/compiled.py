@@ -34,9 +34,8 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
 from manyheads.model.panels import Panels
 from manyheads.model.products import Precision
-from manyheads.native.build import library
 
-__all__ = ["LONGEST", "CompiledModel", "compiled_model", "threads_for_code", "threads_of_code"]
+__all__ = ["LONGEST", "CompiledModel", "threads_for_code", "threads_of_code"]
 
 LONGEST = 256  # tokens of a sentence: in longer ones torch's attention is the faster one
 READ_TOGETHER = 256  # tokens: as many as make good use of the weights, in working memory that stays near
@@ -65,14 +64,6 @@ def threads_for_code() -> Iterator[None]:
 def threads_of_code() -> int:
     """How many threads a call has."""
     return min(getattr(of_torch, "count", torch.get_num_threads()), MOST_THREADS)
-
-
-def compiled_model(model: EncoderDecoder, held: Precision) -> CompiledModel | None:
-    """A model in float32 on a CPU; None for others, and where nothing can be compiled."""
-    weight = model.output.weight
-    if weight.device.type != "cpu" or weight.dtype != torch.float32 or (code := library()) is None:
-        return None
-    return CompiledModel(model, held, code)
 
 
 class Room(threading.local):

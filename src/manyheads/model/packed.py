@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from manyheads.errors import UsageError
 from manyheads.model.cache import SharedPast
-from manyheads.model.compiled import LONGEST, CompiledModel, compiled_model
+from manyheads.model.compiled import LONGEST, CompiledModel
 from manyheads.model.descriptions import Part, Place
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
@@ -31,38 +29,9 @@ from manyheads.model.packed_layers import (
 )
 from manyheads.model.products import Precision
 
-__all__ = ["PRECISIONS", "PackedModel", "Precision", "pack", "pick_format"]
+__all__ = ["PackedModel"]
 
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 FIRST_PLACES = 64  # of the target, whose positions are worked out at the start
-
-
-def pick_format(precision: str) -> Precision:
-    """A number format by its name; raises `UsageError`."""
-    for one in PRECISIONS:
-        if one == precision:
-            return one
-    raise UsageError(f'there is no precision "{precision}". Use one of {", ".join(PRECISIONS)}.')
-
-
-def pack(model: EncoderDecoder, precision: Precision = "fp32") -> PackedModel:
-    """Arrange the weights of a model for fast decoding on its device.
-
-    Args:
-        model: on the device where it will be.
-        precision: "fp32" computes what the model computes. On a CPU "bf16" rounds the matrices to 8 significant
-            bits, "int8" to 8 bits with a scale for each output, and all between them stays float32, on every
-            processor. On another device "bf16" computes in bfloat16.
-
-    Raises:
-        UsageError: "int8" on another device than a CPU.
-    """
-    weight = model.output.weight
-    if weight.device.type == "cpu":
-        return PackedModel(model, rounding=precision, code=compiled_model(model, precision))
-    if precision == "int8":
-        raise UsageError(f'precision "int8" is for a CPU, not for {weight.device.type}. Use "bf16".')
-    return PackedModel(model, torch.bfloat16 if precision == "bf16" else None)
 
 
 class PackedModel:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import json
 import os
 import platform
 import shlex
@@ -15,14 +16,26 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
-__all__ = ["compiled", "library"]
+__all__ = [
+    "SWITCH",
+    "compiled",
+    "instruction_set",
+    "library",
+    "load_measurement",
+    "measurement_path",
+    "store_measurement",
+    "why_none",
+]
 
-SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing
+SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing; 1: use the library without measuring it
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-fopenmp-simd", "-fno-math-errno", "-Wno-psabi")
 VECTORS = {
@@ -39,7 +52,7 @@ def library() -> ctypes.CDLL | None:
         return None
     source = Path(__file__).with_name("decoder.c")
     sources = b"".join(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
-    vectors = VECTORS.get(torch.backends.cpu.get_cpu_capability(), ())
+    vectors = VECTORS.get(instruction_set(), ())
     asked = "\0".join((platform.platform(), platform.machine(), *FLAGS, *vectors)).encode()
     name = f"decoder-{hashlib.sha256(asked + sources).hexdigest()[:20]}.so"
     if (folder := cache()) is not None:
@@ -48,6 +61,47 @@ def library() -> ctypes.CDLL | None:
     with TemporaryDirectory() as temporary:  # a library that is open needs its file no more
         path = Path(temporary) / name
         return opened(path) if compiled(source, path, vectors) else None
+
+
+def instruction_set() -> str:
+    """The vector instructions that are compiled for, as torch names them; `ATEN_CPU_CAPABILITY` lowers them."""
+    return torch.backends.cpu.get_cpu_capability()
+
+
+def why_none() -> str:
+    """Why there is no library, for people."""
+    if os.environ.get(SWITCH) == "0":
+        return f"{SWITCH}=0"
+    if sys.platform == "win32":
+        return "not supported on Windows"
+    return f"{compiler()} cannot compile it" if compiler() else f"no C compiler ({', '.join(COMPILERS)})"
+
+
+def compiler() -> str | None:
+    """The C compiler: that of `CC`, or the first that is installed."""
+    return os.environ.get("CC") or next(filter(None, map(shutil.which, COMPILERS)), None)
+
+
+def measurement_path(code: ctypes.CDLL) -> Path | None:
+    """Where the measurement of a library is kept: beside it in the cache; None outside of the cache."""
+    path = Path(code._name)
+    return path.with_suffix(".json") if path.exists() else None
+
+
+def load_measurement(path: Path) -> Any:
+    """Read a measurement; None where there is none that can be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def store_measurement(path: Path, measurement: Mapping[str, object]) -> None:
+    """Keep a measurement, if the system lets it be written."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        draft.write_text(json.dumps(measurement), encoding="utf-8")
+        os.replace(draft, path)  # other processes may be measuring too
 
 
 def opened(path: Path) -> ctypes.CDLL | None:
@@ -60,11 +114,10 @@ def opened(path: Path) -> ctypes.CDLL | None:
 
 def compiled(source: Path, path: Path, vectors: tuple[str, ...] = ()) -> bool:
     """Compile a source to a library at `path`; whether that could be done."""
-    compiler = next(filter(None, (os.environ.get("CC"), *map(shutil.which, COMPILERS))), None)
-    if compiler is None:
+    if (program := compiler()) is None:
         return False
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    command = [*shlex.split(compiler), *FLAGS, *vectors, str(source), "-o", str(draft), "-lm"]
+    command = [*shlex.split(program), *FLAGS, *vectors, str(source), "-o", str(draft), "-lm"]
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=LONGEST)
     except (OSError, subprocess.SubprocessError):

@@ -19,7 +19,9 @@ from manyheads.model.beams import can_search
 from manyheads.model.compiled import threads_for_code
 from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.packed import PackedModel, Precision, pack
+from manyheads.model.packed import PackedModel
+from manyheads.model.packing import pack
+from manyheads.model.products import Precision
 from manyheads.model.static import StaticModel, StaticStepper
 from manyheads.search.abandoning import AbandoningStepper, among
 from manyheads.search.beam import beam_search

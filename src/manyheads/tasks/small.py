@@ -9,7 +9,8 @@ from threading import Lock
 import torch
 
 from manyheads.errors import UsageError
-from manyheads.model.packed import PackedModel, Precision
+from manyheads.model.packed import PackedModel
+from manyheads.model.products import Precision
 from manyheads.model.static import StaticModel
 from manyheads.model.static_tensors import PLACES, SENTENCES, Size
 from manyheads.native.build import library

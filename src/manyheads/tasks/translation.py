@@ -13,7 +13,7 @@ from manyheads.interop.ctranslate2 import engine_for, is_export
 from manyheads.interop.marian import is_marian
 from manyheads.interop.sources import folder_of, open_model
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.packed import pick_format
+from manyheads.model.packing import pick_format
 from manyheads.search.ensemble import mean_logarithm, mean_probability
 from manyheads.search.interface import Engine, Hypothesis
 from manyheads.tasks.assembly import Assembler
