@@ -174,7 +174,7 @@ def test_without_token_scores_the_sum_is_still_known(tmp_path: Path) -> None:
         full, bare = engine.search(rows, options), engine.search(rows, replace(options, token_scores=False))
         assert any(not one[0].token_scores for one in bare)
         for one, other in zip((h for row in full for h in row), (h for row in bare for h in row), strict=True):
-            assert other.token_scores in ((), one.token_scores)  # known of those that were cut
+            assert not other.token_scores or other.token_scores == pytest.approx(one.token_scores, abs=1e-4)
             assert other.log_probability == pytest.approx(one.log_probability, abs=1e-3)
             assert other.score == pytest.approx(one.score, abs=1e-3)
 
@@ -278,6 +278,7 @@ def test_the_folder_is_a_model_for_plain_ctranslate2_and_sentencepiece(tmp_path:
 
 @pytest.mark.parametrize("numbers", ["int8", "int8_float32", "bfloat16", "float16", "int16"])
 def test_smaller_numbers_stay_near(tmp_path: Path, numbers: str) -> None:
+    """What is stored, computed in float32: the same on every processor."""
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts, quantization=numbers)
     parity = check_ctranslate2(tmp_path, reference(parts[2], Samples(rows_of(parts), "")))
