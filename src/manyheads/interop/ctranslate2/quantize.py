@@ -20,6 +20,7 @@ from manyheads.interop.ctranslate2.spec import specs_of
 __all__ = ["quantize_spec", "round_rows"]
 
 LARGEST_PAIR = 127  # before rounding, which adds one half to each of the two: 128 afterwards
+SMALLEST = 1e-20  # of a sum: what is smaller becomes zero
 OTHER_TENSORS = {
     "int8": torch.float32,
     "int8_float32": torch.float32,
@@ -32,9 +33,7 @@ def round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
     """Return a matrix (N, K) in int8 and what each of its rows was multiplied by (N,)."""
     pairs = functional.pad(weight, (0, weight.size(1) % 2)).unflatten(1, (-1, 2))
     positive, negative = (side.clamp(min=0).sum(2).amax(1) for side in (pairs, -pairs))
-    largest = torch.maximum(positive, negative)
-    smallest = LARGEST_PAIR / torch.finfo(torch.float32).max  # a smaller row would have an infinite scale
-    scale = LARGEST_PAIR / torch.where(largest == 0, LARGEST_PAIR, largest.clamp(min=smallest))
+    scale = LARGEST_PAIR / torch.maximum(positive, negative).clamp(min=SMALLEST)
     return (weight * scale[:, None]).round().to(torch.int8), scale
 
 
