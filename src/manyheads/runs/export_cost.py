@@ -78,10 +78,10 @@ class QuantizationCost:
         if self.bleu is None or not self.bleu_counts:
             cost = amount(self.loss - self.loss_float32, 3, "nats a token")
             return f"{name} costs {cost} on this {self.device} ({loss} {text}; {same}){self.why_no_bleu()}"
-        low, high = self.bleu.interval
+        low, high = (0 - end for end in reversed(self.bleu.interval))
         return (
             f"{name} costs {amount(-self.bleu.difference, 2, 'BLEU')} on this {self.device} "
-            f"({self.bleu.baseline:.2f} -> {self.bleu.score:.2f} {text}, 95 % interval {-high:.2f} to {-low:.2f}; "
+            f"({self.bleu.baseline:.2f} -> {self.bleu.score:.2f} {text}, 95 % interval {low:.2f} to {high:.2f}; "
             f"{loss}; {same}; {self.bleu.signature})"
         )
 
