@@ -27,6 +27,7 @@ VARIES = re.compile(
     r"|mean of the last # checkpoints: loss #"  # and whether that is better
     r"|step # valid loss # perplexity # BLEU # chrF #"  # the same
     r"|as in models/\w+: d_model = #"  # and what else is taken
+    r"|int8 costs"  # how much, or nothing
 )
 
 

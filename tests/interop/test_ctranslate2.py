@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,25 @@ import torch
 from tests.interop.parts import Parts, make_parts, sentences
 from tests.model.samples import VARIANTS
 
+from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError, RunError, UsageError
 from manyheads.interop.ctranslate2 import (
     CTranslate2Engine,
     build_spec,
     check_ctranslate2,
+    convert,
     open_ctranslate2,
     write_ctranslate2,
 )
 from manyheads.interop.ctranslate2.spec import piece_names
-from manyheads.interop.parity import Samples, random_samples, reference
+from manyheads.interop.parity import Reference, Samples, decoder_input, random_samples, reference
 from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling, SearchOptions
-from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
@@ -88,13 +92,41 @@ def assert_scored(parts: Parts, row: list[int], one: Hypothesis, length_penalty:
     assert one.score == pytest.approx(sum(right) / len(right) ** length_penalty, abs=1e-3)
 
 
+def assert_rounding_alone(folder: Path, parts: Parts, right: Reference) -> None:
+    """No score is further from that of float64 than the rounding of float32 in such a model explains.
+
+    Our own scores show how much that is: how long its sums are, and how much its layers amplify. Another order of
+    summation gives up to 1.7 times as much (AVX-512, AVX2 and SSE); four times is allowed. An epsilon of the norms
+    that is ten times too large gives 16 times as much, and more.
+    """
+    exact = reference_scores(deepcopy(parts[2]).double(), right)
+    scores = open_ctranslate2(folder)[1].score(right.samples.rows, right.outputs)
+    assert largest_gap(scores, exact) <= 4 * largest_gap(right.scores, exact)
+
+
+@torch.inference_mode()
+def reference_scores(model: EncoderDecoder, right: Reference) -> list[list[float]]:
+    """What a model gives the outputs of another, in its own number type."""
+    logits = model(pad_rows(right.samples.rows, PAD, last=EOS), decoder_input(right.outputs))
+    logits[..., [PAD, BOS]] = -torch.inf
+    return [
+        row[torch.arange(len(output) + 1), torch.tensor([*output, EOS])].tolist()
+        for row, output in zip(logits.log_softmax(-1), right.outputs, strict=True)
+    ]
+
+
+def largest_gap(some: list[list[float]], others: list[list[float]]) -> float:
+    return max(abs(a - b) for row, other in zip(some, others, strict=True) for a, b in zip(row, other, strict=True))
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_scores_and_writes_as_ours(tmp_path: Path, variant: str) -> None:
     tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
     parts = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
     write_ctranslate2(tmp_path, *parts)
-    parity = check_ctranslate2(tmp_path, reference(parts[2], Samples(rows_of(parts), "")))
-    assert parity.largest < 2e-5
+    right = reference(parts[2], Samples(rows_of(parts), ""))
+    assert_rounding_alone(tmp_path, parts, right)
+    parity = check_ctranslate2(tmp_path, right)
     assert parity.same_outputs == parity.sentences == 13
     assert parity.tokens > 50
 
@@ -111,7 +143,25 @@ def test_every_variant_scores_and_writes_as_ours(tmp_path: Path, variant: str) -
 def test_what_other_models_bring_in_is_theirs_too(tmp_path: Path, changes: dict[str, Any]) -> None:
     parts = make_parts(**changes)
     write_ctranslate2(tmp_path, *parts)
-    assert check_ctranslate2(tmp_path, reference(parts[2], Samples(rows_of(parts), ""))).largest < 2e-5
+    assert_rounding_alone(tmp_path, parts, reference(parts[2], Samples(rows_of(parts), "")))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_wrong_epsilon_is_more_than_rounding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str
+) -> None:
+    tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
+    parts = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
+
+    def wrong(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
+        spec = build_spec(model, tokenizers)
+        spec.config.layer_norm_epsilon *= 10
+        return spec
+
+    monkeypatch.setattr(convert, "build_spec", wrong)
+    write_ctranslate2(tmp_path, *parts)
+    with pytest.raises(AssertionError):
+        assert_rounding_alone(tmp_path, parts, reference(parts[2], Samples(rows_of(parts), "")))
 
 
 @pytest.mark.parametrize("kind", ["words", "characters", "bytes", "unigram"])
@@ -174,7 +224,7 @@ def test_without_token_scores_the_sum_is_still_known(tmp_path: Path) -> None:
         full, bare = engine.search(rows, options), engine.search(rows, replace(options, token_scores=False))
         assert any(not one[0].token_scores for one in bare)
         for one, other in zip((h for row in full for h in row), (h for row in bare for h in row), strict=True):
-            assert other.token_scores in ((), one.token_scores)  # known of those that were cut
+            assert not other.token_scores or other.token_scores == pytest.approx(one.token_scores, abs=1e-4)
             assert other.log_probability == pytest.approx(one.log_probability, abs=1e-3)
             assert other.score == pytest.approx(one.score, abs=1e-3)
 
@@ -278,6 +328,7 @@ def test_the_folder_is_a_model_for_plain_ctranslate2_and_sentencepiece(tmp_path:
 
 @pytest.mark.parametrize("numbers", ["int8", "int8_float32", "bfloat16", "float16", "int16"])
 def test_smaller_numbers_stay_near(tmp_path: Path, numbers: str) -> None:
+    """What is stored, computed in float32: the same on every processor."""
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts, quantization=numbers)
     parity = check_ctranslate2(tmp_path, reference(parts[2], Samples(rows_of(parts), "")))

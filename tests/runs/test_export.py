@@ -49,11 +49,13 @@ def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: 
     done = runs.export(trained, tmp_path / "out", to)
     assert done.parity.origin == "the first of the run's test set"
     assert done.parity.sentences == 6
-    assert done.parity.largest < (0.5 if to == "argos" else 1e-4)
-    assert (done.quality is not None) == (to == "argos")
-    if done.quality is not None:
-        assert done.quality.sentences == 6
-        assert done.quality.signature.startswith("nrefs:1|")
+    assert (done.parity.mean < 0.1) if to == "argos" else (done.parity.largest < 1e-4)
+    assert (done.cost is not None) == (to == "argos")
+    if done.cost is not None:
+        assert done.cost.bleu is not None
+        assert (done.cost.quantization, done.cost.sentences) == ("int8", 6)
+        assert done.cost.bleu.signature.startswith("nrefs:1|")
+        assert done.lines()[-1] == done.cost.line()
     assert any("greedy outputs are the same" in line for line in done.lines())
     if to != "argos":
         card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
@@ -76,7 +78,10 @@ def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_
     content["data"]["root"] = str(tmp_path / "nowhere")
     (copy / "config.json").write_text(json.dumps(content), encoding="utf-8")
     done = runs.export(copy, tmp_path / "out", "ctranslate2", quantization="int8")
-    assert (done.parity.origin, done.quality) == ("random pieces of the vocabulary", None)
+    assert done.parity.origin == "random pieces of the vocabulary"
+    assert done.cost is not None
+    assert (done.cost.origin, done.cost.bleu) == ("rows of random pieces", None)
+    assert "The run's validation text is not on this machine" in done.lines()[-1]
 
 
 def test_a_card_is_given_its_scores_once_and_keeps_all_else() -> None:

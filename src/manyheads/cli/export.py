@@ -31,21 +31,24 @@ Examples:
 @click.option(
     "--quantization",
     type=click.Choice(NUMBERS),
-    help="What matrices are stored as.  [default: float32; for argos int8]",
+    help="Number type of the stored matrices.  [default: float32; for argos int8]",
 )
+@click.option("--force", is_flag=True, help="Keep a quantized export that costs over 1 BLEU or 0.1 nats a token.")
 @json_option()
 @click.pass_context
-def export(context: click.Context, run: Path, out: Path, to: str, quantization: str | None, as_json: bool) -> None:
+def export(
+    context: click.Context, run: Path, out: Path, to: str, quantization: str | None, force: bool, as_json: bool
+) -> None:
     """Write RUN as OUT for another program, and compare both.
 
     OUT is a new folder, or for argos a file that ends in .argosmodel. What does not give what the run gives is not
-    kept.
+    kept. What quantization costs on this machine is measured on the run's validation text.
     """
     from manyheads import runs
     from manyheads.cli.progress import open_progress
 
     with open_progress(settings_of(context)) as progress:
-        result = runs.export(run, out, to, quantization=quantization, listener=progress)
+        result = runs.export(run, out, to, quantization=quantization, force=force, listener=progress)
     echo_result(result, as_json=as_json)
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import Config, Task
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
-from manyheads.evaluation.scores import score
 from manyheads.interop.argos import check_argos, package_name, write_argos
-from manyheads.interop.ctranslate2 import check_ctranslate2, open_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2 import check_ctranslate2, write_ctranslate2
 from manyheads.interop.drafts import drafted
 from manyheads.interop.marian import check_marian, has_transformers, marian_numbers, read_marian, write_marian
 from manyheads.interop.onnx import check_onnx, write_onnx
@@ -22,32 +20,15 @@ from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference, Samples, compare, random_samples, reference
 from manyheads.interop.sources import open_run
 from manyheads.runs.cards.translator import export_card
+from manyheads.runs.export_cost import QuantizationCost, measure_cost
 from manyheads.runs.export_text import TEXT_FORMATS, write_text_model
-from manyheads.runs.scoring.scored import pairs_at_hand, scored_pairs, test_scores, with_scores
-from manyheads.search.options import SearchOptions
+from manyheads.runs.scoring.scored import pairs_at_hand, test_scores, with_scores
 from manyheads.training.log import Listener, SilentListener
 
-__all__ = ["Export", "Quality", "export", "pairs_at_hand", "samples_of"]
+__all__ = ["Export", "export", "pairs_at_hand", "samples_of"]
 
 SILENT = SilentListener()
 SAMPLES = 16  # sentences that are compared
-
-
-@dataclass(frozen=True)
-class Quality:
-    """What quantisation costs: BLEU of the test set by CTranslate2, with the exported numbers and with float32."""
-
-    bleu: float
-    bleu_float32: float
-    sentences: int
-    signature: str
-
-    def line(self) -> str:
-        """The same for people."""
-        return (
-            f"BLEU {self.bleu:.2f}, {self.bleu_float32:.2f} in float32, on {self.sentences} sentences of the test "
-            f"set ({self.signature})"
-        )
 
 
 @dataclass(frozen=True)
@@ -59,8 +40,8 @@ class Export:
         to: the format.
         quantization: what the matrices are stored as.
         size: bytes of all files.
-        parity: how it compares with the run.
-        quality: what quantisation costs, where the text of the run is at hand.
+        parity: how its numbers, computed in float32, compare with the run.
+        cost: what quantization costs on this machine; None in float32.
     """
 
     out: Path
@@ -68,7 +49,7 @@ class Export:
     quantization: str
     size: int
     parity: Parity
-    quality: Quality | None
+    cost: QuantizationCost | None
 
     def to_json(self) -> dict[str, Any]:
         """All of it."""
@@ -78,31 +59,41 @@ class Export:
             "quantization": self.quantization,
             "bytes": self.size,
             "parity": self.parity.to_json(),
-            "quality": vars(self.quality) if self.quality else None,
+            "cost": self.cost.to_json() if self.cost else None,
         }
 
     def lines(self) -> list[str]:
         """The same for people."""
         found = [f"{self.out}: {self.to}, {self.quantization}, {self.size / 2**20:.1f} MiB", self.parity.line()]
-        return [*found, self.quality.line()] if self.quality else found
+        return [*found, self.cost.line()] if self.cost else found
 
 
 def export(
-    run: Path, out: Path, to: str, *, quantization: str | None = None, listener: Listener = SILENT
+    run: Path,
+    out: Path,
+    to: str,
+    *,
+    quantization: str | None = None,
+    force: bool = False,
+    listener: Listener = SILENT,
 ) -> Export:
     """Write a run as `out` in another format; what does not give what the run gives is not kept.
+
+    In float32 that is the same tokens and log-probabilities. A quantized export is judged by what it costs on the
+    run's validation text and this machine.
 
     Args:
         run: the run directory.
         out: the folder to be; for argos also a file that ends in .argosmodel.
         to: one of `FORMATS`.
         quantization: what matrices are stored as; float32 unless given, for argos int8.
+        force: keep a quantized export that costs too much.
         listener: who is told.
 
     Raises:
         RunError: the run cannot be read, `out` exists, or the format cannot hold such a model.
         UsageError: there is no such format or quantisation.
-        ParityError: the written model gives other results than the run.
+        ParityError: the written model gives other results than the run, or quantization costs too much.
         MissingExtraError: the format needs a package that is not installed.
     """
     if to not in FORMATS:
@@ -120,9 +111,12 @@ def export(
         parity = WRITERS[to](draft, opened, numbers, right)
         if to != "argos":
             write_atomically(draft / "README.md", card_of(opened, to).encode())
-        quality = None if numbers == "float32" else quality_of(opened, numbers)
+        cost = None
+        if numbers != "float32":
+            listener.message(f"measuring what {numbers} costs on this machine")
+            cost = measure_cost(opened, numbers, right, force=force)
     size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
-    return Export(out, to, numbers, size, parity, quality)
+    return Export(out, to, numbers, size, parity, cost)
 
 
 def export_text_model(run: Path, out: Path, to: str, numbers: str, task: Task, listener: Listener) -> Export:
@@ -199,30 +193,3 @@ def samples_of(config: Config, opened: OpenedModel) -> Samples:
         if any(rows):
             return Samples([row for row in rows if row], f"the first of the run's {split} set")
     return random_samples(opened.tokenizers.source)
-
-
-def quality_of(opened: OpenedModel, numbers: str) -> Quality | None:
-    """BLEU of the test set with the exported numbers and with float32, by the run's own search settings."""
-    pairs = scored_pairs(opened.config)
-    if not pairs:
-        return None
-    config, most = opened.config, opened.config.model.max_positions - 1
-    search = config.search
-    options = SearchOptions(
-        beam_size=search.beam_size,
-        length_penalty=search.length_penalty,
-        max_length_ratio=search.max_length_ratio,
-        max_length_offset=search.max_length_offset,
-        batch_tokens=search.batch_tokens,
-        token_scores=False,
-    )
-    rows = [row[:most] for row in opened.tokenizers.source.encode([pair.source for pair in pairs])]
-    references = [pair.target for pair in pairs]
-    scores = []
-    for stored in (numbers, "float32"):
-        with TemporaryDirectory() as folder:
-            write_ctranslate2(Path(folder), config, opened.tokenizers, opened.model, stored)
-            found = open_ctranslate2(Path(folder))[1].search(rows, options)
-        outputs = [opened.tokenizers.target.decode(row[0].tokens) for row in found]
-        scores.append(score(outputs, references, language=config.data.target, protocol=config.evaluation.protocol))
-    return Quality(scores[0].bleu, scores[1].bleu, len(pairs), scores[0].signature["bleu"])

@@ -10,6 +10,7 @@ from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.interop.carried import Carried, read_carried, write_carried
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
+from manyheads.interop.ctranslate2.quantize import quantize_spec
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
 from manyheads.interop.parity import Parity, Reference, compare
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -35,8 +36,11 @@ def write_ctranslate2(
     if quantization not in QUANTIZATIONS:
         raise UsageError(f"--quantization {quantization} is none of {', '.join(QUANTIZATIONS)}.")
     spec = build_spec(model, tokenizers)
+    eight_bits = quantization.startswith("int8")
+    if eight_bits:
+        quantize_spec(spec, quantization)
     spec.validate()
-    spec.optimize(quantization=quantization)
+    spec.optimize(quantization=None if eight_bits else quantization)
     spec.save(str(folder))
     for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
         if isinstance(tokenizer, MarianTokenizer):  # its own file is no SentencePiece model, but holds one
@@ -46,9 +50,16 @@ def write_ctranslate2(
 
 
 def check_ctranslate2(folder: Path, right: Reference) -> Parity:
-    """Compare a written folder with the model it was made of; raises `ParityError`."""
+    """Compare a written folder with the model it was made of, whatever processor will compute it.
+
+    Its numbers are computed in float32. What the 8-bit arithmetic of a processor adds to the rounding of weights is
+    measured on text (`manyheads.runs.export_cost`).
+
+    Raises:
+        ParityError: it gives something else.
+    """
     carried = read_carried(folder)
-    engine, rows = engine_of(folder, carried), right.samples.rows
+    engine, rows = engine_of(folder, carried, compute_type="float32"), right.samples.rows
     options = SearchOptions(
         beam_size=1,
         length_penalty=1.0,
@@ -62,7 +73,7 @@ def check_ctranslate2(folder: Path, right: Reference) -> Parity:
 
 
 def open_ctranslate2(folder: Path, **choices: Any) -> tuple[Carried, CTranslate2Engine]:
-    """Open a folder that `write_ctranslate2` wrote; `choices` are device, workers and threads of the engine."""
+    """Open a folder that `write_ctranslate2` wrote; `choices` are those of `CTranslate2Engine`."""
     carried = read_carried(folder)
     return carried, engine_of(folder, carried, **choices)
 

@@ -56,6 +56,7 @@ class CTranslate2Engine:
         max_positions: the longest input and output, the mark at its end or beginning counted.
         num_layers: layers of the decoder.
         quantization: what its matrices are stored as: "float32", "int8" and so on.
+        compute_type: what CTranslate2 computes in; "default" is the quantisation where the device can compute it.
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
         workers: workers side by side; chosen unless given.
         threads: threads of each; chosen unless given.
@@ -72,6 +73,7 @@ class CTranslate2Engine:
         max_positions: int,
         num_layers: int,
         quantization: str,
+        compute_type: str = "default",
         device: str = "auto",
         workers: int | None = None,
         threads: int | None = None,
@@ -85,11 +87,17 @@ class CTranslate2Engine:
         kind, _, index = device.partition(":")
         on_gpu = kind == "cuda" or (kind == "auto" and self.library.get_cuda_device_count() > 0)
         self.place = {"device": "cuda" if on_gpu else "cpu", "device_index": int(index or 0)}
+        self.asked_type = compute_type
         cores = 1 if on_gpu else torch.get_num_threads()
         self.many = (workers or max(1, cores // (threads or 1)), threads or max(1, cores // (workers or cores)))
         chosen = workers is None and threads is None
         self.single = (1, cores) if chosen and not quantization.startswith("int8") else self.many
         self.translators: dict[tuple[int, int], Any] = {}
+
+    @property
+    def compute_type(self) -> str:
+        """What CTranslate2 computes in on this device, such as "int8_float32"."""
+        return str(self.translator(2).compute_type)
 
     def search(
         self, rows: Sequence[Sequence[int]], options: SearchOptions, abandoned: Abandoned = nobody
@@ -267,7 +275,11 @@ class CTranslate2Engine:
             workers, threads = shape
             try:
                 self.translators[shape] = self.library.Translator(
-                    str(self.folder), inter_threads=workers, intra_threads=threads, **self.place
+                    str(self.folder),
+                    inter_threads=workers,
+                    intra_threads=threads,
+                    compute_type=self.asked_type,
+                    **self.place,
                 )
             except (RuntimeError, ValueError, IndexError) as error:
                 raise RunError(f"CTranslate2 cannot open {self.folder}: {error}") from error

@@ -1,0 +1,153 @@
+"""A quantized export is judged by its BLEU, loss and outputs beside those of float32."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runs.parts import make_config, write_corpus
+from tests.training.parts import Ear
+
+from manyheads import runs
+from manyheads.cli.main import run as program
+from manyheads.data.batch import pad_rows
+from manyheads.errors import ParityError
+from manyheads.evaluation import BootstrapResult, score
+from manyheads.interop.parity import decoder_input, token_scores
+from manyheads.interop.sources import open_run
+from manyheads.runs import export_cost
+from manyheads.runs.export_cost import QuantizationCost
+from manyheads.runs.scoring.scored import pairs_at_hand
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import EOS, PAD
+
+pytest.importorskip("ctranslate2")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    runs.train(make_config(write_corpus(folder / "corpus"), training={"steps": 60}), folder / "run", listener=Ear())
+    return folder / "run"
+
+
+def bootstrap(baseline: float, difference: float, p_value: float = 0.01) -> BootstrapResult:
+    interval = (difference - 0.4, difference + 0.4)
+    return BootstrapResult(
+        "bleu", "SIGNATURE", baseline + difference, baseline, difference, interval, 0.1, p_value, 1000, 1
+    )
+
+
+COST = QuantizationCost(
+    quantization="int8",
+    compute_type="int8_float32",
+    device="processor",
+    sentences=500,
+    origin="validation sentences",
+    loss=1.834,
+    loss_float32=1.832,
+    same_outputs=431,
+    bleu=bootstrap(38.6, -0.2),
+)
+
+
+def test_the_verdict_says_what_it_costs_where_and_on_what() -> None:
+    assert COST.line() == (
+        "int8 costs 0.20 BLEU on this processor (38.60 -> 38.40 on 500 validation sentences, 95 % interval "
+        "-0.20 to 0.60; loss 1.832 -> 1.834 nats a token; 431 of 500 outputs are the same; SIGNATURE)"
+    )
+    better = replace(COST, bleu=bootstrap(38.6, 0.1))
+    assert better.line().startswith("int8 costs no BLEU on this processor (38.60 -> 38.70 on ")
+    other = replace(COST, quantization="int16", device="GPU")
+    assert other.line().startswith("int16, computed in int8_float32, costs 0.20 BLEU on this GPU (")
+    json.dumps(COST.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"bleu": None, "origin": "rows of random pieces"}, "The run's validation text is not on this machine"),
+        ({"sentences": 99}, "BLEU needs at least 100 sentences"),
+        ({"bleu": bootstrap(4.9, -4.0)}, "BLEU is 4.90 in float32, too little to lose any"),
+    ],
+)
+def test_where_bleu_means_nothing_the_loss_decides(changes: dict[str, Any], said: str) -> None:
+    cost = replace(COST, **changes)
+    assert cost.line().startswith(
+        "int8 costs 0.002 nats a token on this processor (loss 1.832 -> 1.834 nats a token"
+    )
+    assert said in cost.line()
+    assert not cost.too_high
+    assert replace(cost, loss=2.0).too_high
+
+
+@pytest.mark.parametrize(
+    ("bleu", "loss", "refused"),
+    [
+        (bootstrap(38.6, -0.9), 1.834, False),
+        (bootstrap(38.6, -1.1), 1.834, True),
+        (bootstrap(38.6, -1.1, p_value=0.06), 1.834, False),
+        (bootstrap(38.6, 0.3), 1.93, False),
+        (bootstrap(38.6, 0.3), 1.94, True),
+    ],
+)
+def test_a_high_cost_that_is_no_chance_is_refused(bleu: BootstrapResult, loss: float, refused: bool) -> None:
+    assert replace(COST, bleu=bleu, loss=loss).too_high is refused
+
+
+def test_both_are_scored_on_the_validation_text(trained: Path, tmp_path: Path) -> None:
+    cost = runs.export(trained, tmp_path / "out", "ctranslate2", quantization="int8").cost
+    assert cost is not None
+    assert cost.bleu is not None
+    opened = open_run(trained)
+    pairs = pairs_at_hand(opened.config, "valid", 500)
+    assert (cost.sentences, cost.origin) == (len(pairs), "validation sentences") == (6, "validation sentences")
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    for place, right in ((trained, cost.bleu.baseline), (tmp_path / "out", cost.bleu.score)):
+        translated = Translator.load(place, engine="ctranslate2").translate(sources)
+        outputs = [one.translation for one in translated]
+        assert right == pytest.approx(score(outputs, references, language="en").bleu, abs=1e-6)
+    rows, targets = opened.tokenizers.source.encode(sources), opened.tokenizers.target.encode(references)
+    scores = token_scores(opened.model(pad_rows(rows, PAD, last=EOS), decoder_input(targets)), targets)
+    counted = [one for row in scores for one in row]
+    assert cost.loss_float32 == pytest.approx(-sum(counted) / len(counted), abs=1e-4)
+    assert cost.loss != cost.loss_float32
+    assert not cost.too_high
+
+
+def test_what_costs_too_much_is_kept_by_force_alone(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(export_cost, "HIGHEST_LOSS_COST", -1.0)
+    line = ["export", str(trained), str(tmp_path / "out"), "--to", "ctranslate2", "--quantization", "int8"]
+    assert program(line) == 1
+    said = capsys.readouterr().err
+    assert "error: int8 costs " in said
+    assert "was not kept. Use --quantization float32, or keep it with --force." in said
+    assert list(tmp_path.iterdir()) == []
+    assert program([*line, "--force", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cost"]["verdict"].startswith("int8 costs ")
+    assert (tmp_path / "out" / "model.bin").is_file()
+    assert "Use --quantization int8, or keep" in replace(COST, quantization="int16").refusal()
+
+
+def test_a_wrong_conversion_is_refused_whatever_it_costs(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The float32 export must be that of the run: force is for quantization alone."""
+    from manyheads.interop.ctranslate2 import convert
+
+    honest = convert.build_spec
+
+    def wrong(model: Any, tokenizers: Any) -> Any:
+        spec = honest(model, tokenizers)
+        spec.config.layer_norm_epsilon *= 1000
+        return spec
+
+    monkeypatch.setattr(convert, "build_spec", wrong)
+    with pytest.raises(ParityError, match="does not give what the run gives"):
+        runs.export(trained, tmp_path / "out", "ctranslate2", quantization="int8", force=True)
+    assert list(tmp_path.iterdir()) == []
