@@ -1,6 +1,6 @@
 """Why three of our parts differ from torch's own on a CPU: dropout, attention of short sequences, kept memory.
 
-    python benchmarks/layers.py [--threads 2] [--json]
+    python benchmarks/layers.py [--threads 2] [--isa avx2|avx512] [--json]
 
 Each row is a forward and backward pass at the sizes of a 4096-token batch of width 256; both sides in turn,
 median and range of the repeats, in milliseconds.
@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
+import machine
 import torch
 from torch.nn import functional
 
@@ -85,12 +85,11 @@ def summary(times: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = machine.parser(__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--relu", choices=["kept", "returned"], help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = machine.parse(parser, tiny={"repeats": 1, "threads": 1})
     torch.set_num_threads(arguments.threads)
     if arguments.relu:
         if arguments.relu == "kept":
@@ -108,10 +107,11 @@ def main() -> None:
         "ours": summary(relu_in_fresh_process(True, arguments.repeats, arguments.threads)),
         "torch": summary(relu_in_fresh_process(False, arguments.repeats, arguments.threads)),
     }
-    device = {"device": platform.processor() or platform.machine(), "threads": arguments.threads}
+    about = machine.about()
     if arguments.json:
-        print(json.dumps({"unit": "ms", **device, "versions": {"torch": torch.__version__}, "rows": rows}))
+        print(json.dumps({"unit": "ms", **about, "rows": rows}))
         return
+    print(machine.describe(about))
     for name, sides in rows.items():
         ours, torchs = sides["ours"]["median"], sides["torch"]["median"]
         print(f"{name:20} ours {ours:8.2f} ms   torch {torchs:8.2f} ms   {torchs / ours:.1f}x")

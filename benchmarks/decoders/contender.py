@@ -37,9 +37,9 @@ class Decoder:
 
 SIDE_BY_SIDE = ("1x{threads}", "{threads}x1")
 DECODERS = {
-    "manyheads:fp32": Decoder("manyheads_engine", "torch", "fp32"),
-    "manyheads:bf16": Decoder("manyheads_engine", "torch", "bf16"),
-    "manyheads:int8": Decoder("manyheads_engine", "torch", "int8"),
+    "manyheads:fp32": Decoder("manyheads_engine", "manyheads", "fp32"),
+    "manyheads:bf16": Decoder("manyheads_engine", "manyheads", "bf16"),
+    "manyheads:int8": Decoder("manyheads_engine", "manyheads", "int8"),
     "manyheads:ctranslate2": Decoder(
         "manyheads_engine", "ctranslate2", "ctranslate2", needs="ctranslate2", export="ctranslate2-float32"
     ),

@@ -30,7 +30,7 @@ class Toolkit:
 
 
 TOOLKITS = {
-    "manyheads": Toolkit("manyheads_trainer", "torch", same_batches=True),
+    "manyheads": Toolkit("manyheads_trainer", "manyheads", same_batches=True),
     "torch": Toolkit("torch_transformer", "torch", same_batches=True),
     "marian": Toolkit("marian", "transformers", needs=("transformers",), same_batches=True),
     "marian-trainer": Toolkit("marian_trainer", "transformers", needs=("transformers", "accelerate")),
