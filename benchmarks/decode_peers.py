@@ -221,6 +221,8 @@ def main() -> None:
         contenders = [
             running.enter_context(Contender(one, folder, run, arguments.threads, pythons.get(one))) for one in names
         ]
+        for contender in contenders:
+            contender.receive()  # ready
         rows = measure_all(contenders, references, translator, arguments)
     about = machine.about(threads=arguments.threads)
     about["versions"] |= {one.decoder.package: one.version for one in contenders}

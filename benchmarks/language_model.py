@@ -23,13 +23,13 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-import machine
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+import machine
 from manyheads.config.load import load_config, recipe_paths
 from manyheads.config.schema import Config
 from manyheads.runs import train
@@ -187,7 +187,9 @@ def main() -> None:
         rows = measure_both(root, arguments)
     about = machine.about()
     if arguments.json:
-        print(json.dumps({"unit": "nats a character, seconds", **about, "repeats": arguments.repeats, "rows": rows}))
+        print(
+            json.dumps({"unit": "nats a character, seconds", **about, "repeats": arguments.repeats, "rows": rows})
+        )
         return
     print(machine.describe(about))
     for name, row in rows.items():

@@ -1,10 +1,10 @@
 """The options that all scripts of this folder have, and the machine that a figure was taken on.
 
-    parser = machine.parser(__doc__)                       # --json, --tiny and --isa
-    parser.add_argument("--rounds", type=int, default=5)
-    arguments = machine.parse(parser, tiny={"rounds": 1})
-    ...
-    print(json.dumps({"unit": "ms", **machine.about("transformers"), "rows": rows}))
+parser = machine.parser(__doc__)                       # --json, --tiny and --isa
+parser.add_argument("--rounds", type=int, default=5)
+arguments = machine.parse(parser, tiny={"rounds": 1})
+...
+print(json.dumps({"unit": "ms", **machine.about("transformers"), "rows": rows}))
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def parser(description: str) -> argparse.ArgumentParser:
     )
     made.add_argument("--json", action="store_true", help="print one JSON document")
     made.add_argument(
-        "--tiny", action="store_true", help="only check that the script runs: made-up data, seconds, no real figures"
+        "--tiny",
+        action="store_true",
+        help="only check that the script runs: made-up data, seconds, no real figures",
     )
     made.add_argument(
         "--isa", choices=["default", *INSTRUCTION_SETS], default="default", help="limit the instruction set"
@@ -83,8 +85,8 @@ def limit_instructions(isa: str) -> None:
     wanted = INSTRUCTION_SETS[isa]
     if all(os.environ.get(name) == value for name, value in wanted.items()):
         return
-    if isa == "avx512" and instructions_without_limits() != "AVX512":
-        raise SystemExit(f"--isa avx512: the processor here ({processor()}) has no AVX-512.")
+    if instructions_without_limits() not in ("AVX512", isa.upper()):
+        raise SystemExit(f"--isa {isa}: the processor here ({processor()}) has no such instructions.")
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | wanted)
 
 
@@ -130,7 +132,9 @@ def processor() -> str:
     """Return the model name of the processor."""
     listing = Path("/proc/cpuinfo")
     if listing.exists():
-        names = [line.partition(":")[2].strip() for line in listing.read_text().splitlines() if "model name" in line]
+        names = [
+            line.partition(":")[2].strip() for line in listing.read_text().splitlines() if "model name" in line
+        ]
         if names:
             return names[0]
     if sys.platform == "darwin":

@@ -2,7 +2,7 @@
 
     python benchmarks/train_peers.py --root data/multi30k [--eole PYTHON] [--joeynmt PYTHON]
         [--contenders manyheads:bf16 marian:bf16 ...] [--size default|base|tiny] [--seconds 60] [--tokens 1000000]
-        [--updates 4] [--threads 2] [--isa avx2|avx512] [--json]
+        [--updates 4] [--threads 2] [--isa avx2|avx512] [--text DIR] [--json]
     python benchmarks/train_peers.py --tiny
 
 Multi30k German-English, joint BPE of 8,000 pieces, width 256, feed-forward 1024, 4 heads, 3+3 layers, batches of
@@ -78,6 +78,7 @@ def measure(lanes: list[Lane], seconds: float, updates: int) -> None:
     while rounds < FEWEST or time.perf_counter() - start < seconds * len(lanes):
         for lane in lanes:
             lane.speeds.append(lane.work(updates))
+            print(f"{lane.contender}: {lane.speeds[-1]:,.0f} target tokens/s", file=sys.stderr, flush=True)
         rounds += 1
 
 
@@ -139,6 +140,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="measured for each contender, about")
     parser.add_argument("--updates", type=int, default=4, help="in a turn")
     parser.add_argument("--tokens", type=int, default=1_000_000, help="before validation; 0 leaves it out")
+    parser.add_argument("--text", type=Path, metavar="DIR", help="keep the tokenised text for the next time")
     tiny = {"size": "check", "seconds": 0, "updates": 1, "tokens": 1, "threads": 1}
     return machine.parse(parser, tiny=tiny, required=["root"])
 
@@ -148,13 +150,16 @@ def main() -> None:
     pythons = {"eole": arguments.eole, "joeynmt": arguments.joeynmt}
     contenders = available(arguments.contenders, pythons)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
-        folder = Path(name)
+        folder = arguments.text or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
         root = arguments.root or str(write_pairs(folder, valid="val"))
         prepare_corpus(configuration(root, arguments.size), folder)
         lanes = []
         for contender in contenders:
             python = pythons.get(contender.partition(":")[0])
             lanes.append(running.enter_context(Lane(contender, folder, threads=arguments.threads, python=python)))
+        for lane in lanes:
+            lane.receive()  # ready
         measure(lanes, arguments.seconds, arguments.updates)
         rows = {lane.contender: row(lane, lanes) for lane in lanes}
         found = losses(lanes, arguments.tokens) if arguments.tokens else {}

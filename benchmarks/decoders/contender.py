@@ -64,7 +64,7 @@ class Contender(Companion):
     """
 
     def __init__(self, name: str, folder: Path, run: Path, threads: int, python: str | None) -> None:
-        """Start it and wait until it has begun."""
+        """Start it."""
         self.decoder = DECODERS[name]
         self.threads = threads
         self.version = version(self.decoder.package, python)

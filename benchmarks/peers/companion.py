@@ -15,12 +15,12 @@ BENCHMARKS = Path(__file__).parents[1]
 
 
 class Companion:
-    """One of them, ready for orders."""
+    """One of them; its first answer says that it is ready for orders."""
 
     def __init__(
         self, name: str, log: Path, arguments: list[str], *, threads: int, python: str | None = None
     ) -> None:
-        """Start it and wait until it is ready.
+        """Start it.
 
         Args:
             name: for people.
@@ -40,7 +40,6 @@ class Companion:
                 stderr=file,
                 text=True,
             )
-        self.receive()
 
     def __enter__(self) -> Self:
         return self

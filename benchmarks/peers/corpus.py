@@ -95,13 +95,16 @@ class Prepared:
 
 
 def prepare_corpus(config: Config, folder: Path) -> None:
-    """Read and tokenise the text into a folder."""
+    """Read and tokenise the text into a folder, unless it is there."""
+    settings = folder / "settings.json"
+    if settings.is_file() and json.loads(settings.read_text()) == json.loads(json.dumps(config.model_dump())):
+        return
     run = RunDirectory(folder / "run")
     corpus = read_corpus(config, run)
     tokenizers, store = prepare(config, run, corpus, SilentListener())
     run.begin(config, tokenizers, {})
-    (folder / "settings.json").write_text(json.dumps(config.model_dump()))
     write_text(folder, tokenizers.target, {"de": store.source, "en": store.target})
+    settings.write_text(json.dumps(config.model_dump()))
 
 
 def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> None:

@@ -52,7 +52,7 @@ class Lane(Companion):
     """
 
     def __init__(self, contender: str, folder: Path, *, threads: int, python: str | None) -> None:
-        """Start it and wait until it could begin.
+        """Start it.
 
         Args:
             contender: toolkit and precision, such as "marian:bf16".
