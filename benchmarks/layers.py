@@ -3,8 +3,8 @@
     python benchmarks/layers.py [--threads 2] [--isa avx2|avx512] [--json]
 
 Each row is a forward and backward pass at the sizes of a 4096-token batch of width 256; both sides in turn,
-median and range of the repeats, in milliseconds. Memory that is kept is kept from then on, so torch's side of `relu`
-comes before all others.
+median and range of the repeats, in milliseconds. Kept memory is kept from then on, so torch's side of `relu` comes
+before all others.
 """
 
 from __future__ import annotations
