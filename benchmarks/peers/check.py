@@ -2,9 +2,9 @@
 
     make benchmarks-check        # or: python benchmarks/peers/check.py
 
-The toolkits that manyheads does not need are installed into build/peers, once; that environment also sees the packages
-of the Python that runs this, torch above all, so that all contenders compute with the same one. Where they cannot be
-installed, as without a network, the line that says so names the contenders that are not checked, and the others are.
+The toolkits that manyheads does not need are installed into build/peers, once; that environment also sees the
+packages of the Python that runs this, torch above all, so that all contenders compute with the same one. Where the
+toolkits cannot be installed, as without a network, a line names the contenders that are not checked; the others are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Every script of benchmarks/ runs on made-up data of a tiny size, and prints a document that says what it measured.
+"""Every script of benchmarks/ runs on a tiny size, and prints a document that says what was measured on what.
 
 A new script needs `--tiny`, `--isa` and `--json` (`benchmarks/machine.py` has them), data that `benchmarks/tiny.py`
 makes, a row in `SCRIPTS` below and one in docs/benchmarks.md. With `--tiny --json` it prints nothing but JSON: one
-document, or a line for each part of it, with `machine.about()` and a unit. No figure is compared: tiny sizes measure
-nothing.
+document, or a line for each part of it, with `machine.about()` and a unit. No figure is compared: a tiny size
+measures nothing.
 
 Contenders here are one of each kind. All of them, JoeyNMT and Eole too: `make benchmarks-check`.
 """
