@@ -4,7 +4,7 @@
 
 The toolkits that manyheads does not need are installed into build/peers, once; that environment also sees the
 packages of the Python that runs this, torch above all, so that all contenders compute with the same one. Where the
-toolkits cannot be installed, as without a network, a line names the contenders that are not checked; the others are.
+toolkits cannot be installed, as without a network, a line names the contenders that are not checked.
 """
 
 from __future__ import annotations
