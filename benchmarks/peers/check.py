@@ -3,9 +3,9 @@
     make benchmarks-check        # or: python benchmarks/peers/check.py
 
 Each toolkit that manyheads does not need is installed into an environment of its own in build/peers, once, as their
-requirements contradict each other. These environments also see the packages of the Python that runs this, torch above
-all, so that all contenders compute with the same one. Where a toolkit cannot be installed, as without a network, a
-line names the contenders that are not checked.
+requirements contradict each other. These environments also see the packages of the Python that runs this, torch
+above all, so that all contenders compute with the same one. Where a toolkit cannot be installed, as without a
+network, a line names the contenders that are not checked.
 """
 
 from __future__ import annotations
