@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from tiny import write_pairs
+from tiny import SMALLEST, write_pairs
 
 BASE = (
     "model.d_model=128",
@@ -52,21 +52,12 @@ ROWS = {
     "mean of 5 checkpoints": "training.average_checkpoints=5",
 }
 FIGURES = ("beam BLEU", "perplexity")
-TINY = (
-    "tokenizer.vocab_size=300",
-    "model.d_model=16",
-    "model.d_ff=24",
-    "training.epochs=none",
-    "training.steps=2",
-    "training.save_every=2",
-    "data.test=test",
-)
 
 
 def train_and_score(name: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """One row and one seed, by benchmarks/quality.py on one core."""
     out = arguments.out / str(list(ROWS).index(name))
-    changes = [*BASE, *ROWS[name].split(), *(TINY if arguments.tiny else ())]
+    changes = [*BASE, *ROWS[name].split(), *(SMALLEST if arguments.tiny else ())]
     settings = [part for setting in changes for part in ("--set", setting)]
     command = [sys.executable, str(Path(__file__).with_name("quality.py")), arguments.recipe, "--json"]
     command += ["--root", str(arguments.root), "--out", str(out), "--seeds", str(seed), *settings]

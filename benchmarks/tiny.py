@@ -12,6 +12,16 @@ WORDS = {
     "en": ["the", "these", "that", "a", "no", "dog", "bird", "man", "house", "garden", "sees", "hears", "seeks",
            "finds", "paints", "red", "blue", "old", "and", "today"],
 }  # fmt: skip
+SMALLEST = (  # settings that make of a recipe for translation a run of two updates on `write_pairs(valid="val")`
+    "tokenizer.vocab_size=300",
+    "model.d_model=16",
+    "model.d_ff=24",
+    "training.epochs=none",
+    "training.max_minutes=none",
+    "training.steps=2",
+    "training.save_every=2",
+    "data.test=test",
+)
 
 
 def sentences(count: int, seed: int) -> list[list[int]]:

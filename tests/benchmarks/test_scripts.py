@@ -37,7 +37,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "finetune": ("times as fast", []),
     "language_model": ("rows/*/tokens_per_second", []),
     "layers": ("rows/*/*/median", []),
-    "memory": ("rows", []),
+    "memory": ("sides", []),
     "quality": ("rows/*/perplexity", []),
     "scale": ("from text/largest MiB", []),
     "serve": ("mib/*", []),
