@@ -3,6 +3,7 @@
 # make setup   only set up: .venv with the package in it
 # make docs    build the book into build/docs; a warning is an error
 # make pages   run every page and notebook of the book whole (some minutes)
+# make benchmarks-check  run the benchmarks beside their peers on a tiny size, JoeyNMT and Eole from PyPI too
 # make dist    build wheel and source archive, and try both in an empty environment
 # Another Python: make demo PYTHON=python3.12
 
@@ -15,7 +16,7 @@ COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 $(VENV)/lib >/dev/null || 
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
-.PHONY: setup demo test check docs pages dist browser clean
+.PHONY: setup demo test check docs pages benchmarks-check dist browser clean
 
 setup: $(READY)
 
@@ -37,6 +38,9 @@ docs: $(READY_FOR_TESTS)
 pages: $(READY_FOR_TESTS)
 	$(IN_VENV) -m tests.docs.pages $$(grep -rl --include='*.md' --exclude-dir=generated --exclude-dir=ko '^```text' docs)
 	$(IN_VENV) -m tests.docs.notebooks notebooks/*.ipynb
+
+benchmarks-check: $(READY_FOR_TESTS)
+	$(IN_VENV) benchmarks/peers/check.py
 
 dist: $(IN_VENV)
 	PYTHON=$(IN_VENV) .ci/release

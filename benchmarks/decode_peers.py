@@ -2,7 +2,8 @@
 
     python benchmarks/decode_peers.py RUN [--exports DIR] [--contenders manyheads:fp32 ctranslate2:int8 ...]
         [--modes single batch file] [--beams 1 5] [--rounds 3] [--sentences 1000] [--threads 2] [--joeynmt PYTHON]
-        [--json]
+        [--isa avx2|avx512] [--json]
+    python benchmarks/decode_peers.py --tiny
 
 RUN is a run directory whose model every toolkit can represent: post-norm with sinusoidal positions for Hugging Face
 MarianMT and JoeyNMT; without them, any. It is exported to DIR, or a temporary folder, unless it is there already.
@@ -33,29 +34,27 @@ import argparse
 import contextlib
 import importlib.util
 import json
-import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
+import machine
 from decoders.contender import DECODERS, Contender
 from decoders.orders import BATCH, Order, Rows
+from manyheads import runs
+from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
 from manyheads.runs.scoring.evaluate import texts
 from manyheads.tasks.translation import Translator
+from tiny import train_run
 
 OURS = "manyheads:fp32"
 MODES = ("single", "batch", "file")
 SLOW = {"no-cache": 10, "joeynmt": 10, "hugging-face": 2}  # only every n-th part: what is measured is a rate
-EXPORTS = {
-    "ctranslate2-float32": ["--to", "ctranslate2", "--quantization", "float32"],
-    "ctranslate2-int8": ["--to", "ctranslate2", "--quantization", "int8"],
-    "huggingface": ["--to", "huggingface"],
-}
+EXPORTS = {"ctranslate2-float32": "ctranslate2", "ctranslate2-int8": "ctranslate2", "huggingface": "huggingface"}
 
 
 def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
@@ -78,17 +77,11 @@ def export(run: Path, folder: Path, contenders: list[str]) -> list[str]:
     for name in contenders:
         wanted = DECODERS[name].export
         if wanted is not None and not (folder / wanted).exists():
-            command = [
-                sys.executable,
-                "-m",
-                "manyheads",
-                "export",
-                str(run),
-                str(folder / wanted),
-                *EXPORTS[wanted],
-            ]
-            if subprocess.run(command, stdout=sys.stderr).returncode != 0:
-                print(f"{name} is left out: the run could not be exported", file=sys.stderr)
+            numbers = wanted.partition("-")[2] or None
+            try:
+                runs.export(run, folder / wanted, EXPORTS[wanted], quantization=numbers)
+            except ManyheadsError as error:
+                print(f"{name} is left out: {error}", file=sys.stderr)
                 continue
         kept.append(name)
     return kept
@@ -177,8 +170,8 @@ def show(rows: list[dict[str, Any]], file: TextIO = sys.stdout) -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path)
+    parser = machine.parser(__doc__)
+    parser.add_argument("run", nargs="?", type=Path)
     parser.add_argument("--exports", type=Path, metavar="DIR", help="made where they are not yet")
     parser.add_argument("--contenders", nargs="+", default=list(DECODERS), choices=list(DECODERS), metavar="NAME")
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
@@ -187,47 +180,57 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--joeynmt", metavar="PYTHON", help="a Python that has JoeyNMT and safetensors")
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    tiny = {"modes": ["single", "file"], "beams": [1, 2], "rounds": 1, "sentences": 4, "threads": 1}
+    return machine.parse(parser, tiny=tiny, required=["run"])
+
+
+def measure_all(
+    contenders: list[Contender], references: list[str], translator: Translator, arguments: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """The rows of all modes and beams, shown as they come."""
+    rows = []
+    for mode in arguments.modes:
+        for beam in arguments.beams:
+            cells = [
+                Cell(one, Order(mode, beam, "", sentences(mode, one.name, len(references))))
+                for one in contenders
+                if beam == 1 or one.decoder.beams
+            ]
+            measure(cells, arguments.rounds)
+            ours = next((cell for cell in cells if cell.contender.name == OURS), None)
+            found = [cell.row(ours, references, translator) for cell in cells]
+            rows += found
+            show(found, sys.stderr)
+    return rows
 
 
 def main() -> None:
     arguments = parse_arguments()
-    translator = Translator.load(arguments.run, device="cpu")
-    sources, references = texts(translator.config, "test", None, None)
-    sources, references = sources[: arguments.sentences], references[: arguments.sentences]
     pythons = {"joeynmt": arguments.joeynmt}
-    rows = []
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
         folder = Path(name)
+        run = (arguments.run or train_run(folder)).resolve()
+        translator = Translator.load(run, device="cpu")
+        sources, references = texts(translator.config, "test", None, None)
+        sources, references = sources[: arguments.sentences], references[: arguments.sentences]
         (folder / "sources.json").write_text(json.dumps(translator.tokenizers.source.encode(sources)))
         exports = arguments.exports or folder / "made"
         exports.mkdir(exist_ok=True, parents=True)
         (folder / "exports").symlink_to(exports.resolve())
-        names = export(arguments.run, exports, available(arguments.contenders, pythons))
+        names = export(run, exports, available(arguments.contenders, pythons))
         contenders = [
-            running.enter_context(
-                Contender(one, folder, arguments.run.resolve(), arguments.threads, pythons.get(one))
-            )
-            for one in names
+            running.enter_context(Contender(one, folder, run, arguments.threads, pythons.get(one))) for one in names
         ]
-        for mode in arguments.modes:
-            for beam in arguments.beams:
-                cells = [
-                    Cell(one, Order(mode, beam, "", sentences(mode, one.name, len(sources))))
-                    for one in contenders
-                    if beam == 1 or one.decoder.beams
-                ]
-                measure(cells, arguments.rounds)
-                ours = next((cell for cell in cells if cell.contender.name == OURS), None)
-                found = [cell.row(ours, references, translator) for cell in cells]
-                rows += found
-                show(found, sys.stderr)
+        for contender in contenders:
+            contender.receive()  # ready
+        rows = measure_all(contenders, references, translator, arguments)
+    about = machine.about(threads=arguments.threads)
+    about["versions"] |= {one.decoder.package: one.version for one in contenders}
     if arguments.json:
-        versions = {one.decoder.package: one.version for one in contenders}
-        about = {"unit": "sentences/s", "device": platform.machine(), "threads": arguments.threads}
-        print(json.dumps({**about, "versions": {"python": platform.python_version(), **versions}, "rows": rows}))
+        left_out = [one for one in arguments.contenders if one not in names]
+        print(json.dumps({"unit": "sentences/s", **about, "rows": rows, "left out": left_out}))
         return
+    print(machine.describe(about))
     show(rows)
 
 

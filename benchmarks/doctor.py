@@ -7,27 +7,24 @@ Run it from the root of the repository: the models are those of tests/doctor. Al
 
 from __future__ import annotations
 
-import argparse
 import json
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from itertools import combinations, islice
 
 import torch
+from benchmarks import machine
 from tests.doctor import peers
 from tests.doctor.planted import BOS, EOS, PAD, TorchTransformer
 from tests.doctor.whole import Project
 
-from manyheads import __version__
 from manyheads.config.schema import ModelConfig
 from manyheads.doctor import Report, examine
 from manyheads.doctor.defects import CATALOGUE
 from manyheads.doctor.museum import exhibits
 from manyheads.model.encoder_decoder import EncoderDecoder
 
-SEEDS = 5
 MARKS = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS}
 
 
@@ -52,21 +49,21 @@ def sound_models() -> Iterator[tuple[str, Callable[[], Report]]]:
             yield told, lambda norm=norm, positions=positions: examine(ours(norm, positions), **MARKS)
 
 
-def alarms() -> Iterator[dict[str, object]]:
-    for name, look in sound_models():
+def alarms(most: int | None, seeds: int) -> Iterator[dict[str, object]]:
+    for name, look in islice(sound_models(), most):
         found: set[str] = set()
         checks = 0
-        for seed in range(SEEDS):
+        for seed in range(seeds):
             torch.manual_seed(seed)
             report = look()
             found |= set(report.names)
             checks = len(report.asked)
-        yield {"model": name, "seeds": SEEDS, "checks": checks, "alarms": sorted(found)}
+        yield {"model": name, "seeds": seeds, "checks": checks, "alarms": sorted(found)}
 
 
-def plants(*, pairs: bool) -> Iterator[dict[str, object]]:
+def plants(most: int | None, *, pairs: bool) -> Iterator[dict[str, object]]:
     sets = [*combinations(range(1, 19), 1), *(combinations(range(1, 19), 2) if pairs else ())]
-    for defects in sets:
+    for defects in sets[:most]:
         torch.manual_seed(5)
         report = Project(*defects).examined()
         numbers = {name: CATALOGUE[name].number for name in report.names}
@@ -79,19 +76,20 @@ def plants(*, pairs: bool) -> Iterator[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = machine.parser(__doc__)
     parser.add_argument("--pairs", action="store_true", help="all 153 pairs too: about two minutes")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    parser.add_argument("--most", type=int, help="sound models and planted defects at most; all unless given")
+    parser.add_argument("--seeds", type=int, default=5, help="of each sound model")
+    options = machine.parse(parser, tiny={"most": 2, "seeds": 1})
     warnings.simplefilter("ignore")
     start = time.perf_counter()
-    sound, planted = list(alarms()), list(plants(pairs=options.pairs))
+    sound, planted = list(alarms(options.most, options.seeds)), list(plants(options.most, pairs=options.pairs))
     seconds = time.perf_counter() - start
-    versions = {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
+    about = machine.about("transformers")
     if options.json:
-        print(json.dumps({"sound": sound, "planted": planted, "seconds": seconds, "versions": versions}))
+        print(json.dumps({"unit": "s", **about, "sound": sound, "planted": planted, "seconds": seconds}))
         return
-    print(f"| sound model, {SEEDS} seeds | checks | alarms |\n| --- | --- | --- |")
+    print(f"| sound model, {options.seeds} seeds | checks | alarms |\n| --- | --- | --- |")
     for row in sound:
         print(f"| {row['model']} | {row['checks']} | {', '.join(row['alarms']) or 'none'} |")
     titles = {one.number: one.words("en").title for one in exhibits()}
@@ -106,7 +104,7 @@ def main() -> None:
     for row in planted:
         if row["missed"] or row["wrong"]:
             print(f"{row['planted']}: missed {row['missed']}, named without cause {row['wrong']}")
-    print(f"\n{seconds:.0f} s, {torch.get_num_threads()} threads, {versions}")
+    print(f"\n{seconds:.0f} s, {machine.describe(about)}")
 
 
 if __name__ == "__main__":

@@ -10,20 +10,20 @@ its longest text, products in float32 unless --bf16. With pooling = "cls" it tra
 AutoModelForSequenceClassification, with "mean" AutoModel and a head like ours.
 
 Times are those of the updates alone, validation not counted. Accuracy is that of the last weights, and of the best
-of all epochs. One JSON line at the end.
+of all epochs. One JSON line at the end, all else on stderr.
 
     python benchmarks/finetune.py sst2-finetune --root data/sst2 --model DIR --parity 60
 
 gives both the same head, the same batches in the same order, float32 and no dropout, and prints how far losses and
-gradient norms are apart.
+gradient norms are apart. `--tiny` does both, with made-up sentences and a random encoder of width 16.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
-import platform
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -35,7 +35,8 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from manyheads import __version__, runs
+import machine
+from manyheads import runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
@@ -47,6 +48,7 @@ from manyheads.runs.origins import with_initial_shape
 from manyheads.runs.train import make_trainer
 from manyheads.text.tokenizer import PAD
 from manyheads.training.distributed import ALONE
+from tiny import write_encoder, write_labelled
 
 PLAIN = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")
 
@@ -232,29 +234,25 @@ def numbers(config: Config) -> Iterator[tuple[list[str], list[int]]]:
         yield [pair.source for pair in corpus.valid], [names.index(pair.target) for pair in corpus.valid]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipe")
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--model", required=True, help="a folder of transformers")
-    parser.add_argument("--steps", type=int, help="so many updates in the place of epochs")
-    parser.add_argument("--bf16", action="store_true", help="the loop in bf16 too")
-    parser.add_argument("--parity", type=int, metavar="N", help="compare N updates on the same batches instead")
-    parser.add_argument("--out", type=Path, help="where our run stays; a temporary folder unless given")
-    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
-    arguments = parser.parse_args()
-    settings = [f"data.root={arguments.root}", f"model.init_from={arguments.model}", *PLAIN, *arguments.overrides]
+def settings_of(arguments: argparse.Namespace, *more: str) -> list[str]:
+    """The settings that are laid over the recipe."""
+    found = [f"data.root={arguments.root}", f"model.init_from={arguments.model}", *PLAIN, *arguments.overrides]
     if arguments.steps:
-        settings += ["training.epochs=none", f"training.steps={arguments.steps}"]
-        settings += [f"training.save_every={arguments.steps}"]
-    if arguments.parity:
-        settings += ["model.dropout=0", "training.precision=fp32"]
+        found += ["training.epochs=none", f"training.steps={arguments.steps}"]
+        found += [f"training.save_every={arguments.steps}"]
+    return [*found, *more]
+
+
+def in_parity(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Updates on the same batches."""
+    settings = settings_of(arguments, "model.dropout=0", "training.precision=fp32")
+    return parity(load_config(resolve_recipe(arguments.recipe), settings), arguments.model, arguments.parity)
+
+
+def side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Both, one after the other: accuracy and speed."""
+    settings = settings_of(arguments)
     config = load_config(resolve_recipe(arguments.recipe), settings)
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    if arguments.parity:
-        print(json.dumps(parity(config, arguments.model, arguments.parity)))
-        return
     train, dev = numbers(config)
     with tempfile.TemporaryDirectory() as folder:
         mine = ours(config, arguments.out or Path(folder) / "run")
@@ -268,21 +266,38 @@ def main() -> None:
             f"{name:12}  accuracy {100 * best:.2f} best, {100 * last:.2f} last   {one['seconds'] / 60:.2f} minutes "
             f"for {one['updates']} updates, {speed:.2f} a second"
         )
-    about = {
-        "recipe": arguments.recipe,
-        "set": settings,
-        "loop": str(precision).removeprefix("torch."),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "machine": platform.machine(),
-        "versions": {
-            "manyheads": __version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-        },
-    }
     gain = (other["seconds"] / other["updates"]) / (mine["seconds"] / mine["updates"])
-    print(json.dumps({**about, **found, "times as fast": round(gain, 2)}))
+    about = {"recipe": arguments.recipe, "set": settings, "loop": str(precision).removeprefix("torch.")}
+    return {**about, **found, "times as fast": round(gain, 2)}
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = machine.parser(__doc__)
+    parser.add_argument("recipe", nargs="?")
+    parser.add_argument("--root")
+    parser.add_argument("--model", help="a folder of transformers")
+    parser.add_argument("--steps", type=int, help="so many updates in the place of epochs")
+    parser.add_argument("--bf16", action="store_true", help="the loop in bf16 too")
+    parser.add_argument("--parity", type=int, metavar="N", help="compare N updates on the same batches instead")
+    parser.add_argument("--out", type=Path, help="where our run stays; a temporary folder unless given")
+    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
+    tiny = {"recipe": "sst2-finetune", "steps": 2, "parity": 2}
+    return machine.parse(parser, tiny=tiny, required=["recipe", "root", "model"])
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
+        if arguments.root is None:
+            arguments.root, arguments.model = str(write_labelled(Path(folder))), str(write_encoder(Path(folder)))
+        found: dict[str, Any] = {"unit": "s"}
+        if arguments.tiny or not arguments.parity:
+            found |= side_by_side(arguments)
+        if arguments.parity:
+            found["parity"] = in_parity(arguments)
+    print(json.dumps({**found, **machine.about("transformers")}))
 
 
 if __name__ == "__main__":

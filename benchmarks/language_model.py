@@ -15,7 +15,6 @@ import argparse
 import gzip
 import json
 import math
-import platform
 import statistics
 import tempfile
 import time
@@ -30,12 +29,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from manyheads import __version__
+import machine
 from manyheads.config.load import load_config, recipe_paths
 from manyheads.config.schema import Config
 from manyheads.runs import train
 from manyheads.tasks.language_modeling import Generator
 from manyheads.training.language_modeling import Windows
+from tiny import WORDS, sentences
 
 LAYERS, WIDTH, HEADS, BLOCK, ROWS = 4, 128, 4, 64, 12
 RATE, WARM_UP, DECAY = 1e-3, 100, 0.1
@@ -112,7 +112,7 @@ def plain_loop(text: str, steps: int, seed: int) -> tuple[Scores, NDArray[np.int
     groups = [{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99), fused=True)
     for step in range(steps):
-        fraction = min(1.0, max(0.0, (step - WARM_UP) / (steps - WARM_UP)))
+        fraction = min(1.0, max(0.0, (step - WARM_UP) / max(1, steps - WARM_UP)))
         rate = RATE * min(1.0, (step + 1) / WARM_UP) * (0.1 + 0.9 * (1 + math.cos(math.pi * fraction)) / 2)
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -157,19 +157,52 @@ def measured(side: Callable[[], tuple[Scores, NDArray[np.int32]]], steps: int) -
     return Result(loss, mean_loss(scores, held_out, BLOCK // 2), seconds, steps * BLOCK * ROWS / seconds)
 
 
+def read_text(root: Path) -> str:
+    """The text of `input.txt`, plain or compressed."""
+    path = root / "input.txt"
+    raw = path.read_bytes() if path.is_file() else gzip.decompress((root / "input.txt.gz").read_bytes())
+    return raw.decode()
+
+
+def write_tiny(root: Path) -> None:
+    """Write some hundred made-up lines as `input.txt`."""
+    lines = (" ".join(WORDS["en"][place] for place in row) for row in sentences(400, 0))
+    (root / "input.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 def main() -> None:
     """Both sides in turn, and their medians."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--root", type=Path, required=True, help="folder with input.txt or input.txt.gz")
+    parser = machine.parser(__doc__)
+    parser.add_argument("--root", type=Path, help="folder with input.txt or input.txt.gz")
     parser.add_argument("--steps", type=int, default=2_000, help="updates of the plain loop")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], help="a setting of our side")
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    path = arguments.root / "input.txt"
-    raw = path.read_bytes() if path.is_file() else gzip.decompress((arguments.root / "input.txt.gz").read_bytes())
-    text = raw.decode()
-    changes = [f"data.root={arguments.root}", "training.device=cpu"]
+    tiny = {"steps": 3, "set": ["training.steps=3", "training.save_every=3"]}
+    arguments = machine.parse(parser, tiny=tiny, required=["root"])
+    with tempfile.TemporaryDirectory() as folder:
+        root = arguments.root
+        if root is None:
+            root = Path(folder)
+            write_tiny(root)
+        rows = measure_both(root, arguments)
+    about = machine.about()
+    if arguments.json:
+        print(
+            json.dumps({"unit": "nats a character, seconds", **about, "repeats": arguments.repeats, "rows": rows})
+        )
+        return
+    print(machine.describe(about))
+    for name, row in rows.items():
+        print(
+            f"{name:11} loss {row['loss']:.4f} (sliding window {row['sliding']:.4f})  {row['seconds']:6.1f} s  "
+            f"{row['tokens_per_second']:,.0f} tokens/s"
+        )
+
+
+def measure_both(root: Path, arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Medians of both sides, in turn."""
+    text = read_text(root)
+    changes = [f"data.root={root}", "training.device=cpu"]
     config = load_config(recipe_paths()["shakespeare-char"], [*changes, *arguments.set])
     plain_loop(text, 3, 0)  # warm: what torch loads once is nobody's
     found: dict[str, list[Result]] = {"plain loop": [], "manyheads": []}
@@ -178,20 +211,10 @@ def main() -> None:
         ours = config.model_copy(update={"training": training})
         found["plain loop"].append(measured(partial(plain_loop, text, arguments.steps, seed), arguments.steps))
         found["manyheads"].append(measured(partial(manyheads_run, ours, text), training.steps))
-    rows = {
+    return {
         name: {key: statistics.median(getattr(one, key) for one in results) for key in asdict(results[0])}
         for name, results in found.items()
     }
-    if arguments.json:
-        versions = {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
-        settings = {"device": "cpu", "threads": torch.get_num_threads(), "repeats": arguments.repeats}
-        print(json.dumps({"unit": "nats a character, seconds", "rows": rows, **settings, "versions": versions}))
-        return
-    for name, row in rows.items():
-        print(
-            f"{name:11} loss {row['loss']:.4f} (sliding window {row['sliding']:.4f})  {row['seconds']:6.1f} s  "
-            f"{row['tokens_per_second']:,.0f} tokens/s"
-        )
 
 
 if __name__ == "__main__":

@@ -1,25 +1,23 @@
 """Why three of our parts differ from torch's own on a CPU: dropout, attention of short sequences, kept memory.
 
-    python benchmarks/layers.py [--threads 2] [--json]
+    python benchmarks/layers.py [--threads 2] [--isa avx2|avx512] [--json]
 
 Each row is a forward and backward pass at the sizes of a 4096-token batch of width 256; both sides in turn,
-median and range of the repeats, in milliseconds.
+median and range of the repeats, in milliseconds. Kept memory is kept from then on, so torch's side of `relu` comes
+before all others.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import platform
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
 import torch
 from torch.nn import functional
 
+import machine
 from manyheads.model.attention import attention_weights
 from manyheads.model.dropout import Dropout
 from manyheads.training.memory import keep_freed_memory
@@ -67,17 +65,11 @@ def attention_sides(dtype: torch.dtype) -> dict[str, Callable[[], object]]:
     }
 
 
-def relu_sides() -> dict[str, Callable[[], object]]:
+def relu(repeats: int) -> list[float]:
+    """Times of a relu whose result, as in a training step, is freed again."""
     x = torch.randn(TOKENS, INNER, requires_grad=True)
     gradient = torch.randn(TOKENS, INNER)
-    return {"relu": lambda: functional.relu(x).backward(gradient)}
-
-
-def relu_in_fresh_process(kept: bool, repeats: int, threads: int) -> list[float]:
-    """The allocator's settings hold for a whole process, so each side has one of its own."""
-    command = [sys.executable, __file__, "--relu", "kept" if kept else "returned"]
-    command += ["--repeats", str(repeats), "--threads", str(threads)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return in_turn({"relu": lambda: functional.relu(x).backward(gradient)}, repeats)["relu"]
 
 
 def summary(times: list[float]) -> dict[str, float]:
@@ -85,33 +77,24 @@ def summary(times: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = machine.parser(__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--relu", choices=["kept", "returned"], help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = machine.parse(parser, tiny={"repeats": 1, "threads": 1})
     torch.set_num_threads(arguments.threads)
-    if arguments.relu:
-        if arguments.relu == "kept":
-            keep_freed_memory()
-        print(json.dumps(in_turn(relu_sides(), arguments.repeats)["relu"]))
-        return
-    rows = {}
+    returned = relu(arguments.repeats)
     keep_freed_memory()  # as in training
+    rows = {"relu float32": {"ours": summary(relu(arguments.repeats)), "torch": summary(returned)}}
     for dtype in (torch.float32, torch.bfloat16):
         name = str(dtype).removeprefix("torch.")
         for part, sides in (("dropout", dropout_sides(dtype)), ("attention", attention_sides(dtype))):
             times = in_turn(sides, arguments.repeats)
             rows[f"{part} {name}"] = {side: summary(found) for side, found in times.items()}
-    rows["relu float32"] = {
-        "ours": summary(relu_in_fresh_process(True, arguments.repeats, arguments.threads)),
-        "torch": summary(relu_in_fresh_process(False, arguments.repeats, arguments.threads)),
-    }
-    device = {"device": platform.processor() or platform.machine(), "threads": arguments.threads}
+    about = machine.about()
     if arguments.json:
-        print(json.dumps({"unit": "ms", **device, "versions": {"torch": torch.__version__}, "rows": rows}))
+        print(json.dumps({"unit": "ms", **about, "rows": rows}))
         return
+    print(machine.describe(about))
     for name, sides in rows.items():
         ours, torchs = sides["ours"]["median"], sides["torch"]["median"]
         print(f"{name:20} ours {ours:8.2f} ms   torch {torchs:8.2f} ms   {torchs / ours:.1f}x")

@@ -20,12 +20,12 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import random
 import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Awaitable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import torch
-
+import machine
 from manyheads import Translator
 from manyheads.data.lines import read_lines
 from manyheads.serving.server import event_loop
 from manyheads.tasks.options import TranslateOptions
+from tiny import train_run
 
 HEAD = (
     b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -325,22 +325,23 @@ def run(parts: Coroutine[Any, Any, None]) -> None:
         runner.run(parts)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run")
-    parser.add_argument(
-        "--lines", required=True, help="sentences of the source language, one a line; plain or compressed"
-    )
+def parse_arguments() -> argparse.Namespace:
+    parser = machine.parser(__doc__)
+    parser.add_argument("run", nargs="?")
+    parser.add_argument("--lines", help="sentences of the source language, one a line; plain or compressed")
     parser.add_argument("--most", type=int, default=1_000, help="lines that are used")
     parser.add_argument("--rounds", type=int, default=3, help="of the offline part")
     parser.add_argument("--seconds", type=float, default=60, help="of an overload")
     parser.add_argument("--requests", type=int, default=100_000, help="of the memory part; 0 leaves it out")
     parser.add_argument("--engine", default="torch")
     parser.add_argument("--sweep", action="store_true", help="only the effect of the two options of batching")
-    arguments = parser.parse_args()
+    tiny = {"most": 5, "rounds": 1, "seconds": 0.2, "requests": 100}
+    return machine.parse(parser, tiny=tiny, required=["run", "lines"])
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """All parts, each told when it is there."""
     lines = list(islice(read_lines(Path(arguments.lines)), arguments.most))
-    say("machine", cores=os.cpu_count(), threads=torch.get_num_threads(), torch=torch.__version__,
-        python=platform.python_version(), run=Path(arguments.run).name, engine=arguments.engine)  # fmt: skip
     base, pair = offline(arguments, lines)
     engine = ["--engine", arguments.engine]
     if arguments.sweep:
@@ -352,6 +353,16 @@ def main() -> None:
         return
     with serving(arguments.run, *engine) as server:
         run(all_parts(server, pair, lines, base, arguments))
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    about = machine.about(*(["ctranslate2"] if arguments.engine == "ctranslate2" else []))
+    with tempfile.TemporaryDirectory() as folder:
+        if arguments.run is None:
+            arguments.run, arguments.lines = str(train_run(Path(folder))), str(Path(folder) / "test.de")
+        say("machine", **about, run=Path(arguments.run).name, engine=arguments.engine)
+        measure(arguments)
 
 
 if __name__ == "__main__":

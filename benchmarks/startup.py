@@ -8,15 +8,15 @@ those two need.
 
 from __future__ import annotations
 
-import argparse
 import json
-import platform
 import re
 import statistics
 import subprocess
 import sys
 import time
 from importlib import metadata
+
+import machine
 
 COMMANDS = {"--help": ["--help"], "usage error": ["train"], "unknown recipe": ["train", "no-such-recipe"]}
 
@@ -56,10 +56,9 @@ def megabytes(package: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = machine.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    arguments = machine.parse(parser, tiny={"repeats": 1})
     times = {name: seconds(command, arguments.repeats) for name, command in COMMANDS.items()}
     rows = {
         name: {
@@ -72,10 +71,11 @@ def main() -> None:
     packages = needed("manyheads") - needed("torch") - needed("numpy")
     sizes = {package: round(megabytes(package), 1) for package in sorted(packages)}
     total = round(sum(sizes.values()), 1)
+    about = machine.about()
     if arguments.json:
-        versions = {"python": platform.python_version()}
-        print(json.dumps({"unit": "s", "versions": versions, "rows": rows, "megabytes": total, "packages": sizes}))
+        print(json.dumps({"unit": "s", **about, "rows": rows, "megabytes": total, "packages": sizes}))
         return
+    print(machine.describe(about))
     for name, row in rows.items():
         print(f"{name:16} {row['median']:.3f} s  [{row['min']:.3f} to {row['max']:.3f}]")
     print(

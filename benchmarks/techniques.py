@@ -16,9 +16,13 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+import machine
+from tiny import SMALLEST, write_pairs
 
 BASE = (
     "model.d_model=128",
@@ -53,16 +57,17 @@ FIGURES = ("beam BLEU", "perplexity")
 def train_and_score(name: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """One row and one seed, by benchmarks/quality.py on one core."""
     out = arguments.out / str(list(ROWS).index(name))
-    settings = [part for setting in [*BASE, *ROWS[name].split()] for part in ("--set", setting)]
+    changes = [*BASE, *ROWS[name].split(), *(SMALLEST if arguments.tiny else ())]
+    settings = [part for setting in changes for part in ("--set", setting)]
     command = [sys.executable, str(Path(__file__).with_name("quality.py")), arguments.recipe, "--json"]
-    command += ["--root", arguments.root, "--out", str(out), "--seeds", str(seed), *settings]
+    command += ["--root", str(arguments.root), "--out", str(out), "--seeds", str(seed), *settings]
     ran = subprocess.run(
         command,
         check=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // arguments.jobs))},
+        env=os.environ | {"OMP_NUM_THREADS": str(threads_of_each(arguments.jobs))},
     )
     row: dict[str, Any] = json.loads(ran.stdout)["rows"][0]
     print(
@@ -71,25 +76,34 @@ def train_and_score(name: str, seed: int, arguments: argparse.Namespace) -> dict
     return row
 
 
+def threads_of_each(jobs: int) -> int:
+    """How many threads a run has."""
+    return max(1, (os.cpu_count() or 1) // jobs)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = machine.parser(__doc__)
     parser.add_argument("--recipe", default="multi30k-en-de")
-    parser.add_argument("--root", required=True)
+    parser.add_argument("--root")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--out", type=Path, default=Path("runs/techniques"))
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    with ThreadPoolExecutor(arguments.jobs) as pool:
+    tiny = {"only": list(ROWS)[:1], "seeds": [1], "jobs": 1}
+    arguments = machine.parse(parser, tiny=tiny, required=["root"])
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:
+        if arguments.root is None:
+            arguments.root, arguments.out = write_pairs(Path(folder), valid="val"), Path(folder)
         tasks = {
             name: [pool.submit(train_and_score, name, seed, arguments) for seed in arguments.seeds]
             for name in arguments.only
         }
         rows = {name: [task.result() for task in of_seeds] for name, of_seeds in tasks.items()}
+    about = machine.about(threads=threads_of_each(arguments.jobs))
     if arguments.json:
-        print(json.dumps(rows))
+        print(json.dumps({"unit": "BLEU", **about, "rows": rows}))
         return
+    print(f"{machine.describe(about)}\n")
     print(f"| technique | {' | '.join(FIGURES)} |\n| --- | {' | '.join('---' for _ in FIGURES)} |")
     for name, found in rows.items():
         cells = [[row[figure] for row in found] for figure in FIGURES]

@@ -2,7 +2,8 @@
 
     python benchmarks/train_peers.py --root data/multi30k [--eole PYTHON] [--joeynmt PYTHON]
         [--contenders manyheads:bf16 marian:bf16 ...] [--size default|base|tiny] [--seconds 60] [--tokens 1000000]
-        [--updates 4] [--threads 2] [--json]
+        [--updates 4] [--threads 2] [--isa avx2|avx512] [--text DIR] [--json]
+    python benchmarks/train_peers.py --tiny
 
 Multi30k German-English, joint BPE of 8,000 pieces, width 256, feed-forward 1024, 4 heads, 3+3 layers, batches of
 4,096 tokens, label smoothing 0.1, Adam, gradients clipped at 1, dropout 0.1 on embeddings and sublayers. `base` is
@@ -37,7 +38,6 @@ import argparse
 import contextlib
 import importlib.util
 import json
-import platform
 import statistics
 import sys
 import tempfile
@@ -45,8 +45,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import machine
 from peers.corpus import SIZES, configuration, prepare_corpus
 from peers.lane import CONTENDERS, TOOLKITS, Lane
+from tiny import write_pairs
 
 OURS = ("manyheads:fp32", "manyheads:bf16")
 FEWEST = 3  # rounds, the first of which warms up
@@ -76,6 +78,7 @@ def measure(lanes: list[Lane], seconds: float, updates: int) -> None:
     while rounds < FEWEST or time.perf_counter() - start < seconds * len(lanes):
         for lane in lanes:
             lane.speeds.append(lane.work(updates))
+            print(f"{lane.contender}: {lane.speeds[-1]:,.0f} target tokens/s", file=sys.stderr, flush=True)
         rounds += 1
 
 
@@ -125,8 +128,8 @@ def show(rows: dict[str, dict[str, Any]], found: dict[str, Any], head: str) -> N
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", default="data/multi30k")
+    parser = machine.parser(__doc__)
+    parser.add_argument("--root", help="folder of Multi30k")
     parser.add_argument(
         "--contenders", nargs="+", default=CONTENDERS, choices=CONTENDERS, metavar="TOOLKIT:PRECISION"
     )
@@ -137,8 +140,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="measured for each contender, about")
     parser.add_argument("--updates", type=int, default=4, help="in a turn")
     parser.add_argument("--tokens", type=int, default=1_000_000, help="before validation; 0 leaves it out")
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args()
+    parser.add_argument("--text", type=Path, metavar="DIR", help="keep the tokenised text for the next time")
+    tiny = {"size": "check", "seconds": 0, "updates": 1, "tokens": 1, "threads": 1}
+    return machine.parse(parser, tiny=tiny, required=["root"])
 
 
 def main() -> None:
@@ -146,23 +150,28 @@ def main() -> None:
     pythons = {"eole": arguments.eole, "joeynmt": arguments.joeynmt}
     contenders = available(arguments.contenders, pythons)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
-        folder = Path(name)
-        prepare_corpus(configuration(arguments.root, arguments.size), folder)
+        folder = arguments.text or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        root = arguments.root or str(write_pairs(folder, valid="val"))
+        prepare_corpus(configuration(root, arguments.size), folder)
         lanes = []
         for contender in contenders:
             python = pythons.get(contender.partition(":")[0])
             lanes.append(running.enter_context(Lane(contender, folder, threads=arguments.threads, python=python)))
+        for lane in lanes:
+            lane.receive()  # ready
         measure(lanes, arguments.seconds, arguments.updates)
         rows = {lane.contender: row(lane, lanes) for lane in lanes}
         found = losses(lanes, arguments.tokens) if arguments.tokens else {}
+    about = machine.about(threads=arguments.threads)
+    about["versions"] |= {lane.toolkit.package: lane.version for lane in lanes}
     turns = f"{len(lanes[0].speeds) - 1} turns of {arguments.updates} updates"
     if arguments.json:
-        about = {"unit": "target tokens/s", "size": arguments.size, "threads": arguments.threads, "turns": turns}
-        versions = {lane.toolkit.package: lane.version for lane in lanes}
-        about |= {"device": platform.machine(), "versions": {"python": platform.python_version(), **versions}}
-        print(json.dumps({**about, "rows": rows, "validation": found}))
+        unit = {"unit": "target tokens/s", "size": arguments.size, "turns": turns}
+        left_out = [contender for contender in arguments.contenders if contender not in contenders]
+        print(json.dumps({**unit, **about, "rows": rows, "validation": found, "left out": left_out}))
         return
-    show(rows, found, f"non-pad target tokens/s, size {arguments.size}, {arguments.threads} threads, {turns} each")
+    show(rows, found, f"non-pad target tokens/s, size {arguments.size}, {turns} each\n{machine.describe(about)}")
 
 
 if __name__ == "__main__":

@@ -37,9 +37,9 @@ class Decoder:
 
 SIDE_BY_SIDE = ("1x{threads}", "{threads}x1")
 DECODERS = {
-    "manyheads:fp32": Decoder("manyheads_engine", "torch", "fp32"),
-    "manyheads:bf16": Decoder("manyheads_engine", "torch", "bf16"),
-    "manyheads:int8": Decoder("manyheads_engine", "torch", "int8"),
+    "manyheads:fp32": Decoder("manyheads_engine", "manyheads", "fp32"),
+    "manyheads:bf16": Decoder("manyheads_engine", "manyheads", "bf16"),
+    "manyheads:int8": Decoder("manyheads_engine", "manyheads", "int8"),
     "manyheads:ctranslate2": Decoder(
         "manyheads_engine", "ctranslate2", "ctranslate2", needs="ctranslate2", export="ctranslate2-float32"
     ),
@@ -64,7 +64,7 @@ class Contender(Companion):
     """
 
     def __init__(self, name: str, folder: Path, run: Path, threads: int, python: str | None) -> None:
-        """Start it and wait until it has begun."""
+        """Start it."""
         self.decoder = DECODERS[name]
         self.threads = threads
         self.version = version(self.decoder.package, python)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,12 +15,12 @@ BENCHMARKS = Path(__file__).parents[1]
 
 
 class Companion:
-    """One of them, ready for orders."""
+    """One of them; its first answer says that it is ready for orders."""
 
     def __init__(
         self, name: str, log: Path, arguments: list[str], *, threads: int, python: str | None = None
     ) -> None:
-        """Start it and wait until it is ready.
+        """Start it.
 
         Args:
             name: for people.
@@ -39,7 +40,6 @@ class Companion:
                 stderr=file,
                 text=True,
             )
-        self.receive()
 
     def __enter__(self) -> Self:
         return self
@@ -65,10 +65,11 @@ class Companion:
 
 
 def version(package: str, python: str | None = None) -> str:
-    """The version of a package that a Python has."""
-    asked = f"from importlib.metadata import version; print(version({package!r}))"
-    command = [python or sys.executable, "-c", asked]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    """The version of a package, and in a Python of its own that of its torch too."""
+    if python is None:
+        return metadata.version(package)
+    asked = f"from importlib.metadata import version; print(version({package!r}), 'torch', version('torch'))"
+    return subprocess.run([python, "-c", asked], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def environment(threads: int, *, ours: bool) -> dict[str, str]:

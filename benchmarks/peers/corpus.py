@@ -20,11 +20,11 @@ from manyheads.config.schema import Config, DataConfig, ModelConfig, TokenizerCo
 from manyheads.data.batch import Batch, make_batch
 from manyheads.data.ragged import Ragged
 from manyheads.data.sampler import fixed_batches
-from manyheads.data.store import TokenStore
 from manyheads.runs.corpus import open_corpus, read_corpus
+from manyheads.runs.kinds.translation import TranslationKind
 from manyheads.runs.prepare import prepare
-from manyheads.runs.updates import CorpusUpdates
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+from manyheads.training.distributed import ALONE
 from manyheads.training.feed import updates_ahead
 from manyheads.training.log import SilentListener
 
@@ -37,6 +37,9 @@ SIZES = {  # the model, pieces of the vocabulary, peak learning rate
     ),
     "tiny": (
         ModelConfig(d_model=128, d_ff=256, num_heads=4, num_encoder_layers=4, num_decoder_layers=4), 10_000, 1e-3,
+    ),
+    "check": (  # of --tiny
+        ModelConfig(d_model=16, d_ff=24, num_heads=2, num_encoder_layers=1, num_decoder_layers=1), 300, 1e-3,
     ),
 }  # fmt: skip
 
@@ -59,23 +62,28 @@ class Prepared:
     """What the contenders of our own environment read.
 
     Attributes:
-        store: token ids of the training pairs.
-        updates: the batches of manyheads.
-        size: pieces of the joint vocabulary.
+        kind: the task with its text, tokenizers and token ids.
         valid: token ids of the validation pairs, sources and targets.
     """
 
-    config: Config
-    store: TokenStore
-    updates: CorpusUpdates
-    size: int
+    kind: TranslationKind
     valid: tuple[list[list[int]], list[list[int]]]
+
+    @property
+    def config(self) -> Config:
+        """The settings of the comparison."""
+        return self.kind.config
+
+    @property
+    def size(self) -> int:
+        """Pieces of the joint vocabulary."""
+        return self.kind.tokenizers.target.size
 
     def batches(self) -> Iterator[Batch]:
         """One update after the other, made ahead as in training, epoch after epoch."""
+        updates, workers = self.kind.updates(ALONE), self.config.training.workers
         for epoch in itertools.count():
-            plan, workers = self.updates.epoch(epoch), self.config.training.workers
-            for _, parts in updates_ahead(self.updates, epoch, plan, 0, workers, torch.device("cpu")):
+            for _, parts in updates_ahead(updates, epoch, updates.epoch(epoch), 0, workers, torch.device("cpu")):
                 yield from parts
 
     def valid_batches(self) -> Iterator[Batch]:
@@ -87,13 +95,16 @@ class Prepared:
 
 
 def prepare_corpus(config: Config, folder: Path) -> None:
-    """Read and tokenise the text into a folder."""
+    """Read and tokenise the text into a folder, unless it is there."""
+    settings = folder / "settings.json"
+    if settings.is_file() and json.loads(settings.read_text()) == json.loads(json.dumps(config.model_dump())):
+        return
     run = RunDirectory(folder / "run")
     corpus = read_corpus(config, run)
     tokenizers, store = prepare(config, run, corpus, SilentListener())
     run.begin(config, tokenizers, {})
-    (folder / "settings.json").write_text(json.dumps(config.model_dump()))
     write_text(folder, tokenizers.target, {"de": store.source, "en": store.target})
+    settings.write_text(json.dumps(config.model_dump()))
 
 
 def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> None:
@@ -117,5 +128,4 @@ def open_prepared(folder: Path) -> Prepared:
         tokenizers.source.encode([pair.source for pair in corpus.valid]),
         tokenizers.target.encode([pair.target for pair in corpus.valid]),
     )
-    updates = CorpusUpdates(config, corpus.train, store, tokenizers)
-    return Prepared(config, store, updates, tokenizers.target.size, valid)
+    return Prepared(TranslationKind(config, corpus, tokenizers, store), valid)

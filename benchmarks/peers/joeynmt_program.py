@@ -63,6 +63,7 @@ def settings(folder: Path) -> dict[str, Any]:
             "normalization": "tokens",
             "batch_type": "token",
             "batch_size": training["batch_tokens"],
+            "overwrite": True,
             "epochs": training["steps"],
             "validation_freq": training["steps"],
         },

@@ -30,7 +30,7 @@ class Toolkit:
 
 
 TOOLKITS = {
-    "manyheads": Toolkit("manyheads_trainer", "torch", same_batches=True),
+    "manyheads": Toolkit("manyheads_trainer", "manyheads", same_batches=True),
     "torch": Toolkit("torch_transformer", "torch", same_batches=True),
     "marian": Toolkit("marian", "transformers", needs=("transformers",), same_batches=True),
     "marian-trainer": Toolkit("marian_trainer", "transformers", needs=("transformers", "accelerate")),
@@ -52,7 +52,7 @@ class Lane(Companion):
     """
 
     def __init__(self, contender: str, folder: Path, *, threads: int, python: str | None) -> None:
-        """Start it and wait until it could begin.
+        """Start it.
 
         Args:
             contender: toolkit and precision, such as "marian:bf16".

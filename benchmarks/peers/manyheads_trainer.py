@@ -12,6 +12,7 @@ import torch
 from manyheads.data.batch import Batch
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.tokenizer import BOS, EOS
+from manyheads.training.distributed import ALONE
 from manyheads.training.feed import Pairs
 from manyheads.training.generators import seed_process
 from manyheads.training.log import SilentListener
@@ -53,12 +54,12 @@ def main() -> None:
     prepared = open_prepared(Path(folder))
     training = prepared.config.training
     torch.manual_seed(training.seed)
-    model = EncoderDecoder(prepared.config.model, prepared.size, prepared.size)
+    model = prepared.kind.model()
     seed_process(training.seed, 0)
     trainer = TrainerInTurns(
-        model,
+        prepared.kind.objective(model),
         training,
-        prepared.updates,
+        prepared.kind.updates(ALONE),
         device=torch.device("cpu"),
         precision="bf16" if precision == "bf16" else "fp32",
         listener=SilentListener(),

@@ -52,7 +52,7 @@ def main() -> None:
     folder, precision = sys.argv[1:]
     turns = Turns()
     prepared = open_prepared(Path(folder))
-    training, store = prepared.config.training, prepared.store
+    training, store = prepared.config.training, prepared.kind.store
     pairs = [
         {"input_ids": [*store.source[row].tolist(), EOS], "labels": [*store.target[row].tolist(), EOS]}
         for row in range(len(store))

@@ -1,0 +1,92 @@
+"""Made-up data for `--tiny`: pairs of sentences, labelled sentences, a run and an encoder."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+WORDS = {
+    "de": ["der", "die", "das", "ein", "kein", "Hund", "Vogel", "Mann", "Haus", "Garten", "sieht", "hört", "sucht",
+           "findet", "malt", "rot", "blau", "alt", "und", "heute"],
+    "en": ["the", "these", "that", "a", "no", "dog", "bird", "man", "house", "garden", "sees", "hears", "seeks",
+           "finds", "paints", "red", "blue", "old", "and", "today"],
+}  # fmt: skip
+SMALLEST = (  # settings that make of a recipe for translation a run of two updates on `write_pairs(valid="val")`
+    "tokenizer.vocab_size=300",
+    "model.d_model=16",
+    "model.d_ff=24",
+    "training.epochs=none",
+    "training.max_minutes=none",
+    "training.steps=2",
+    "training.save_every=2",
+    "data.test=test",
+)
+
+
+def sentences(count: int, seed: int) -> list[list[int]]:
+    """Return sentences of 3 to 12 words, as places in the lists of words."""
+    rng = random.Random(seed)
+    return [rng.choices(range(20), k=rng.randint(3, 12)) for _ in range(count)]
+
+
+def write_pairs(folder: Path, valid: str = "valid", test: str = "test") -> Path:
+    """Write 300 pairs to train with, 20 to validate and 20 to test, one file a language."""
+    for seed, (split, count) in enumerate({"train": 300, valid: 20, test: 20}.items()):
+        rows = sentences(count, seed)
+        for language, words in WORDS.items():
+            lines = "".join(f"{' '.join(words[place] for place in row)} .\n" for row in rows)
+            (folder / f"{split}.{language}").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def write_labelled(folder: Path) -> Path:
+    """Write 60 labelled sentences to train with and 20 for dev; the label is whether there is a dog."""
+    for seed, (split, count) in enumerate({"train": 60, "dev": 20}.items()):
+        rows = ([WORDS["en"][place] for place in row] for row in sentences(count, seed))
+        lines = "".join(f"{int('dog' in row)}\t{' '.join(row)}\n" for row in rows)
+        (folder / f"{split}.tsv").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def write_encoder(folder: Path) -> Path:
+    """Write a BERT of random weights, width 16, with its tokenizer, as transformers does."""
+    import tokenizers
+    import transformers
+
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    numbers = {piece: number for number, piece in enumerate([*marks, *WORDS["en"]])}
+    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(numbers, unk_token="[UNK]"))
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    pieces.normalizer = tokenizers.normalizers.BertNormalizer()
+    pieces.decoder = tokenizers.decoders.WordPiece()
+    pieces.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    named = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=pieces, **{f"{name}_token": piece for name, piece in named.items()}
+    )
+    config = transformers.BertConfig(
+        vocab_size=len(numbers), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24,
+        max_position_embeddings=64, pad_token_id=0,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def train_run(folder: Path) -> Path:
+    """Train a translator of width 16 for ten updates: post-norm, sinusoidal, all embeddings tied, as MarianMT."""
+    from manyheads import runs
+    from manyheads.config.schema import Config
+
+    values: dict[str, Any] = {
+        "data": {"root": str(write_pairs(folder)), "source": "de", "target": "en", "test": "test"},
+        "tokenizer": {"vocab_size": 300},
+        "model": {
+            "d_model": 16, "d_ff": 24, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1,
+            "norm": "post", "positions": "sinusoidal", "tied_embeddings": "all",
+        },
+        "training": {"steps": 10, "batch_tokens": 500, "save_every": 10, "valid_sentences": 0, "device": "cpu"},
+    }  # fmt: skip
+    runs.train(Config.model_validate(values), folder / "run")
+    return folder / "run"

@@ -1,0 +1,137 @@
+"""Every script of benchmarks/ runs on a tiny size, and prints a document that says what was measured on what.
+
+A new script needs `--tiny`, `--isa` and `--json` (`benchmarks/machine.py` has them), data that `benchmarks/tiny.py`
+makes, a row in `SCRIPTS` below and one in docs/benchmarks.md. With `--tiny --json` it prints nothing but JSON: one
+document, or a line for each part of it, with `machine.about()` and a unit. No figure is compared: a tiny size
+measures nothing.
+
+Contenders here are one of each kind. All of them, JoeyNMT and Eole too: `make benchmarks-check`.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "benchmarks"
+SHARED = {"machine", "tiny"}  # modules of the scripts
+PATIENCE = 300  # seconds; a script takes some
+
+# Of each script: where a figure stands in its document, "*" being all entries of a list or an object; more options.
+SCRIPTS: dict[str, tuple[str, list[str]]] = {
+    "busy": ("rows", []),
+    "classify": ("rows/*/loss", []),
+    "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
+    "doctor": ("sound/*/checks", []),
+    "exports": ("rows", []),
+    "finetune": ("times as fast", []),
+    "language_model": ("rows/*/tokens_per_second", []),
+    "layers": ("rows/*/*/median", []),
+    "memory": ("sides", []),
+    "quality": ("rows/*/perplexity", []),
+    "scale": ("from text/largest MiB", []),
+    "serve": ("mib/*", []),
+    "startup": ("rows/*/median", []),
+    "techniques": ("rows/*/*/perplexity", []),
+    "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
+}
+FOUND = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)
+
+
+def figures(document: Any, path: str) -> list[Any]:
+    """Return what stands at a path of a document."""
+    found = [document]
+    for name in path.split("/"):
+        if name == "*":
+            found = [entry for one in found for entry in (one.values() if isinstance(one, dict) else one)]
+        else:
+            found = [one[name] for one in found]
+    return found
+
+
+def refuse(constant: str) -> NoReturn:
+    """Fail on what `json.dumps` writes and JSON does not have, such as NaN."""
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def run_script(name: str, options: list[str], out: Path) -> None:
+    """Run a script in this process, as `python benchmarks/NAME.py`; what it prints goes into files."""
+    for number, stream in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(out / stream, os.O_WRONLY | os.O_CREAT), number)
+    path = FOLDER / f"{name}.py"
+    sys.path[:0] = [str(FOLDER), str(ROOT)]
+    sys.argv = [str(path), *options]
+    runpy.run_path(str(path), run_name="__main__")
+
+
+def document_of(name: str, folder: Path) -> dict[str, Any]:
+    """Run a script with `--tiny --json`; return its document.
+
+    It is forked from a process that has imported what most scripts need, which saves seconds for each.
+    """
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__, "manyheads.runs", "transformers.models.marian.modeling_marian"])
+    process = processes.Process(target=run_script, args=(name, ["--tiny", "--json", *SCRIPTS[name][1]], folder))
+    process.start()
+    process.join(PATIENCE)
+    process.kill()
+    process.join()
+    assert process.exitcode == 0, (folder / "stderr").read_text(encoding="utf-8")
+    document: dict[str, Any] = {}
+    for line in (folder / "stdout").read_text(encoding="utf-8").splitlines():
+        document |= json.loads(line, parse_constant=refuse)
+    return document
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_script_runs_and_says_what_it_measured_on_what(name: str, tmp_path: Path) -> None:
+    assert name in SCRIPTS, f"benchmarks/{name}.py has no row in {__file__}"
+    document = document_of(name, tmp_path)
+    found = figures(document, SCRIPTS[name][0])
+    assert found
+    assert all(found), found  # neither 0 nor empty
+    for key in ("unit", "device", "instructions", "date"):
+        assert isinstance(document[key], str), key
+        assert document[key], key
+    assert document["device"] != "x86_64"  # the model name of the processor
+    assert document["threads"] >= 1
+    assert {"python", "manyheads", "torch"} <= set(document["versions"])
+    assert "left out" not in document or document["left out"] == []
+
+
+def test_isa_limits_torch_and_the_other_libraries(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import json, machine\n"
+        "machine.parse(machine.parser('A script.'), tiny={})\n"
+        "print(json.dumps(machine.about()))\n"
+    )
+    command = [sys.executable, str(script), "--isa", "avx2"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FOLDER), str(ROOT / "src")])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:  # a processor without AVX2 is refused by name
+        assert "--isa avx2" in done.stderr
+        return
+    document = json.loads(done.stdout)
+    assert document["instructions"] == "AVX2"
+    assert set(document["limited by"]) == {
+        "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "CT2_FORCE_CPU_ISA",
+    }  # fmt: skip
+
+
+def test_the_book_names_every_script_and_none_that_is_not_there() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "recipes").glob("*.toml")]
+    named = {name for page in pages for name in re.findall(r"benchmarks/(\w+)\.py", page.read_text("utf-8"))}
+    table = set(re.findall(r"benchmarks/(\w+)\.py", (ROOT / "docs" / "benchmarks.md").read_text("utf-8")))
+    assert named <= set(FOUND)
+    assert table == set(FOUND)
