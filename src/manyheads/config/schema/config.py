@@ -64,7 +64,8 @@ class Config(Section):
         Settings at their defaults are left out, so that a new version with one more setting changes no fingerprint.
         """
         settings = self.model_dump(mode="json", exclude=NO_MATTER, exclude_defaults=True)
-        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+        filled = {name: section for name, section in settings.items() if section}
+        return hashlib.sha256(json.dumps(filled, sort_keys=True).encode()).hexdigest()[:12]
 
     def expected(self, pairs: int) -> MeasuredConfig | None:
         """The measured scores, if they hold for these settings and so many training pairs; else None."""
