@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from manyheads.config.schema import MeasuredConfig, TrainingConfig
 
-__all__ = ["MUCH_VALIDATION", "Costs", "TimeLimit", "expectation", "sampled_validation"]
+__all__ = ["SAMPLE_SHARE", "Costs", "TimeLimit", "expectation", "sampled_validation"]
 
 # Updates left out, updates timed at least, and share of the whole time that is timed, unless the warm-up ends
 # before: from there on the learning rate depends on the number of steps. When so large a share of the time has
@@ -21,7 +21,7 @@ __all__ = ["MUCH_VALIDATION", "Costs", "TimeLimit", "expectation", "sampled_vali
 WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE, LATE_SHARE = 3, 27, 0.02, 0.25
 MUCH_VALIDATION = 0.25  # share of the time above which validation is warned about
 SAMPLES = (16, 4, 1)  # every so-manieth pair is validated to time a validation, as long as the time allows
-SAMPLE_SHARE = 0.01  # of the whole time that the next larger sample may take
+SAMPLE_SHARE = 0.01  # of the whole time that a larger sample may take
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,17 @@ def validations(config: TrainingConfig, updates: int) -> int:
     return planned + (config.average_checkpoints > 1 and planned > 1)
 
 
-def sampled_validation(seconds_of: Callable[[int], float], config: TrainingConfig) -> float:
+def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> float:
     """Return the seconds of a validation, from larger and larger samples until the next would take too long.
 
     Args:
         seconds_of: validates every so-manieth pair, and returns the seconds that all of them would take.
-        config: of the training whose `max_minutes` it may take little of.
+        longest: seconds that a sample may take, but for the first.
     """
     seconds_of(SAMPLES[0])  # code is compiled, memory is taken: only the first validation waits for that
     seconds = 0.0
     for every in SAMPLES:
-        if seconds / every > SAMPLE_SHARE * 60 * (config.max_minutes or math.inf):
+        if seconds / every > longest:
             break
         seconds = seconds_of(every)
     return seconds

@@ -33,7 +33,7 @@ from manyheads.training.part import Part
 from manyheads.training.precision import Precision
 from manyheads.training.progress import Progress, Snapshot, Window
 from manyheads.training.schedule import Schedule
-from manyheads.training.timing import TimeLimit, sampled_validation
+from manyheads.training.timing import SAMPLE_SHARE, TimeLimit, sampled_validation
 from manyheads.training.update import Updater
 
 __all__ = ["Trainer"]
@@ -291,7 +291,7 @@ class Trainer:
                 self.validate(self.progress.step)
                 seconds = time.perf_counter() - start
             else:
-                seconds = sampled_validation(self.agreed_sample, self.config)
+                seconds = sampled_validation(self.agreed_sample, SAMPLE_SHARE * self.limit.allowed)
         self.model.train()
         put_generators(generators, self.device)
         return seconds

@@ -32,6 +32,7 @@ from manyheads.training.timing import Costs, expectation, sampled_validation
 __all__ = ["examine_config"]
 
 SILENT = SilentListener()
+VALIDATION_SAMPLE = 5.0  # seconds that a sample may take which times a validation
 ASKED = (
     "few tokens are unknown, and texts come back from their tokens",
     "the vocabulary is not too large for the text",
@@ -110,12 +111,12 @@ def plan_of(kind: Kind, model: Transformer, updates: Updates) -> tuple[Plan, Cos
 
 def validation_seconds(kind: Kind, model: Transformer) -> float:
     """Return the seconds of a validation, as training estimates them; 0 where it would make a whole one."""
-    validate = kind.validation(model, ALONE)
-    model.eval()
+    if kind.config.task != "translation":
+        return 0.0
+    validate = kind.validation(model.eval(), ALONE)
+    assert isinstance(validate, Validation)
     with torch.inference_mode():
-        return (
-            sampled_validation(validate.seconds, kind.config.training) if isinstance(validate, Validation) else 0.0
-        )
+        return sampled_validation(validate.seconds, VALIDATION_SAMPLE)
 
 
 def plan_facts(config: Config, plan: Plan, costs: Costs) -> dict[str, str]:
