@@ -126,7 +126,8 @@ class TimeLimit:
 
     def ready(self, step: int, seconds: float) -> bool:
         """Whether enough updates were timed, `step` of them being done in that time."""
-        late = seconds + self.spent >= LATE_SHARE * self.allowed
+        checking = (step // self.config.save_every + 1) * self.validation  # the next one counted
+        late = seconds + self.spent + checking >= LATE_SHARE * self.allowed
         spent = sum(seconds for seconds, _ in self.measured)
         long_enough = spent >= MEASURED_SHARE * self.allowed or step >= self.config.warmup_steps
         return bool(self.measured) and (late or (len(self.measured) >= MEASURED_UPDATES and long_enough))
