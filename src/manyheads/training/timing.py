@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from manyheads.config.schema import MeasuredConfig, TrainingConfig
 
-__all__ = ["SAMPLE_SHARE", "Costs", "TimeLimit", "expectation", "sampled_validation"]
+__all__ = ["SAMPLE_SHARE", "WARM_UPDATES", "Costs", "TimeLimit", "expectation", "sampled_validation"]
 
 # Updates left out, updates timed at least, and share of the whole time that is timed, unless the warm-up ends
 # before: from there on the learning rate depends on the number of steps. When so large a share of the time has
