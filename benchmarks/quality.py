@@ -1,10 +1,16 @@
 """Train a recipe with several seeds and print its scores: each seed and the mean.
 
     python benchmarks/quality.py multi30k-de-en --root data/multi30k --seeds 1 2 3 [--set training.max_minutes=20]
+    python benchmarks/quality.py multi30k-de-en --root data/multi30k --updates 250,500,1000,2000
 
 Every seed is a run directory under --out; a run that is finished is only scored again. The test set is translated
 greedily and with the recipe's beam; perplexity is over all target tokens, end marks counted. Training time is that
 of the updates, validation not counted.
+
+With --updates, each number of updates is a training of its own, as the schedule of the learning rate ends with it.
+The scores with the recipe's beam are then printed as the section [measured] of the recipe: what a training with a
+time limit can expect. Scores of other numbers of updates that stand there, for these settings and this text,
+are kept.
 """
 
 from __future__ import annotations
@@ -16,8 +22,18 @@ import platform
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import torch
+
+from manyheads.config.load import load_config, resolve_recipe, to_toml
+from manyheads.config.schema import Config
+from manyheads.data.filtering import FilterCounts
+from manyheads.training.precision import pick_device, pick_precision
+
+FIXED = ("training.max_minutes=none", "training.epochs=none")  # where the number of updates is given
 
 
 def manyheads(*arguments: str) -> Any:
@@ -26,14 +42,13 @@ def manyheads(*arguments: str) -> Any:
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
-def train_and_score(recipe: str, root: str, out: Path, overrides: list[str], seed: int) -> dict[str, Any]:
+def train_and_score(recipe: str, root: str, run: Path, overrides: list[str], seed: int) -> dict[str, Any]:
     """One seed: training, then greedy and beam search on the test set."""
     settings = [f"data.root={root}", f"training.seed={seed}", *overrides]
     options = [part for setting in settings for part in ("--set", setting)]
-    run = str(out / f"{Path(recipe).stem}-{seed}")
-    trained = manyheads("train", recipe, "--out", run, *options)
-    greedy = manyheads("evaluate", run, "--set", f"data.root={root}", "--set", "search.beam_size=1")
-    beam = manyheads("evaluate", run, "--set", f"data.root={root}")
+    trained = manyheads("train", recipe, "--out", str(run), *options)
+    greedy = manyheads("evaluate", str(run), "--set", f"data.root={root}", "--set", "search.beam_size=1")
+    beam = manyheads("evaluate", str(run), "--set", f"data.root={root}")
     return {
         "seed": seed,
         "steps": trained["step"],
@@ -46,27 +61,81 @@ def train_and_score(recipe: str, root: str, out: Path, overrides: list[str], see
     }
 
 
+def processor(config: Config) -> str:
+    """Name the class of processor: the instructions that torch uses, and the precision of training."""
+    device = pick_device(config.training.device)
+    if device.type == "cuda":
+        kind = torch.cuda.get_device_name(device)
+    else:
+        kind = torch.backends.cpu.get_cpu_capability().replace("AVX512", "AVX-512")
+    return f"{kind} {pick_precision(config.training.precision, device)}"
+
+
+def measured_section(config: Config, pairs: int, rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the section [measured]: the mean over seeds at each number of updates, and the points there before."""
+    before = config.expected(pairs)
+    points = {}
+    if before is not None:
+        for updates, score, kind in zip(before.updates, before.scores, before.processors, strict=True):
+            points[updates] = (score, kind)
+    for updates in {row["steps"] for row in rows}:
+        scores = [row["beam BLEU"] for row in rows if row["steps"] == updates]
+        points[updates] = (round(statistics.mean(scores), 1), processor(config))
+    ordered = sorted(points)
+    yield "[measured]"
+    yield 'metric = "bleu"'
+    yield f"signature = {to_toml(rows[0]['signature'])}"
+    yield f"seeds = {len({row['seed'] for row in rows})}"
+    yield f"pairs = {pairs:_}"
+    yield f"settings = {to_toml(config.fingerprint)}"
+    yield f"updates = [{', '.join(f'{updates:_}' for updates in ordered)}]"
+    yield f"scores = {to_toml([points[updates][0] for updates in ordered])}"
+    yield f"processors = {to_toml([points[updates][1] for updates in ordered])}"
+
+
+def updates_list(text: str) -> list[int]:
+    """Read "250,500" as numbers."""
+    return [int(number) for number in text.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipe")
     parser.add_argument("--root", required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument(
+        "--updates", type=updates_list, metavar="N,N,...", help="Number of updates of each training."
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/quality"))
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     rows = []
-    for seed in arguments.seeds:
-        rows.append(train_and_score(arguments.recipe, arguments.root, arguments.out, arguments.overrides, seed))
-        if not arguments.json:
-            print("  ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
+    stem = Path(arguments.recipe).stem
+    for updates in arguments.updates or [None]:
+        fixed = [*FIXED, f"training.steps={updates}"] if updates else []
+        for seed in arguments.seeds:
+            run = arguments.out / (f"{stem}-{updates}-{seed}" if updates else f"{stem}-{seed}")
+            overrides = [*arguments.overrides, *fixed]
+            rows.append(train_and_score(arguments.recipe, arguments.root, run, overrides, seed))
+            if not arguments.json:
+                print("  ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
+    if arguments.updates:
+        corpus = json.loads((run / "environment.json").read_text(encoding="utf-8"))["corpus"]
+        config = load_config(
+            resolve_recipe(arguments.recipe), [f"data.root={arguments.root}", *arguments.overrides]
+        )
+        section = list(measured_section(config, FilterCounts(**corpus).kept, rows))
     figures = [name for name, value in rows[0].items() if isinstance(value, float)]
     means = {name: round(statistics.mean(row[name] for row in rows), 3) for name in figures}
     if arguments.json:
         about = {"recipe": arguments.recipe, "set": arguments.overrides, "cores": os.cpu_count()}
-        print(json.dumps({**about, "device": platform.machine(), "rows": rows, "mean": means}))
-        return
-    print(f"mean of {len(rows)}: " + "  ".join(f"{name} {value}" for name, value in means.items()))
+        told = {"measured": "\n".join(section)} if arguments.updates else {"mean": means}
+        print(json.dumps({**about, "device": platform.machine(), "rows": rows, **told}))
+    elif arguments.updates:
+        print("", *section, sep="\n")
+    else:
+        print(f"mean of {len(rows)}: " + "  ".join(f"{name} {value}" for name, value in means.items()))
 
 
 if __name__ == "__main__":

@@ -335,3 +335,14 @@ def test_what_is_no_configuration_is_refused(text: str) -> None:
 def test_a_value_written_as_toml_is_read_back(tmp_path: Path, value: object) -> None:
     read = tomllib.loads(f"value = {to_toml(value)}")["value"]
     assert read == ("none" if value is None else list(value) if isinstance(value, tuple) else value)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        ("data", "more", 5, "data.more = 5 is not a list, each text or a list of 2, each text."),
+        ("data", "weights", "x", 'data.weights = "x" is not a list, each a number at least 0 or "none".'),
+    ],
+)
+def test_a_list_that_is_none_is_told_like_other_mistakes(section: str, key: str, value: Any, message: str) -> None:
+    assert mistake(section, **{key: value}) == message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run
 from manyheads.config.load import to_toml
-from manyheads.config.schema import Config
+from manyheads.config.schema import Config, MeasuredConfig
 from manyheads.doctor.diagnosis import Diagnosis
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.examination import examine_config, start
@@ -58,6 +59,17 @@ def test_a_sound_configuration_is_well_and_what_it_comes_to_is_told(corpus: Conf
     assert found.facts["text"].startswith("train 1,200 pairs read")
     assert "10.0 epochs" in found.facts["updates"]
     assert len(found.report.asked) > 20
+
+
+def test_the_time_holds_validation_and_what_it_will_give_is_told(corpus: Config) -> None:
+    limited = configured(corpus, training={"epochs": None, "steps": 10**6, "max_minutes": 1, "save_every": 10**6})
+    points = {"updates": (1, 10**6), "scores": (2.0, 30.0), "processors": ("here", "there")}
+    measured = MeasuredConfig(settings=limited.fingerprint, pairs=1_200, **points)
+    found = examine_config(limited.model_copy(update={"measured": measured}), "limited")
+    assert re.search(r"s an update here, about \d+ seconds with validations of \d+\.\d s", found.facts["time"])
+    assert re.match(r"expect about \d+(\.\d)? BLEU instead of 30", found.facts["expected"])
+    other = limited.model_copy(update={"measured": measured.model_copy(update={"pairs": 1_199})})
+    assert "expected" not in examine_config(other, "other").facts
 
 
 def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import itertools
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +31,7 @@ from tests.training.parts import Ear, scored
 
 from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.checkpoint.checkpoints import Checkpoints
-from manyheads.config.schema import Config
+from manyheads.config.schema import Config, MeasuredConfig
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
 from manyheads.runs.listeners import RecordingListener
 from manyheads.runs.train import TrainingSummary, train
@@ -328,6 +330,72 @@ def test_a_run_that_was_killed_between_the_files_of_its_beginning_begins_again(
     assert not RunDirectory(out).exists
     train(hard_config(corpus), out, listener=Ear())
     assert_same_run(out, finished)
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on which every reading is 10 ms after the one before, however busy the machine is."""
+    readings = itertools.count()
+    clock = SimpleNamespace(perf_counter=lambda: 0.01 * next(readings))
+    for name in ("manyheads.training.trainer", "manyheads.runs.validation"):
+        monkeypatch.setattr(importlib.import_module(name), "time", clock)
+
+
+def limited_config(corpus: Path, **training: Any) -> Config:
+    """A moment's training whose plan is fixed before the rate depends on it."""
+    plan = {"steps": 10_000, "max_minutes": 0.1, "warmup_steps": 40, "schedule": "linear", "save_every": 10}
+    return hard_config(corpus, **(plan | training))
+
+
+@pytest.mark.usefixtures("ticking")
+def test_a_training_with_a_time_limit_is_that_of_as_many_steps_even_when_interrupted(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """Nothing that finds out the plan, or holds it over an interruption, touches what is learnt."""
+    with pytest.raises(KeyboardInterrupt):
+        train(limited_config(corpus), tmp_path / "limited", listener=Interrupting(validation=40))
+    ear = Ear()
+    train(limited_config(corpus), tmp_path / "limited", listener=ear)
+    assert not [message for message in ear.messages if "fit into" in message], "the plan stays"
+    (steps,) = {report.total_steps for report in ear.steps}
+    assert ear.steps[-1].step == steps
+    train(limited_config(corpus, steps=steps, max_minutes=None), tmp_path / "asked", listener=Ear())
+    expected = load_file(tmp_path / "asked" / "model.safetensors")
+    found = load_file(tmp_path / "limited" / "model.safetensors")
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in found.items())
+    steps_kept = RunDirectory(tmp_path / "asked").checkpoints.steps()
+    assert RunDirectory(tmp_path / "limited").checkpoints.steps() == steps_kept
+
+
+@pytest.mark.usefixtures("ticking")
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "of 1,000,000 updates fit into 0.1 minutes: expect"),
+        ({"label_smoothing": 0.2}, "the scores in [measured] are of other settings or text: nothing is expected"),
+    ],
+)
+def test_what_the_time_will_give_is_said_of_the_settings_that_were_measured(
+    corpus: Path, tmp_path: Path, changes: dict[str, Any], told: str
+) -> None:
+    plain = limited_config(corpus)
+    points = {"updates": (1, 1_000_000), "scores": (2.0, 30.0), "processors": ("here", "there")}
+    measured = MeasuredConfig(settings=plain.fingerprint, pairs=36, **points)
+    training = plain.training.model_copy(update=changes)
+    ear = Ear()
+    config = plain.model_copy(update={"measured": measured, "training": training})
+    train(config, tmp_path / "run", listener=ear)
+    assert len([message for message in ear.messages if told in message]) == 1
+    assert len([message for message in ear.messages if "expect" in message]) == 1
+
+
+def test_without_a_time_limit_nothing_is_said_of_scores(corpus: Path, tmp_path: Path) -> None:
+    plain = hard_config(corpus)
+    measured = MeasuredConfig(updates=(100,), scores=(2.0,), processors=("here",))
+    ear = Ear()
+    train(plain.model_copy(update={"measured": measured}), tmp_path / "run", listener=ear)
+    assert not [message for message in ear.messages if "measured" in message or "expect" in message]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="Windows has none")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.config.schema import ModelConfig, TrainingConfig
+from manyheads.config.schema import MeasuredConfig, ModelConfig, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.training.log import StepReport, ValidationReport
@@ -109,6 +109,9 @@ class Bench:
         updates: PairUpdates | None = None,
         *,
         validate: Callable[[int], ValidationReport] | None = None,
+        save: Callable[[Snapshot, bool], None] | None = None,
+        measured: MeasuredConfig | None = None,
+        sample_validation: Callable[[int], float] | None = None,
         **settings: Any,
     ) -> None:
         plan = {"steps": 7, "warmup_steps": 2, "precision": "fp32", "log_every": 1, "save_every": 1_000}
@@ -125,7 +128,9 @@ class Bench:
             precision="fp32",
             listener=self.ear,
             validate=validate or (lambda step: scored(step, 1 / step)),
-            save=lambda snapshot, best: self.saved.append((copy.deepcopy(snapshot), best)),
+            save=save or (lambda snapshot, best: self.saved.append((copy.deepcopy(snapshot), best))),
+            measured=measured,
+            sample_validation=sample_validation,
         )
 
     @property

@@ -203,6 +203,15 @@ def test_fewer_pairs_than_parts_leave_some_idle(folder: Path, pairs: int, parts:
     assert losses(two) == pytest.approx(losses(one), abs=1e-5)
 
 
+@pytest.mark.parametrize("spread", [False, True])
+def test_processes_agree_upon_the_updates_that_fit_into_the_time(folder: Path, spread: bool) -> None:
+    """Each has a clock of its own: without an agreement one would wait for another for ever."""
+    out = folder / f"limited {spread}"
+    run(config_of(folder, max_minutes=0.05, steps=10_000, save_every=10, shard=spread), out, 2)
+    steps = [record for record in metrics(out) if record["kind"] == "step"]
+    assert 4 <= steps[-1]["step"] == steps[-1]["total_steps"] < 10_000
+
+
 def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folder: Path) -> None:
     out = folder / "dying"
     config = config_of(folder, steps=100_000, save_every=5, keep_checkpoints=1)

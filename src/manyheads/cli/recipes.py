@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from manyheads.cli.verbs import Verb, echo_json, in_color, json_option, set_option
-from manyheads.errors import UsageError
+from manyheads.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -33,18 +33,37 @@ Example:
 )
 @json_option()
 def recipes(as_json: bool) -> None:
-    """List the recipes: what each trains, and the result that was measured."""
+    """List the recipes: what each trains, and the result that was measured.
+
+    Where fewer updates were measured too, as many as a slower processor makes in the time, their scores are listed.
+    """
     from manyheads.config.load import recipe_paths
 
-    found = [{"name": name, **headline(path.read_text("utf-8"))} for name, path in recipe_paths().items()]
+    found = [
+        {"name": name, **headline(path.read_text("utf-8")), "scores": scores_of(path)}
+        for name, path in recipe_paths().items()
+    ]
     if as_json:
         echo_json(found)
         return
     for recipe in found:
         click.secho(recipe["name"], bold=True, color=in_color(sys.stdout))
-        for text in (recipe["description"], recipe["measured"] and f"{MEASURED} {recipe['measured']}"):
+        result = recipe["measured"] and f"{MEASURED} {recipe['measured']}"
+        table = recipe["scores"] and f"Scores: {recipe['scores']}"
+        for text in (recipe["description"], result, table):
             if text:
                 click.echo(click.wrap_text(text, 100, "  ", "  "))
+
+
+def scores_of(path: Path) -> str | None:
+    """Return the scores of a configuration file by number of updates; None where it has none for its settings."""
+    from manyheads.config.load import load_config
+
+    try:
+        config = load_config(path)
+    except ConfigError:
+        return None  # a file with mistakes can be copied to mend them
+    return config.measured.summary() if config.measured.settings == config.fingerprint else None
 
 
 def headline(text: str) -> dict[str, Any]:
@@ -83,13 +102,14 @@ def init(folder: Path, recipe: str | None, root: Path | None, source: str | None
     if recipe is not None:
         from manyheads.config.load import resolve_recipe
 
-        content = resolve_recipe(recipe).read_bytes()
+        original = resolve_recipe(recipe)
+        content, scores = original.read_bytes(), scores_of(original)
     else:
         if root is None or source is None or target is None:
             raise click.UsageError("--data needs the languages: --source and --target.")
         from manyheads import runs
 
-        content = runs.suggest(root, source, target).to_toml().encode()
+        content, scores = runs.suggest(root, source, target).to_toml().encode(), None
     path = folder / f"{folder.resolve().name}.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -101,6 +121,8 @@ def init(folder: Path, recipe: str | None, root: Path | None, source: str | None
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
     click.echo(f"{path}: edit it, then")
     click.echo(f"  manyheads data report {path}\n  manyheads train {path}")
+    if scores is not None:
+        click.echo(f"With the settings and the text as they are: {scores}")
 
 
 @click.command(

@@ -22,6 +22,7 @@ from manyheads.runs.origins import take_weights, with_initial_shape
 from manyheads.runs.resume import forget_metrics_after, resume, save
 from manyheads.runs.same import check_same_corpus, check_same_run
 from manyheads.runs.signals import heeding_signals
+from manyheads.runs.validation import Validation
 from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
 from manyheads.training.generators import seed_process
@@ -143,6 +144,10 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
     )
     if config.training.compile:
         listener.message("the layers are compiled for each new shape of a batch: the first updates take long")
+    validate = kind.validation(model, ALONE if config.training.shard else world)
+    measured = config.expected(kind.corpus.total.kept)
+    if config.training.max_minutes is not None and config.measured.updates and measured is None:
+        listener.message("the scores in [measured] are of other settings or text: nothing is expected from them")
     trainer = Trainer(
         kind.objective(model),
         config.training,
@@ -150,10 +155,12 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
         device=device,
         precision=pick_precision(config.training.precision, device),
         listener=recording(listener, run, config) if world.is_main else listener,
-        validate=kind.validation(model, ALONE if config.training.shard else world),
+        validate=validate,
         save=lambda snapshot, best: save(run, snapshot, best, config.training, world),
         go_back=lambda: resume(run, trainer, listener),
         world=world,
+        sample_validation=validate.seconds if isinstance(validate, Validation) else None,
+        measured=measured,
     )
     return trainer
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
@@ -10,6 +13,7 @@ from manyheads.data.corpus import Pair
 from manyheads.evaluation import score
 from manyheads.inspection.capture import mean_entropies, watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
@@ -70,6 +74,43 @@ class Validation:
             told = [(pair.source, pair.target, output) for pair, output in zip(self.decoded, outputs, strict=True)]
             sample, samples = told[step % len(told)], tuple(told[place] for place in evenly(len(told), SAMPLES))
         return ValidationReport(step, loss, found, False, sample, samples, self.entropy())
+
+    def seconds(self, every: int) -> float:
+        """Return the seconds of a validation late in training, estimated from every so-manieth pair.
+
+        Early in training outputs are far too long or empty; here they end after as many tokens as the references
+        have on average, and where they are shorter all the same, the missing steps are added in proportion.
+        """
+        start = time.perf_counter()
+        sources, targets = self.world.share(self.sources[::every]), self.world.share(self.targets[::every])
+        corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS)
+        references = [pair.target for pair in self.decoded[::every]]
+        if references:
+            score(references, references, language=self.config.data.target)
+        scaled = time.perf_counter() - start
+        start = time.perf_counter()
+        self.entropy()
+        once = time.perf_counter() - start
+        packing, decoding = self.decoding_seconds(self.decoded[::every])
+        return once + packing + every * (scaled + decoding)
+
+    def decoding_seconds(self, pairs: Sequence[Pair]) -> tuple[float, float]:
+        """Return the seconds to pack weights, and to translate this process's share of the pairs."""
+        tokenizers, pairs = self.translator.tokenizers, self.world.share(pairs)
+        sources = tokenizers.source.encode([pair.source for pair in pairs])
+        rows = [self.translator.shortened(ids) for ids in sources if ids]
+        if not rows:
+            return 0.0, 0.0
+        expected = sum(len(ids) + 1 for ids in tokenizers.target.encode([pair.target for pair in pairs]))
+        usual = search_options(self.config.search, TranslateOptions(), 1, 1, PerLine((), (), ()))
+        options = replace(usual, max_length_ratio=expected / sum(map(len, rows)), max_length_offset=0)
+        engine = Translator(self.config, tokenizers, self.model).engine
+        start = time.perf_counter()
+        engine.search(rows[:1], options)
+        packed = time.perf_counter()
+        outputs = engine.search(rows, options)
+        seconds = time.perf_counter() - packed
+        return packed - start, seconds * max(1.0, expected / sum(len(one.tokens) + 1 for (one,) in outputs))
 
     def entropy(self) -> dict[str, list[list[float]]]:
         """How widely each head looks, in a few pairs by themselves."""

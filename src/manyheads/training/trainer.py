@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from manyheads.config.schema import TrainingConfig
+from manyheads.config.schema import MeasuredConfig, TrainingConfig
 from manyheads.errors import TrainingError
 from manyheads.model.sharded import full_tensor
 from manyheads.training.distributed import ALONE, World
@@ -33,7 +33,7 @@ from manyheads.training.part import Part
 from manyheads.training.precision import Precision
 from manyheads.training.progress import Progress, Snapshot, Window
 from manyheads.training.schedule import Schedule
-from manyheads.training.timing import TimeLimit
+from manyheads.training.timing import SAMPLE_SHARE, TimeLimit, sampled_validation
 from manyheads.training.update import Updater
 
 __all__ = ["Trainer"]
@@ -64,6 +64,8 @@ class Trainer:
         save: Callable[[Snapshot, bool], None],
         go_back: Callable[[], bool] = never,
         world: World = ALONE,
+        sample_validation: Callable[[int], float] | None = None,
+        measured: MeasuredConfig | None = None,
     ) -> None:
         """Set up; nothing is computed yet.
 
@@ -79,6 +81,9 @@ class Trainer:
             go_back: calls `restore` with the last snapshot kept, and puts its weights into the model; False when
                 there is none.
             world: the processes that train together.
+            sample_validation: validates every so-manieth pair, and returns the seconds that all of them would take;
+                for a time limit. Unless given, `validate` is timed.
+            measured: scores by number of updates that hold for this training; they tell what a time limit gives.
         """
         self.model = model = objective.model
         self.config = config
@@ -96,7 +101,8 @@ class Trainer:
         self.progress = Progress(total_steps=self.planned_steps(), fixed=config.max_minutes is None)
         self.window = Window()
         self.divergence = DivergenceDetector()
-        self.limit = TimeLimit(config)
+        self.limit = TimeLimit(config, measured)
+        self.sample_validation = sample_validation
 
     def planned_steps(self) -> int:
         """Updates that the configuration asks for, before any time limit."""
@@ -120,8 +126,12 @@ class Trainer:
         Raises:
             TrainingError: too many updates in a row had no finite gradient, or memory ran out.
         """
+        start = time.perf_counter()
         self.model.train()
         self.try_heaviest()
+        if not self.progress.fixed:
+            self.limit.validation = self.time_validation()
+            self.limit.spent = time.perf_counter() - start
         start = time.perf_counter()
         while not self.finished():
             plan = self.updates.epoch(self.progress.epoch)
@@ -234,20 +244,24 @@ class Trainer:
     def measure(self, seconds: float, tokens: float, *, compiled: bool) -> None:
         """Time the first updates, then fix the number of steps that fit into `max_minutes`.
 
-        An update in which a process compiled its layers tells nothing about those to come.
+        An update in which a process compiled its layers tells nothing about those to come. A checkpoint is saved to
+        time it, too.
         """
-        progress = self.progress
+        progress, limit = self.progress, self.limit
         if not self.world.total([compiled])[0]:
-            self.limit.add(seconds, tokens)
-        fitting = self.world.gather(self.limit.fitting(progress.step, progress.seconds))[0]
-        if fitting is None:
+            limit.add(seconds, tokens)
+        if not self.world.gather(limit.ready(progress.step, progress.seconds))[0]:
             return
-        progress.total_steps = min(progress.total_steps, fitting)
+        start = time.perf_counter()
+        self.save(self.snapshot(), False)
+        limit.saving = time.perf_counter() - start
+        limit.spent += limit.saving
+        spent = progress.seconds + limit.spent
+        fitting = limit.costs().fitting(self.config, progress.total_steps, done=progress.step, seconds=spent)
+        progress.total_steps = self.world.gather(fitting)[0]
         progress.fixed = True
-        self.listener.message(
-            f"{self.limit.speed:,.0f} target tokens/s: {progress.total_steps:,} steps fit into "
-            f"{self.config.max_minutes:g} minutes"
-        )
+        for message in limit.messages(progress.total_steps):
+            self.listener.message(message)
 
     # --- validation ---
 
@@ -266,6 +280,26 @@ class Trainer:
             report = self.validate(self.progress.step)
         self.model.train()
         return report
+
+    def time_validation(self) -> float:
+        """Return the seconds that a validation takes; what training depends on stays as it is."""
+        generators = take_generators(self.device)
+        start = time.perf_counter()
+        self.model.eval()
+        with self.updater.unsharded(), torch.inference_mode():
+            if self.sample_validation is None:
+                self.validate(self.progress.step)
+                seconds = time.perf_counter() - start
+            else:
+                seconds = sampled_validation(self.agreed_sample, SAMPLE_SHARE * self.limit.allowed)
+        self.model.train()
+        put_generators(generators, self.device)
+        return seconds
+
+    def agreed_sample(self, every: int) -> float:
+        """Validate every so-manieth pair; the seconds are those of the first process."""
+        assert self.sample_validation is not None
+        return self.world.gather(self.sample_validation(every))[0]
 
     def published(self) -> AbstractContextManager[None]:
         """While open, the model has the weights that translate."""

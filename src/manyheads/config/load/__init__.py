@@ -98,8 +98,9 @@ def prepare(value: Any) -> Any:
 
 
 def config_to_json(config: Config) -> str:
-    """The whole configuration as JSON, with the number of its format."""
-    return json.dumps({"format": FORMAT, **config.model_dump(mode="json")}, indent=2, ensure_ascii=False) + "\n"
+    """The whole configuration as JSON, with the number of its format; without [measured] where nothing was."""
+    values = config.model_dump(mode="json", exclude=None if config.measured.updates else {"measured"})
+    return json.dumps({"format": FORMAT, **values}, indent=2, ensure_ascii=False) + "\n"
 
 
 def config_from_json(text: str, origin: str) -> Config:

@@ -171,6 +171,8 @@ def phrase(schema: Mapping[str, Any]) -> str:
         return " or ".join(phrase(choice) for choice in schema["anyOf"])
     if "prefixItems" in schema:
         return f"a list of {len(schema['prefixItems'])}, each {phrase(schema['prefixItems'][0])}"
+    if schema.get("type") == "array":
+        return f"a list, each {phrase(schema['items'])}"
     if "enum" in schema or "const" in schema:
         return " or ".join(json.dumps(choice) for choice in schema.get("enum") or [schema["const"]])
     if "pattern" in schema:

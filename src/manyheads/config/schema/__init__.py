@@ -6,6 +6,7 @@ rest of the package. "Section 3.2" and the like point into Vaswani et al. (2017)
 
 from manyheads.config.schema.config import Config
 from manyheads.config.schema.data import DataConfig
+from manyheads.config.schema.measured import MeasuredConfig
 from manyheads.config.schema.model import ModelConfig
 from manyheads.config.schema.tasks import METRICS, Task, languages_needed
 from manyheads.config.schema.tokenizer import TokenizerConfig
@@ -17,6 +18,7 @@ __all__ = [
     "Config",
     "DataConfig",
     "EvaluationConfig",
+    "MeasuredConfig",
     "ModelConfig",
     "SearchConfig",
     "Task",

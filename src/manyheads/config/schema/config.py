@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from manyheads.config.schema.data import DataConfig
+from manyheads.config.schema.measured import MeasuredConfig
 from manyheads.config.schema.model import ModelConfig
 from manyheads.config.schema.section import Section
 from manyheads.config.schema.tasks import METRICS, Task, languages_needed
@@ -16,6 +19,18 @@ from manyheads.config.schema.training import TrainingConfig
 from manyheads.config.schema.use import EvaluationConfig, SearchConfig
 
 __all__ = ["Config"]
+
+# Settings that leave the score after a number of updates as it is, or nearly: where the text lies, how long and on
+# what training runs, how often it validates.
+NO_MATTER: Any = {
+    "data": {"root"},
+    "training": {
+        "steps", "epochs", "max_minutes", "accumulation", "precision", "device", "seed", "compile", "shard",
+        "workers", "save_every", "log_every", "keep_checkpoints", "valid_sentences", "tensorboard",
+    },
+    "search": {"batch_tokens"},
+    "measured": True,
+}  # fmt: skip
 
 
 class Config(Section):
@@ -28,6 +43,7 @@ class Config(Section):
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    measured: MeasuredConfig = MeasuredConfig()
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -40,6 +56,22 @@ class Config(Section):
     def whole_files(self) -> bool:
         """Whether all lines of a file are one text."""
         return self.task == "language-modeling" and self.data.documents == "file"
+
+    @property
+    def fingerprint(self) -> str:
+        """Short hash of the settings that a score depends on.
+
+        Settings at their defaults are left out, so that a new version with one more setting changes no fingerprint.
+        """
+        settings = self.model_dump(mode="json", exclude=NO_MATTER, exclude_defaults=True)
+        filled = {name: section for name, section in settings.items() if section}
+        return hashlib.sha256(json.dumps(filled, sort_keys=True).encode()).hexdigest()[:12]
+
+    def expected(self, pairs: int) -> MeasuredConfig | None:
+        """The measured scores, if they hold for these settings and so many training pairs; else None."""
+        measured = self.measured
+        holds = measured.settings == self.fingerprint and measured.pairs == pairs
+        return measured if measured.updates and holds else None
 
     @model_validator(mode="before")
     @classmethod

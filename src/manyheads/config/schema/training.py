@@ -17,7 +17,10 @@ class TrainingConfig(Section):
     steps: Positive = Field(8_000, description="optimiser updates")
     epochs: Positive | None = Field(None, description="passes over the corpus; given, it replaces steps")
     max_minutes: float | None = Field(
-        None, gt=0, description="training time; the number of steps is fixed from the speed measured at the start"
+        None,
+        gt=0,
+        description="time from the first update to the end, validation and checkpoints included; the number of "
+        "steps is fixed from the speed measured at the start",
     )
     batch_tokens: Positive = Field(4_096, description="target tokens an update, end marks counted, padding not")
     batch_sentences: Positive | None = Field(None, description="pairs an update; given, it replaces batch_tokens")

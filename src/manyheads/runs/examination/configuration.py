@@ -21,15 +21,18 @@ from manyheads.runs.examination.text import examine_text
 from manyheads.runs.examination.tokens import token_counts, token_findings, vocabularies
 from manyheads.runs.kinds import Kind, prepare_kind
 from manyheads.runs.origins import with_initial_shape
+from manyheads.runs.validation import Validation
 from manyheads.training.distributed import ALONE
 from manyheads.training.feed import Updates
 from manyheads.training.log import Listener, SilentListener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
+from manyheads.training.timing import Costs, expectation, sampled_validation
 
 __all__ = ["examine_config"]
 
 SILENT = SilentListener()
+VALIDATION_SAMPLE = 5.0  # seconds that a sample may take which times a validation
 ASKED = (
     "few tokens are unknown, and texts come back from their tokens",
     "the vocabulary is not too large for the text",
@@ -71,23 +74,29 @@ def examine_config(config: Config, name: str, *, listener: Listener = SILENT) ->
             findings += start_findings(first_loss(kind, model, updates))
             report += examine_model(kind, model)
         listener.message("timing some updates")
-        plan = plan_of(kind, model, updates)
+        plan, costs = plan_of(kind, model, updates)
+        measured = config.expected(kind.corpus.total.kept)
     findings += [*plan_findings(config, plan), *machine_findings(plan)]
-    facts |= {"model": f"{parameters:,} parameters, vocabulary {kind.vocabulary}", **plan_facts(config, plan)}
+    facts |= {
+        "model": f"{parameters:,} parameters, vocabulary {kind.vocabulary}",
+        **plan_facts(config, plan, costs),
+    }
+    if measured is not None and plan.steps is not None:
+        facts["expected"] = expectation(measured, costs, config.training, plan.steps)
     return Diagnosis(name, facts, report + make_report(findings, ASKED))
 
 
-def plan_of(kind: Kind, model: Transformer, updates: Updates) -> Plan:
-    """What the training comes to on this machine."""
+def plan_of(kind: Kind, model: Transformer, updates: Updates) -> tuple[Plan, Costs]:
+    """What the training comes to on this machine, and the seconds that its parts take."""
     training = kind.config.training
     device = pick_device(training.device)
     free = free_memory(device)
     measured = measure_update(kind, model, updates, device, pick_precision(training.precision, device))
     epoch_steps = len(updates.epoch(0))
     steps = training.steps if training.epochs is None else training.epochs * epoch_steps
-    if training.max_minutes is not None:
-        steps = max(1, min(steps, int(60 * training.max_minutes / measured.seconds)))
-    return Plan(
+    costs = Costs(measured.seconds, validation_seconds(kind, model))
+    steps = max(1, costs.fitting(training, steps))
+    plan = Plan(
         steps=steps,
         epoch_steps=epoch_steps,
         batch=measured.batch,
@@ -97,18 +106,30 @@ def plan_of(kind: Kind, model: Transformer, updates: Updates) -> Plan:
         memory=measured.memory,
         free=free,
     )
+    return plan, costs
 
 
-def plan_facts(config: Config, plan: Plan) -> dict[str, str]:
+def validation_seconds(kind: Kind, model: Transformer) -> float:
+    """Return the seconds of a validation, as training estimates them; 0 where it would make a whole one."""
+    if kind.config.task != "translation":
+        return 0.0
+    validate = kind.validation(model.eval(), ALONE)
+    assert isinstance(validate, Validation)
+    with torch.inference_mode():
+        return sampled_validation(validate.seconds, VALIDATION_SAMPLE)
+
+
+def plan_facts(config: Config, plan: Plan, costs: Costs) -> dict[str, str]:
     """The plan for people."""
     facts = {}
     if plan.steps is not None:
         facts["updates"] = (
             f"{plan.steps:,} of {plan.batch:,.0f} {unit(config)}, {plan.steps / plan.epoch_steps:,.1f} epochs"
         )
-    if plan.total_seconds is not None:
-        facts["time"] = (
-            f"{plan.seconds:.2f} s an update here, about {duration(plan.total_seconds)} without validation"
+    if plan.steps is not None and plan.seconds is not None:
+        total = duration(costs.total(config.training, plan.steps))
+        facts["time"] = f"{costs.update:.2f} s an update here, about {total} " + (
+            f"with validations of {costs.validation:.1f} s" if costs.validation else "without validation"
         )
     if plan.memory is not None:
         free = "" if plan.free is None else f" of {plan.free / 2**30:.1f} GiB that are free"
