@@ -8,9 +8,8 @@ Starts the busy processes itself, at normal priority. For each number of them:
     single      sentences/s, one a call, greedily
     server      requests/s of two clients, one sentence a request
     demo        --demo: 1 / seconds of `manyheads demo`, from start to end
-Each figure is the mean over its whole time. With `cores` cores, T threads of ours and N busy processes, a fair share
-is `cores / (T + N)` of a core for each thread, at most one: a part is fair when its rate is that share of its idle
-rate. The last column is rate / (idle rate x fair share).
+Each figure is the mean over its whole time. With C cores, T threads of ours and N busy processes, a fair share is
+C / (T + N) of a core for each thread, at most one; the last column is rate / (idle rate x fair share).
 """
 
 from __future__ import annotations
