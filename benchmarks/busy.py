@@ -1,13 +1,13 @@
 """Measure training, scoring and the server beside busy processes, against a fair share of the processor.
 
-    python benchmarks/busy.py [--busy 0 2 4] [--seconds 20] [--demo] [--tiny] [--json]
+    python benchmarks/busy.py [--parts training server] [--busy 2 4] [--run RUN] [--tiny] [--json]
 
 Starts the busy processes itself, at normal priority. For each number of them:
     training    target tokens/s of the recipe `demo-de-en`
     scoring     sentences/s of its test text, all in one call, with the beam of the recipe
     single      sentences/s, one a call, greedily
     server      requests/s of two clients, one sentence a request
-    demo        --demo: 1 / seconds of `manyheads demo`, from start to end
+    demo        1 / seconds of `manyheads demo`, from start to end; measured only if asked for
 Each figure is the mean over its whole time. With C cores, T threads of ours and N busy processes, a fair share is
 C / (T + N) of a core for each thread, at most one; the last column is rate / (idle rate x fair share).
 """
@@ -25,12 +25,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 PROGRAM = [sys.executable, "-m", "manyheads"]
+PARTS = ("training", "scoring", "single", "server")
 CLIENTS = 2
 SENTENCE = "Der kleine Hund schläft heute im Garten."
 
@@ -102,25 +103,24 @@ def answers(port: int, seconds: float) -> int:
     return sum(counts)
 
 
-def timed(work: Any) -> float:
-    """Return the seconds that a call takes."""
+def demos_per_second(out: Path) -> float:
+    """Run the whole demo, and return 1 / its seconds."""
     start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    program("demo", "--out", str(out))
+    return 1 / (time.perf_counter() - start)
 
 
-def rates(run: Path, updates: int, sentences: int, seconds: float, demo: Path | None) -> dict[str, float]:
-    """Measure every part once, at the load that there is now."""
-    size = ("--sentences", str(sentences), "--rounds", "1")
-    found = {
-        "training": bench("train", "demo-de-en", "--rounds", "1", "--updates", str(updates))["median"],
-        "scoring": bench("decode", str(run), "--batch", "0", "--beam", "3", *size)["median"],
-        "single": bench("decode", str(run), "--batch", "1", "--beam", "1", *size)["median"],
-        "server": requests_per_second(run, seconds),
+def measures(run: Path, given: argparse.Namespace, demo: Path) -> dict[str, Callable[[], float]]:
+    """Return how each part is measured once."""
+    training = ("train", "demo-de-en", "--rounds", "1", "--updates", str(given.updates))
+    decoding = ("decode", str(run), "--rounds", "1", "--sentences", str(given.sentences))
+    return {
+        "training": lambda: bench(*training)["median"],
+        "scoring": lambda: bench(*decoding, "--batch", "0", "--beam", "3")["median"],
+        "single": lambda: bench(*decoding, "--batch", "1", "--beam", "1")["median"],
+        "server": lambda: requests_per_second(run, given.seconds),
+        "demo": lambda: demos_per_second(demo),
     }
-    if demo is not None:
-        found["demo"] = 1 / timed(lambda: program("demo", "--out", str(demo)))
-    return found
 
 
 def table(found: dict[int, dict[str, float]], cores: int, threads: int) -> list[dict[str, Any]]:
@@ -145,21 +145,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--updates", type=int, default=60, help="updates of training to time")
     parser.add_argument("--sentences", type=int, default=500, help="sentences to translate")
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of requests to the server")
-    parser.add_argument("--demo", action="store_true", help="time the whole demo too")
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=[*PARTS, "demo"], help="what to measure")
+    parser.add_argument(
+        "--run", type=Path, help="a finished run of demo-de-en; trained first unless given"
+    )
     parser.add_argument("--tiny", action="store_true", help="seconds instead of minutes, to see that it runs")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
     if given.tiny:
         given.busy, given.updates, given.sentences, given.seconds = [1], 2, 10, 0.5
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        steps = ["--set", "training.steps=4", "--set", "training.warmup_steps=2"] if given.tiny else []
-        program("train", "demo-de-en", "--out", str(run), *steps)
-        found = {}
+        run = given.run or Path(folder) / "run"
+        if given.run is None:
+            steps = ["--set", "training.steps=4", "--set", "training.warmup_steps=2"] if given.tiny else []
+            program("train", "demo-de-en", "--out", str(run), *steps)
+        found: dict[int, dict[str, float]] = {}
         for busy in sorted({0, *given.busy}):
+            measure = measures(run, given, Path(folder) / f"demo-{busy}")
             with busy_processes(busy):
-                demo = Path(folder) / f"demo-{busy}" if given.demo else None
-                found[busy] = rates(run, given.updates, given.sentences, given.seconds, demo)
+                found[busy] = {part: measure[part]() for part in given.parts}
     import torch  # after the measurements: the threads that a child has, too
 
     cores, threads = len(os.sched_getaffinity(0)), torch.get_num_threads()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from manyheads.tasks.translation import Translator
     from manyheads.text.tokenizer import Tokenizer
 
-# OpenMP's threads spin at every barrier, by default for milliseconds. Beside other programs the spinning thread holds
-# the core that the awaited thread needs; so let it spin briefly, then sleep. Read when torch is imported.
+# OpenMP's threads spin at every barrier, by default for milliseconds. Beside other programs the spinning thread
+# holds the core that the awaited thread needs; so let it spin briefly, then sleep. Read when torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 __version__ = "0.1.0"

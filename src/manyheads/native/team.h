@@ -39,7 +39,7 @@ static void sleep_while(atomic_uint *place, unsigned value) {
 
 #define AT_A_MEETING 1000 /* looks before a thread falls asleep: some 15 microseconds */
 #define FOR_WORK 10000
-#define TRIALS 8
+#define TRIALS 4 /* works */
 #define MOST_THREADS 32
 #define SIZES 64 /* a power of 2 above it */
 
@@ -165,12 +165,14 @@ static double seconds_of_a_look(void) {
 /* What threads get done: seconds of work a second, all threads together; running means over some works. */
 static double speed_of_team = 2, speed_alone = 1;
 static double next_trial; /* when to try the team again, while one thread is faster */
-static int trials;        /* works that are left of a trial: the first wakes the threads and says little */
+static double tried;      /* seconds that the present or last trial took */
+static int trials;        /* works that are left of it: the first wakes the threads and says little */
 
 /* Whether a team is to do the next work. */
 static int team_is_faster(double now) {
+    if (speed_of_team < speed_alone && trials > 0) return trials--;
+    tried = 0;
     if (speed_of_team >= speed_alone) return 1;
-    if (trials > 0) return trials--;
     if (now >= next_trial) trials = TRIALS - 1;
     return now >= next_trial;
 }
@@ -183,7 +185,8 @@ static void rate(int threads, double end, double wall, double worked) {
     else {
         speed_of_team += ((speed < threads ? speed : threads) - speed_of_team) / 4;
         speed_alone += (1 - speed_alone) / 100; /* as it would be if nothing ran beside it, unless seen again */
-        next_trial = end + 20 * TRIALS * wall;  /* trials take a twentieth of the time at most */
+        tried += wall;
+        next_trial = end + 20 * tried; /* trials take a twentieth of the time at most */
     }
 }
 
