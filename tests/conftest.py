@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-# As the program itself does (`manyheads.cli.main`): on a busy machine small models are many times faster like this.
-# It is read when torch is imported, so it stands before any test.
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+import manyheads  # noqa: F401  # before any test imports torch: sets how long OpenMP's threads spin
+
 # Side by side (pytest -n), each process has a core of its own.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib import metadata
@@ -31,6 +32,16 @@ def test_importing_it_imports_nothing_heavy() -> None:
     code = "import sys, manyheads; print(sorted({'torch', 'numpy', 'pydantic', 'sacrebleu'} & set(sys.modules)))"
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert printed.strip() == "[]"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="torch has libgomp there alone")
+@pytest.mark.parametrize(("asked", "count"), [({}, "10000"), ({"GOMP_SPINCOUNT": "77"}, "77")])
+def test_threads_of_openmp_spin_briefly_unless_told_otherwise(asked: dict[str, str], count: str) -> None:
+    unset = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
+    command = [sys.executable, "-c", "import manyheads, torch"]
+    environment = unset | {"OMP_DISPLAY_ENV": "verbose"} | asked
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stderr
+    assert f"GOMP_SPINCOUNT = '{count}'" in printed
 
 
 def test_all_that_is_installed_is_for_the_oldest_python_that_is_promised() -> None:

@@ -11,6 +11,7 @@ model are at hand for people who come to learn: `from manyheads.model.attention 
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from manyheads.tasks.pretrained import from_pretrained
     from manyheads.tasks.translation import Translator
     from manyheads.text.tokenizer import Tokenizer
+
+# OpenMP's threads spin at every barrier, by default for milliseconds. Beside other programs the spinning thread
+# holds the core that the awaited thread needs; so let it spin briefly, then sleep. Read when torch is imported.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 __version__ = "0.1.0"
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import doctest
 import io
-import os
 import re
 import sys
 import tempfile
@@ -21,6 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import manyheads  # noqa: F401  # before a page imports torch: sets how long OpenMP's threads spin
 
 __all__ = ["Block", "blocks", "executed", "new_names", "run", "written"]
 
@@ -140,5 +141,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     sys.exit(main())

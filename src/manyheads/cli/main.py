@@ -84,9 +84,6 @@ def program() -> None:
 
 def main() -> None:
     """Run the command line of this process, and end it with the exit code."""
-    # Threads that wait spin only briefly, then sleep. Spinning, they take the time of whatever else runs: beside
-    # other programs training is twice as fast like this, and no slower alone. Read when torch is imported.
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -10,6 +10,7 @@ import torch
 __all__ = ["keep_decoding_small", "keep_few_kernels", "keep_freed_memory", "out_of_memory"]
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # glibc, malloc.h
+KERNEL_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -21,12 +22,14 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def keep_few_kernels(shapes: int = 64) -> None:
-    """Have oneDNN remember the kernels of the last 64 shapes instead of 1,024, unless somebody has said how many.
+    """Limit both caches of oneDNN kernels, its own and torch's, to 64 shapes instead of 1,024 each.
 
-    Batches come in hundreds of shapes, and each kernel keeps buffers of its own: gigabytes after some thousand
-    updates. Read when torch first multiplies matrices on a CPU.
+    Batches come in hundreds of shapes. A kernel takes about a quarter of a MiB, and lies between the tensors of the
+    update that made it, whose memory then falls into pieces. Variables that are set already are left as they are;
+    both are read when torch first multiplies matrices on a CPU.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(shapes))
+    for cache in KERNEL_CACHES:
+        os.environ.setdefault(cache, str(shapes))
 
 
 def keep_freed_memory() -> None:

@@ -16,6 +16,8 @@ from manyheads.training.part import Part
 
 __all__ = ["Progress", "Snapshot", "Window"]
 
+RECENT = 60.0  # seconds in which the weight of an update in the estimate of the time left falls to 1 / e
+
 
 @dataclass
 class Progress:
@@ -26,6 +28,7 @@ class Progress:
         epoch, position: the epoch under way and the updates done in it.
         total_steps: updates planned; fixed once for `max_minutes`.
         seconds: training time, validation not counted.
+        recent_seconds: seconds an update, the mean over about the last minute: other programs come and go.
         skipped, skipped_in_row: updates not applied because the gradient was not finite.
         rollbacks: how often training went back to a checkpoint because it diverged; each halves the rate.
         best, best_step: the best value of `training.metric` so far, and when.
@@ -39,6 +42,7 @@ class Progress:
     total_steps: int = 0
     fixed: bool = True
     seconds: float = 0.0
+    recent_seconds: float = 0.0
     skipped: int = 0
     skipped_in_row: int = 0
     rollbacks: int = 0
@@ -46,6 +50,14 @@ class Progress:
     best_step: int = 0
     waited: int = 0
     stopped_early: bool = False
+
+    def advance(self, seconds: float) -> None:
+        """Count an update that took so long."""
+        weight = max(1 / (self.step + 1), -math.expm1(-seconds / RECENT))
+        self.recent_seconds += weight * (seconds - self.recent_seconds)
+        self.seconds += seconds
+        self.step += 1
+        self.position += 1
 
     def note(self, value: float) -> bool:
         """Take in the value of a validation, the higher the better; returns whether it is the best so far."""
@@ -132,6 +144,6 @@ class Window:
             target_tokens_per_second=target / seconds,
             padding=1 - (source + target) / max(1, places),
             seconds=progress.seconds,
-            seconds_left=(progress.total_steps - progress.step) * progress.seconds / max(1, progress.step),
+            seconds_left=(progress.total_steps - progress.step) * progress.recent_seconds,
             skipped=progress.skipped,
         )

@@ -210,9 +210,7 @@ class Trainer:
             self.skip(pairs)
         seconds = time.perf_counter() - start
         self.window.seconds += seconds
-        progress.seconds += seconds
-        progress.step += 1
-        progress.position += 1
+        progress.advance(seconds)
         if not progress.fixed:
             self.measure(seconds, tokens, compiled=len(shapes) > known)
         return rate

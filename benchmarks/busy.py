@@ -1,0 +1,183 @@
+"""Measure training, scoring and the server beside busy processes, against a fair share of the processor.
+
+    python benchmarks/busy.py [--parts training server] [--busy 2 4] [--run RUN] [--tiny] [--json]
+
+Starts the busy processes itself, at normal priority. For each number of them:
+    training    target tokens/s of the recipe `demo-de-en`
+    scoring     sentences/s of its test text, all in one call, with the beam of the recipe
+    single      sentences/s, one a call, greedily
+    server      requests/s of two clients, one sentence a request
+    demo        1 / seconds of `manyheads demo`, from start to end; measured only if asked for
+Each figure is the mean over its whole time. With C cores, T threads of ours and N busy processes, a fair share is
+C / (T + N) of a core for each thread, at most one; the last column is rate / (idle rate x fair share).
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PROGRAM = [sys.executable, "-m", "manyheads"]
+PARTS = ("training", "scoring", "single", "server")
+CLIENTS = 2
+SENTENCE = "Der kleine Hund schläft heute im Garten."
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """Keep so many processes of normal priority busy while open."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def program(*arguments: str) -> str:
+    """Run `manyheads` and return what it prints."""
+    done = subprocess.run([*PROGRAM, *arguments, "--quiet"], stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout
+
+
+def bench(*arguments: str) -> dict[str, Any]:
+    """Return the JSON document of `manyheads bench`."""
+    document: dict[str, Any] = json.loads(program("bench", *arguments, "--json"))
+    return document
+
+
+def requests_per_second(run: Path, seconds: float) -> float:
+    """Start a server, have clients ask one request after the other, and count the answers."""
+    command = [*PROGRAM, "serve", str(run), "--port", "0"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    try:
+        found = (re.search(r"ready: .*:(\d+)$", line) for line in server.stderr)
+        port = next(int(match[1]) for match in found if match)
+        threading.Thread(target=server.stderr.read, daemon=True).start()  # it must be able to log
+        answers(port, seconds / 5)
+        return answers(port, seconds) / seconds
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def answers(port: int, seconds: float) -> int:
+    """Count the answers that all clients get in so many seconds."""
+    counts: list[int] = []
+    end = time.perf_counter() + seconds
+
+    def client() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        body = json.dumps({"q": SENTENCE, "source": "de", "target": "en"})
+        count = 0
+        while time.perf_counter() < end:
+            connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200, answer.status
+            count += 1
+        connection.close()
+        counts.append(count)
+
+    threads = [threading.Thread(target=client) for _ in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(counts) == CLIENTS, "a client failed"
+    return sum(counts)
+
+
+def demos_per_second(out: Path) -> float:
+    """Run the whole demo, and return 1 / its seconds."""
+    start = time.perf_counter()
+    program("demo", "--out", str(out))
+    return 1 / (time.perf_counter() - start)
+
+
+def measures(run: Path, given: argparse.Namespace, demo: Path) -> dict[str, Callable[[], float]]:
+    """Return how each part is measured once."""
+    training = ("train", "demo-de-en", "--rounds", "1", "--updates", str(given.updates))
+    decoding = ("decode", str(run), "--rounds", "1", "--sentences", str(given.sentences))
+    return {
+        "training": lambda: bench(*training)["median"],
+        "scoring": lambda: bench(*decoding, "--batch", "0", "--beam", "3")["median"],
+        "single": lambda: bench(*decoding, "--batch", "1", "--beam", "1")["median"],
+        "server": lambda: requests_per_second(run, given.seconds),
+        "demo": lambda: demos_per_second(demo),
+    }
+
+
+def table(found: dict[int, dict[str, float]], cores: int, threads: int) -> list[dict[str, Any]]:
+    """Return a row for each part and load: the rate, the fair share, and the rate over the fair one."""
+    rows = []
+    for part in found[0]:
+        for busy, measured in found.items():
+            share = min(1.0, cores / (threads + busy))
+            relative = measured[part] / (found[0][part] * share)
+            rows.append(
+                {
+                    "part": part, "busy": busy, "rate": round(measured[part], 3), "fair_share": round(share, 3),
+                    "of_fair_share": round(relative, 3),
+                }
+            )  # fmt: skip
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--busy", type=int, nargs="+", default=[2, 4], help="numbers of busy processes besides 0")
+    parser.add_argument("--updates", type=int, default=60, help="updates of training to time")
+    parser.add_argument("--sentences", type=int, default=500, help="sentences to translate")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of requests to the server")
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=[*PARTS, "demo"], help="what to measure")
+    parser.add_argument(
+        "--run", type=Path, help="a finished run of demo-de-en; trained first unless given"
+    )
+    parser.add_argument("--tiny", action="store_true", help="seconds instead of minutes, to see that it runs")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args(arguments)
+    if given.tiny:
+        given.busy, given.updates, given.sentences, given.seconds = [1], 2, 10, 0.5
+    with tempfile.TemporaryDirectory() as folder:
+        run = given.run or Path(folder) / "run"
+        if given.run is None:
+            steps = ["--set", "training.steps=4", "--set", "training.warmup_steps=2"] if given.tiny else []
+            program("train", "demo-de-en", "--out", str(run), *steps)
+        found: dict[int, dict[str, float]] = {}
+        for busy in sorted({0, *given.busy}):
+            measure = measures(run, given, Path(folder) / f"demo-{busy}")
+            with busy_processes(busy):
+                found[busy] = {part: measure[part]() for part in given.parts}
+    import torch  # after the measurements: the threads that a child has, too
+
+    cores, threads = len(os.sched_getaffinity(0)), torch.get_num_threads()
+    rows = table(found, cores, threads)
+    if given.json:
+        machine = {"device": platform.processor() or platform.machine(), "cores": cores, "threads": threads}
+        print(json.dumps({**machine, "versions": {"torch": torch.__version__}, "rows": rows}))
+        return
+    for row in rows:
+        print(
+            f"{row['part']:9} beside {row['busy']} busy: {row['rate']:10,.1f}   fair share {row['fair_share']:.2f}"
+            f"   of the fair share {row['of_fair_share']:.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Measure how the memory of a training grows, and what keeping it small costs.
+
+    python benchmarks/memory.py [CONFIG] [--set KEY=VALUE]... [--updates 1000] [--every 50] [--tiny] [--json]
+
+Trains the configuration (default: the recipe `demo-de-en`) without validation, each side in a process of its own:
+    ours        as `manyheads train` does
+    torch       with the caches of kernels as large as torch and oneDNN make them
+    returned    with the C library returning freed memory to the system, as it does by itself
+Prints the resident size without the pages of files after so many updates, in MiB; its growth after a fifth of the
+updates, but at most 200, in per cent; and seconds of processor time an update after that, all threads together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from scale import resident_mib
+
+SIDES = ("ours", "torch", "returned")
+CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+
+
+def train_here(side: str, config: str, overrides: Sequence[str], updates: int, every: int) -> dict[str, Any]:
+    """Train in this process; returns the resident size at each point, and the processor time after settling."""
+    import torch
+
+    import manyheads.runs.train as runs
+    from manyheads.config.load import load_config, resolve_recipe
+    from manyheads.training.log import SilentListener, StepReport
+
+    if side == "returned":
+        sys.modules["manyheads.runs.train"].keep_freed_memory = lambda: None  # type: ignore[attr-defined]
+    settled = min(200, updates // 5)
+
+    class Watch(SilentListener):
+        """Note the resident size and the processor time."""
+
+        def __init__(self) -> None:
+            self.sizes: dict[int, int] = {}
+            self.began = 0.0
+
+        def step(self, report: StepReport) -> None:
+            if report.step == settled:
+                self.began = time.process_time()
+            if report.step % every == 0 or report.step in (1, settled, updates):
+                self.sizes[report.step] = round(resident_mib())
+                self.seconds, self.loss = time.process_time() - self.began, report.loss
+                print(f"{side}: {report.step} updates, {self.sizes[report.step]} MiB", file=sys.stderr, flush=True)
+
+    plan = [f"training.steps={updates}", "training.log_every=1", f"training.save_every={updates}"]
+    plan += ["training.valid_sentences=0", f"training.warmup_steps={max(1, updates // 10)}"]
+    settings = load_config(resolve_recipe(config), [*plan, *overrides])
+    watch = Watch()
+    with tempfile.TemporaryDirectory() as folder:
+        runs(settings, Path(folder) / "run", listener=watch)
+    sizes = watch.sizes
+    largest = max(size for step, size in sizes.items() if step >= settled)
+    return {
+        "mib": sizes,
+        "growth_percent": round(100 * (largest / sizes[settled] - 1), 1),
+        "cpu_seconds_per_update": round(watch.seconds / (updates - settled), 4),
+        "loss": watch.loss,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", nargs="?", default="demo-de-en", help="a recipe or a TOML file")
+    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--updates", type=int, default=1_000)
+    parser.add_argument("--every", type=int, default=50, help="updates between two points")
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
+    parser.add_argument("--tiny", action="store_true", help="seconds instead of minutes, to see that it runs")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--here", choices=SIDES, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.tiny:
+        given.updates, given.every, given.overrides = 10, 5, ["training.batch_tokens=200"]
+    if given.here:
+        print(json.dumps(train_here(given.here, given.config, given.overrides, given.updates, given.every)))
+        return
+    found = {}
+    for side in given.sides:
+        command = [sys.executable, __file__, given.config, "--here", side, "--updates", str(given.updates)]
+        command += ["--every", str(given.every), *(f"--set={one}" for one in given.overrides)]
+        larger = dict.fromkeys(CACHES, "1024") if side == "torch" else {}
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | larger)
+        found[side] = json.loads(done.stdout)
+        if not given.json:
+            print(side, "; ".join(f"{key} {value}" for key, value in found[side].items()), flush=True)
+    if given.json:
+        device = platform.processor() or platform.machine()
+        print(json.dumps({"config": given.config, "set": given.overrides, "device": device, "sides": found}))
+
+
+if __name__ == "__main__":
+    main()

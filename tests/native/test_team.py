@@ -1,0 +1,87 @@
+"""The thread pool of the C code: every share is done once, and one thread works alone where that is faster."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from manyheads.native import build
+
+COMPILER = next(filter(shutil.which, build.COMPILERS), None)
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler here")
+
+SOURCE = """
+#include "team.h"
+
+typedef struct { int64_t total, unit; int32_t *done; } Task;
+
+static void mark(Team team, const void *given) {
+    const Task *task = given;
+    for (int turn = 0; turn < 3; turn++) {
+        const int64_t end = share(team, team.id + 1, task->total, task->unit);
+        for (int64_t i = share(team, team.id, task->total, task->unit); i < end; i++) task->done[i]++;
+        meet(team);
+    }
+}
+
+void mark_all(int threads, int64_t total, int64_t unit, int32_t *done) {
+    const Task task = {total, unit, done};
+    together(threads, mark, &task);
+}
+
+static void small_steps(Team team, const void *given) {
+    for (int turn = 0; turn < 40; turn++) {
+        for (volatile int i = 0; i < 2000 / team.size; i++) {}
+        meet(team);
+    }
+}
+
+double seconds_of(int threads, int works) {
+    const double start = seconds(CLOCK_MONOTONIC);
+    for (int i = 0; i < works; i++) together(threads, small_steps, 0);
+    return seconds(CLOCK_MONOTONIC) - start;
+}
+"""
+ON_ONE_CORE = """
+import ctypes, os, sys
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+code = ctypes.CDLL(sys.argv[1])
+code.seconds_of.restype = ctypes.c_double
+ratios = sorted(code.seconds_of(2, 300) / code.seconds_of(1, 300) for _ in range(5))
+print(ratios[2])
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The thread pool alone, compiled."""
+    assert COMPILER is not None
+    source = tmp_path_factory.mktemp("team") / "team.c"
+    source.write_text(SOURCE, encoding="utf-8")
+    folder = Path(build.__file__).parent
+    options = ["-O2", "-std=gnu11", "-fPIC", "-shared", "-pthread", f"-I{folder}"]
+    subprocess.run([COMPILER, *options, str(source), "-o", str(source.with_suffix(".so"))], check=True)
+    return source.with_suffix(".so")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("total", [0, 1, 5, 97])
+def test_every_share_of_a_work_is_done_once_between_two_meetings(library: Path, threads: int, total: int) -> None:
+    code = ctypes.CDLL(str(library))
+    for work in range(1, 40):  # long enough for trials with one thread and with the team
+        done = (ctypes.c_int32 * (total + 1))()
+        code.mark_all(threads, ctypes.c_int64(total), ctypes.c_int64(2), done)
+        assert list(done) == [3] * total + [0], work
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process cannot be kept on one core here")
+def test_one_thread_works_alone_where_two_would_wait_for_each_other(library: Path) -> None:
+    command = [sys.executable, "-c", ON_ONE_CORE, str(library)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
+    assert float(done.stdout) < 1.5
