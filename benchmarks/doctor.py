@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from itertools import combinations, islice
 
 import torch
-from benchmarks import machine
 from tests.doctor import peers
 from tests.doctor.planted import BOS, EOS, PAD, TorchTransformer
 from tests.doctor.whole import Project
 
+from benchmarks import machine
 from manyheads.config.schema import ModelConfig
 from manyheads.doctor import Report, examine
 from manyheads.doctor.defects import CATALOGUE

@@ -24,10 +24,10 @@ from time import perf_counter
 from typing import Any
 from unittest import mock
 
-import machine
-import tiny
 import torch
 
+import machine
+import tiny
 from manyheads.interop.ctranslate2 import CTranslate2Engine, open_ctranslate2, quantize, write_ctranslate2
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.sources import open_run

@@ -305,9 +305,8 @@ def test_figures_of_speed_and_padding(clock: Clock) -> None:
     assert (first.seconds, first.seconds_left) == pytest.approx((2.0, 4.0))
 
 
-def test_the_time_left_follows_the_speed_of_the_last_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    run_clock(monkeypatch, lambda update: 0.5 if update <= 100 else 5.0)
-    bench = Bench(steps=200, log_every=20)
+def test_the_time_left_follows_the_speed_of_the_last_minute(clock: Clock) -> None:
+    bench = clock.bench(lambda update: 0.5 if update <= 100 else 5.0, steps=200, log_every=20)
     bench.trainer.run()
     left = {report.step: report.seconds_left for report in bench.ear.steps}
     assert left[100] == pytest.approx(100 * 0.5)
