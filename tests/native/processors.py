@@ -21,6 +21,7 @@ from tests.portable import processor_flags
 from manyheads.native import build
 
 DRIVER = Path(__file__).with_name("driver.c")
+QEMU = ("qemu-x86_64", "-cpu")
 CLOSE = 2e-4  # how far logits may be apart
 
 
@@ -50,8 +51,8 @@ def targets() -> list[Target]:
     found = [Target("this machine", "cc", machine=platform.machine())]
     for compiler in ("gcc", "clang"):
         found += [
-            Target(f"SSE, {compiler}, Nehalem", compiler, (), ("qemu-x86_64", "-cpu", "Nehalem")),
-            Target(f"AVX2, {compiler}, Haswell", compiler, build.VECTORS["AVX2"], ("qemu-x86_64", "-cpu", "Haswell")),
+            Target(f"SSE, {compiler}, Nehalem", compiler, (), (*QEMU, "Nehalem")),
+            Target(f"AVX2, {compiler}, Haswell", compiler, build.VECTORS["AVX2"], (*QEMU, "Haswell")),
             Target(f"AVX-512, {compiler}", compiler, build.VECTORS["AVX512"], needs="avx512vl"),
         ]
     arm = Target("ARM, gcc", "aarch64-linux-gnu-gcc", ("-static",), ("qemu-aarch64",), platform.machine())
@@ -62,7 +63,8 @@ def output_of(target: Target, folder: Path) -> list[str]:
     """The words that the driver prints.
 
     Raises:
-        subprocess.CalledProcessError: it cannot be compiled, lacks an instruction, or found other bits beside others.
+        subprocess.CalledProcessError: it does not compile, uses an instruction that is not there, or found that
+            neighbours or threads change bits.
     """
     program = folder / "driver"
     flags = [flag for flag in build.FLAGS if flag not in ("-shared", "-fPIC")]

@@ -224,7 +224,8 @@ def test_an_export_beside_the_run_is_compared(copy: Path) -> None:
 
 
 def test_a_classifier_and_a_language_model_are_examined(tmp_path: Path, training_seed: int) -> None:
-    quick = {"seed": training_seed, "steps": 120, "save_every": 24, "learning_rate": 0.01, "schedule": "linear", "warmup_steps": 10}
+    plan = {"steps": 120, "save_every": 24, "learning_rate": 0.01, "schedule": "linear", "warmup_steps": 10}
+    quick = plan | {"seed": training_seed}
     labelled = labelled_config(write_labelled(tmp_path / "data", train=300), training=quick)
     train(labelled, tmp_path / "classifier")
     found = examine_run(tmp_path / "classifier")
