@@ -111,7 +111,7 @@ def emulated(processor: str, *, short: bool = False) -> Row:
 
 
 ROWS = [
-    Row("C code on every instruction set", ("tests.native.processors",), module=True, short=True),
+    Row("C code on every instruction set", ("tests.native.processors",), tools=("cc",), module=True, short=True),
     Row("AVX2, no compiler: all tests", ("tests",), AVX2, ("avx2",), compiler=False),
     Row("AVX2: learning", LEARNING, AVX2, ("avx2",)),
     Row("AVX2: decoding, 8 threads", DECODING, AVX2, ("avx2",), threads=8, short=True),
