@@ -176,8 +176,9 @@ def cpu_seconds() -> float:
     return sum(os.times()[2:4])
 
 
-def run(row: Row, log: Path) -> str:
-    """Run a row, its output going to a file; returns "passed" or what went wrong."""
+def run(row: Row, log: Path) -> tuple[str, float]:
+    """Run a row, its output going to a file; returns "passed" or what went wrong, and the seconds of CPU."""
+    cpu = cpu_seconds()
     with (
         log.open("w", encoding="utf-8") as output,
         busy_processes(BUSY if row.busy else 0),
@@ -188,10 +189,12 @@ def run(row: Row, log: Path) -> str:
             done = subprocess.run(row.command(), env=variables(row, path, cache), stdout=output,
                                   stderr=subprocess.STDOUT, timeout=60 * MINUTES, check=False)  # fmt: skip
         except subprocess.TimeoutExpired:
-            return f"FAILED: not done after {MINUTES} minutes"
+            return f"FAILED: not done after {MINUTES} minutes", cpu_seconds() - cpu
+        used = cpu_seconds() - cpu
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
     counts = re.sub(r" in [\d.]+s.*| \(\d+:.*", "", lines[-1].strip("= ")) if not row.module else ""
-    return f"passed {counts}".strip() if done.returncode == 0 else f"FAILED {counts or lines[-1]}".strip()
+    failed = done.returncode != 0
+    return f"{'FAILED' if failed else 'passed'} {counts or failed * lines[-1]}".strip(), used
 
 
 def main() -> None:
@@ -207,17 +210,17 @@ def main() -> None:
     LOGS.mkdir(parents=True, exist_ok=True)
     failed = False
     for row in rows:
-        begun, cpu, missing = time.perf_counter(), cpu_seconds(), row.missing()
+        begun, used, missing = time.perf_counter(), 0.0, row.missing()
         log = LOGS / (re.sub(r"\W+", "-", row.name) + ".txt")
         if arguments.list or missing:
             result = f"not run: needs {', '.join(missing)}" if missing else " ".join(row.tests)
         else:
-            result = run(row, log)
+            result, used = run(row, log)
         failed |= result.startswith("FAILED")
-        seconds, used = time.perf_counter() - begun, cpu_seconds() - cpu
+        seconds = time.perf_counter() - begun
         print(f"{row.name:{wide}}  {seconds:5.0f} s  {used:5.0f} s  {result}", flush=True)
-        for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if "FAILED" in result else ():
-            if line.startswith(("FAILED ", "ERROR ")):
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if used else ():
+            if line.startswith(("FAILED ", "ERROR ")) or "not run: needs" in line:
                 print(f"    {line[:150]}", flush=True)
     sys.exit(1 if failed else 0)
 
