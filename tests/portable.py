@@ -97,7 +97,7 @@ class Row:
 
     def command(self) -> list[str]:
         """The command line."""
-        python = [*self.emulator, os.path.realpath(sys.executable) if self.emulator else sys.executable]
+        python = [*self.emulator, sys.executable]
         if self.module:
             return [*python, "-m", *self.tests]
         workers = ["-n", "2", "--dist", "loadfile"] if not self.threads else []
