@@ -50,6 +50,7 @@ def files(names: str) -> tuple[str, ...]:
 # Tests whose results depend on kernels, by what they are about.
 NUMBERS = files("model native search golden tasks/test_small.py")
 DECODING = files("native model/test_compiled.py model/test_packed.py tasks/test_joining.py")
+TEAMS = files("model/test_compiled.py tasks/test_joining.py tasks/test_workers.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
 SEVERAL = files("training/test_distributed.py runs/test_fine_tuning.py")
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py interop/test_onnx.py runs/test_export.py")
@@ -123,7 +124,7 @@ ROWS = [
     Row("AVX-512, no compiler: numbers, exports", (*NUMBERS, *EXPORTS), AVX512, ("avx512f",), compiler=False),
     Row("AVX-512: decoding, training, 8 threads", (*DECODING, *TRAINING), AVX512, ("avx512f",), threads=8),
     Row("this processor, beside 4 busy processes: clocks", CLOCKS, busy=True),
-    Row("this processor, beside 4 busy processes: decoding, 2 threads", DECODING, threads=2, busy=True, short=True),
+    Row("this processor, beside 4 busy processes: decoding, 2 threads", TEAMS, threads=2, busy=True, short=True),
     emulated("Nehalem"),
     emulated("Haswell"),
 ]  # fmt: skip
