@@ -61,7 +61,7 @@ def test_the_loss_falls_from_that_of_guessing(text: Path, tmp_path: Path, traini
     losses = [report.loss for report in ear.validations]
     assert losses[0] > losses[-1]
     assert losses[-1] < math.log(60)
-    assert "fill-mask" in (encoder / "README.md").read_text(encoding="utf-8")
+    assert "fill-mask" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
 def test_evaluate_guesses_the_hidden_tokens_of_validation_again(encoder: Path, tmp_path: Path) -> None:
