@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 import manyheads  # noqa: F401  # before any test imports torch: sets how long OpenMP's threads spin
 
 # Side by side (pytest -n), each process has a core of its own.
@@ -11,3 +13,20 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The C decoder is tested wherever it can be compiled, also where it is slower than torch.
 os.environ.setdefault("MANYHEADS_NATIVE", "1")
+
+
+@pytest.fixture(scope="session", params=range(1, 1 + int(os.environ.get("MANYHEADS_TEST_SEEDS", "1"))))
+def training_seed(request: pytest.FixtureRequest) -> int:
+    """The seed of a test that trains a model and judges what it learned: 1, or 1 to MANYHEADS_TEST_SEEDS."""
+    return int(request.param)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "learning: trains a model and judges what it learned; uses training_seed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use `training_seed`, so that `-m learning` runs them alone."""
+    for item in items:
+        if "training_seed" in getattr(item, "fixturenames", ()):
+            item.add_marker("learning")

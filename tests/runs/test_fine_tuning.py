@@ -92,29 +92,32 @@ def numbers_of(folder: Path) -> Tensor:
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-def test_a_classifier_learns_as_with_a_loop_by_hand(family: str, text: Path, tmp_path: Path) -> None:
+def test_a_classifier_learns_as_with_a_loop_by_hand(
+    family: str, text: Path, tmp_path: Path, training_seed: int
+) -> None:
     """Padding, marks, loss, decay, schedule, clipping: a fault in any of them shows within a few updates."""
     folder = tmp_path / "theirs"
-    theirs, _ = write_folder(folder, family, "classification", num_labels=2)
+    theirs, _ = write_folder(folder, family, "classification", seed=training_seed, num_labels=2)
     numbers = numbers_of(folder)
 
     def loss_of(model: Any, batch: Any) -> Tensor:
         logits = model(input_ids=numbers[batch.ids], attention_mask=(batch.ids != PAD).long()).logits
         return nn.functional.cross_entropy(logits, batch.labels)
 
-    training = {**PLAIN, "batch_sentences": 13}
+    training = {**PLAIN, "batch_sentences": 13, "seed": training_seed}
     config = labelled_config(text, model={"init_from": str(folder), "dropout": 0.0}, training=training)
     compare(config, theirs, tmp_path / "run", loss_of)
 
 
-def test_a_language_model_learns_as_with_a_loop_by_hand(text: Path, tmp_path: Path) -> None:
+def test_a_language_model_learns_as_with_a_loop_by_hand(text: Path, tmp_path: Path, training_seed: int) -> None:
     folder = tmp_path / "theirs"
-    theirs, _ = write_folder(folder, "gpt2", "language-modeling")
+    theirs, _ = write_folder(folder, "gpt2", "language-modeling", seed=training_seed)
     numbers = numbers_of(folder)
 
     def loss_of(model: Any, batch: Any) -> Tensor:
         logits = model(input_ids=numbers[batch.ids]).logits
         return nn.functional.cross_entropy(logits.flatten(0, 1), numbers[batch.right].flatten())
 
-    config = make_language_config(text, model={"init_from": str(folder), "dropout": 0.0}, training=PLAIN)
+    training = {**PLAIN, "seed": training_seed}
+    config = make_language_config(text, model={"init_from": str(folder), "dropout": 0.0}, training=training)
     compare(config, theirs, tmp_path / "run", loss_of)
