@@ -17,18 +17,18 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import os
-import platform
 import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import machine
 
 PROGRAM = [sys.executable, "-m", "manyheads"]
 PARTS = ("training", "scoring", "single", "server")
@@ -139,19 +139,16 @@ def table(found: dict[int, dict[str, float]], cores: int, threads: int) -> list[
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    parser = machine.parser(__doc__)
     parser.add_argument("--busy", type=int, nargs="+", default=[2, 4], help="numbers of busy processes besides 0")
     parser.add_argument("--updates", type=int, default=60, help="updates of training to time")
     parser.add_argument("--sentences", type=int, default=500, help="sentences to translate")
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of requests to the server")
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=[*PARTS, "demo"], help="what to measure")
     parser.add_argument("--run", type=Path, help="a finished run of demo-de-en; trained first unless given")
-    parser.add_argument("--tiny", action="store_true", help="seconds instead of minutes, to see that it runs")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args(arguments)
-    if given.tiny:
-        given.busy, given.updates, given.sentences, given.seconds = [1], 2, 10, 0.5
+    smallest = {"busy": [1], "updates": 2, "sentences": 10, "seconds": 0.5}
+    given = machine.parse(parser, tiny=smallest)
     with tempfile.TemporaryDirectory() as folder:
         run = given.run or Path(folder) / "run"
         if given.run is None:
@@ -162,19 +159,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             measure = measures(run, given, Path(folder) / f"demo-{busy}")
             with busy_processes(busy):
                 found[busy] = {part: measure[part]() for part in given.parts}
-    import torch  # after the measurements: the threads that a child has, too
-
-    cores, threads = len(os.sched_getaffinity(0)), torch.get_num_threads()
-    rows = table(found, cores, threads)
+    about = machine.about()  # after the measurements, as it loads torch
+    rows = table(found, about["cores"], about["threads"])
     if given.json:
-        machine = {"device": platform.processor() or platform.machine(), "cores": cores, "threads": threads}
-        print(json.dumps({**machine, "versions": {"torch": torch.__version__}, "rows": rows}))
+        print(json.dumps({"unit": "tokens/s, sentences/s, requests/s", **about, "rows": rows}))
         return
     for row in rows:
         print(
             f"{row['part']:9} beside {row['busy']} busy: {row['rate']:10,.1f}   fair share {row['fair_share']:.2f}"
             f"   of the fair share {row['of_fair_share']:.2f}"
         )
+    print(machine.describe(about))
 
 
 if __name__ == "__main__":

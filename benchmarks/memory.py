@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import machine
 from scale import resident_mib
 
 SIDES = ("ours", "torch", "returned")
@@ -32,8 +32,6 @@ CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 
 def train_here(side: str, config: str, overrides: Sequence[str], updates: int, every: int) -> dict[str, Any]:
     """Train in this process; returns the resident size at each point, and the processor time after settling."""
-    import torch
-
     import manyheads.runs.train as runs
     from manyheads.config.load import load_config, resolve_recipe
     from manyheads.training.log import SilentListener, StepReport
@@ -70,24 +68,19 @@ def train_here(side: str, config: str, overrides: Sequence[str], updates: int, e
         "growth_percent": round(100 * (largest / sizes[settled] - 1), 1),
         "cpu_seconds_per_update": round(watch.seconds / (updates - settled), 4),
         "loss": watch.loss,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
     }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    parser = machine.parser(__doc__)
     parser.add_argument("config", nargs="?", default="demo-de-en", help="a recipe or a TOML file")
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--updates", type=int, default=1_000)
     parser.add_argument("--every", type=int, default=50, help="updates between two points")
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
-    parser.add_argument("--tiny", action="store_true", help="seconds instead of minutes, to see that it runs")
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--here", choices=SIDES, help=argparse.SUPPRESS)
-    given = parser.parse_args(arguments)
-    if given.tiny:
-        given.updates, given.every, given.overrides = 10, 5, ["training.batch_tokens=200"]
+    smallest = {"updates": 10, "every": 5, "overrides": ["training.batch_tokens=200"]}
+    given = machine.parse(parser, tiny=smallest)
     if given.here:
         print(json.dumps(train_here(given.here, given.config, given.overrides, given.updates, given.every)))
         return
@@ -100,9 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found[side] = json.loads(done.stdout)
         if not given.json:
             print(side, "; ".join(f"{key} {value}" for key, value in found[side].items()), flush=True)
+    about = machine.about()
     if given.json:
-        device = platform.processor() or platform.machine()
-        print(json.dumps({"config": given.config, "set": given.overrides, "device": device, "sides": found}))
+        asked = {"config": given.config, "set": given.overrides}
+        print(json.dumps({"unit": "MiB, seconds an update", **about, **asked, "sides": found}))
+    else:
+        print(machine.describe(about))
 
 
 if __name__ == "__main__":

@@ -17,17 +17,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
+import machine
+import tiny
 from manyheads.config.load import load_config, resolve_recipe, to_toml
 from manyheads.config.schema import Config
 from manyheads.data.filtering import FilterCounts
@@ -99,17 +100,25 @@ def updates_list(text: str) -> list[int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipe")
-    parser.add_argument("--root", required=True)
+    parser = machine.parser(__doc__)
+    parser.add_argument("recipe", nargs="?")
+    parser.add_argument("--root")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument(
         "--updates", type=updates_list, metavar="N,N,...", help="Number of updates of each training."
     )
     parser.add_argument("--out", type=Path, default=Path("runs/quality"))
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    smallest = {"recipe": "multi30k-en-de", "overrides": [*tiny.SMALLEST]}
+    arguments = machine.parse(parser, tiny=smallest, required=["recipe", "root"])
+    with tempfile.TemporaryDirectory() as folder:
+        if arguments.root is None:
+            arguments.root, arguments.out = str(tiny.write_pairs(Path(folder), valid="val")), Path(folder)
+        measure(arguments)
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Train and score every seed and number of updates, and print the figures."""
     rows = []
     stem = Path(arguments.recipe).stem
     for updates in arguments.updates or [None]:
@@ -129,9 +138,9 @@ def main() -> None:
     figures = [name for name, value in rows[0].items() if isinstance(value, float)]
     means = {name: round(statistics.mean(row[name] for row in rows), 3) for name in figures}
     if arguments.json:
-        about = {"recipe": arguments.recipe, "set": arguments.overrides, "cores": os.cpu_count()}
+        asked = {"recipe": arguments.recipe, "set": arguments.overrides}
         told = {"measured": "\n".join(section)} if arguments.updates else {"mean": means}
-        print(json.dumps({**about, "device": platform.machine(), "rows": rows, **told}))
+        print(json.dumps({"unit": "BLEU, perplexity", **machine.about(), **asked, "rows": rows, **told}))
     elif arguments.updates:
         print("", *section, sep="\n")
     else:

@@ -16,9 +16,12 @@ import random
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import machine
 
 WORDS = 30_000
 
@@ -82,28 +85,34 @@ def resident_mib() -> float:
     return int(fields["RssAnon"].split()[0]) / 1024
 
 
+def measure(out: Path, pairs: int, updates: int) -> dict[str, dict[str, float]]:
+    """Train from text, then again from what that left, each time in a process of its own."""
+    write_corpus(out, pairs)
+    found = {}
+    for name, more in (("from text", 0), ("again", updates)):
+        command = [sys.executable, __file__, "--here", "--out", str(out), "--updates", str(updates + more)]
+        found[name] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        print(name, "; ".join(f"{key} {value}" for key, value in found[name].items()), file=sys.stderr, flush=True)
+    return found
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = machine.parser(__doc__)
     parser.add_argument("--pairs", type=int, default=1_000_000)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--updates", type=int, default=50)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = machine.parse(parser, tiny={"pairs": 300, "updates": 3}, required=["out"])
     if arguments.here:
         print(json.dumps(train_once(arguments.out, arguments.updates)))
         return
-    write_corpus(arguments.out, arguments.pairs)
-    found = {}
-    for name, more in (("from text", 0), ("again", arguments.updates)):
-        command = [sys.executable, __file__, "--here", "--out", str(arguments.out)]
-        command += ["--updates", str(arguments.updates + more)]
-        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        found[name] = json.loads(printed)
-        if not arguments.json:
-            print(name, "; ".join(f"{key} {value}" for key, value in found[name].items()), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(arguments.out or Path(folder), arguments.pairs, arguments.updates)
+    document = {"unit": "seconds, MiB", **machine.about(), "pairs": arguments.pairs, **found}
     if arguments.json:
-        print(json.dumps({"pairs": arguments.pairs, **found}))
+        print(json.dumps(document))
+    else:
+        print(machine.describe(document))
 
 
 if __name__ == "__main__":
