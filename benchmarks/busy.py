@@ -146,9 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sentences", type=int, default=500, help="sentences to translate")
     parser.add_argument("--seconds", type=float, default=5.0, help="seconds of requests to the server")
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=[*PARTS, "demo"], help="what to measure")
-    parser.add_argument(
-        "--run", type=Path, help="a finished run of demo-de-en; trained first unless given"
-    )
+    parser.add_argument("--run", type=Path, help="a finished run of demo-de-en; trained first unless given")
     parser.add_argument("--tiny", action="store_true", help="seconds instead of minutes, to see that it runs")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
