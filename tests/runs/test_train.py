@@ -90,6 +90,7 @@ def assert_same_run(found: Path, expected: Path) -> None:
             assert all(torch.equal(tensor, second[name]) for name, tensor in first.items())
         for state in (left.state, right.state):
             assert state["progress"].pop("seconds") > 0
+            assert state["progress"].pop("recent_seconds") > 0
             assert state["window"].pop("seconds") >= 0
         assert left.state == right.state
 
