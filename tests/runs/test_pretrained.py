@@ -93,14 +93,15 @@ def test_a_classifier_of_the_same_classes_begins_as_the_whole_model(
 def test_a_classifier_of_other_classes_has_a_new_head_and_learns(
     folders: Any, text: Path, tmp_path: Path, training_seed: int
 ) -> None:
-    rows = [("good" if label == "1" else "bad", one) for label, one in examples(60)]
+    rows = [("good" if label == "1" else "bad", one) for label, one in examples(200)]
     (text / "other.tsv").write_text("".join(f"{label}\t{one}\n" for label, one in rows), encoding="utf-8")
     config = labelled_config(
         text,
         data={"train": "other", "valid": 0.2, "drop_overlap": False},
         model={"init_from": str(folders["bert"][0]), "pooling": "cls", "dropout": 0.1},
         training={
-            "steps": 40, "save_every": 20, "learning_rate": 3e-3, "optimizer": "adamw", "seed": training_seed,
+            "steps": 150, "save_every": 50, "learning_rate": 3e-3, "warmup_steps": 30, "schedule": "linear",
+            "optimizer": "adamw", "seed": training_seed,
         },
     )  # fmt: skip
     ear = Ear()
