@@ -30,8 +30,8 @@ def numbers(report: Report) -> set[int | None]:
 
 
 @pytest.mark.parametrize("defects", [(), (1,), (5,), (1, 5), (13,), (1, 13), (5, 13)])
-def test_defects_of_the_training_are_named(defects: tuple[int, ...]) -> None:
-    torch.manual_seed(1)
+def test_defects_of_the_training_are_named(defects: tuple[int, ...], training_seed: int) -> None:
+    torch.manual_seed(training_seed)
     course = Course(Transformer(), *defects)
     report = taught(course, greedy=course.greedy, score=course.score, updates=300)
     assert numbers(report) == set(defects), report
@@ -40,20 +40,22 @@ def test_defects_of_the_training_are_named(defects: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("inside", [3, 7, 8, 9, 10, 16, 17, 18])
 @pytest.mark.parametrize("taught_wrong", [1, 5])
-def test_defects_of_the_training_are_named_beside_those_of_the_model(inside: int, taught_wrong: int) -> None:
-    torch.manual_seed(1)
+def test_defects_of_the_training_are_named_beside_those_of_the_model(
+    inside: int, taught_wrong: int, training_seed: int
+) -> None:
+    torch.manual_seed(training_seed)
     course = Course(Transformer(inside), taught_wrong)
     report = taught(course)
     assert numbers(report) == {inside, taught_wrong}, report
 
 
-def test_on_random_targets_the_loss_of_an_unshifted_model_falls_below_the_floor() -> None:
-    torch.manual_seed(1)
+def test_on_random_targets_the_loss_of_an_unshifted_model_falls_below_the_floor(training_seed: int) -> None:
+    torch.manual_seed(training_seed)
     report = taught(Course(Transformer(), 5))
     assert "on fresh random targets the loss is" in report.findings[0].evidence
 
 
-def test_a_leak_that_nothing_explains_is_told_as_it_was_seen() -> None:
+def test_a_leak_that_nothing_explains_is_told_as_it_was_seen(training_seed: int) -> None:
     """A learned share of the label is added to the scores outside the model."""
 
     class Leaking(Course):
@@ -66,7 +68,7 @@ def test_a_leak_that_nothing_explains_is_told_as_it_was_seen() -> None:
             self.optimizer.step()
             return loss.item()
 
-    torch.manual_seed(1)
+    torch.manual_seed(training_seed)
     model = Transformer()
     model.leak = nn.Parameter(torch.zeros(()))
     report = taught(Leaking(model, rate=0.3))
@@ -128,8 +130,8 @@ def test_other_mistakes_of_a_step_have_names(what: str, name: str) -> None:
     assert name in taught(Other(what)).names
 
 
-def test_decoding_from_another_symbol_than_training_is_named() -> None:
-    torch.manual_seed(1)
+def test_decoding_from_another_symbol_than_training_is_named(training_seed: int) -> None:
+    torch.manual_seed(training_seed)
     course = Course(Transformer())
     other = Course(course.model, 1)
     report = taught(course, greedy=other.greedy, updates=20)
@@ -234,8 +236,8 @@ def test_a_cache_that_forgets_is_named() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
-def test_the_transformer_of_torch_learns_by_heart_and_decodes_exactly() -> None:
-    torch.manual_seed(1)
+def test_the_transformer_of_torch_learns_by_heart_and_decodes_exactly(training_seed: int) -> None:
+    torch.manual_seed(training_seed)
     course = Course(TorchTransformer())
     report = taught(course, greedy=course.greedy, updates=300)
     assert not report.findings, report

@@ -36,13 +36,13 @@ MODEL = {"d_model": 32, "d_ff": 64, "dropout": 0.0, "tied_embeddings": "none"}
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Path:
     """A translator that knows 48 sentences, all of which are its validation set too."""
     folder = tmp_path_factory.mktemp("trained")
     for name in ("train", "valid"):
         write_split(folder, name, SENTENCES)
     data = {"drop_overlap": False, "test": None}
-    config = make_config(folder, data=data, model=MODEL, training=TRAINING)
+    config = make_config(folder, data=data, model=MODEL, training=TRAINING | {"seed": training_seed})
     train(config, folder / "run")
     return folder / "run"
 
@@ -131,7 +131,7 @@ def test_what_is_planted_in_the_weights_is_named(
 
 
 def test_a_target_that_was_not_shifted_in_training_is_named(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training_seed: int
 ) -> None:
     """The loss in the log is that of copying; with the shift the weights know nothing."""
 
@@ -142,7 +142,8 @@ def test_a_target_that_was_not_shifted_in_training_is_named(
     for place in ("runs.updates", "training.validation"):
         monkeypatch.setattr(f"manyheads.{place}.make_batch", unshifted)
     data = {"drop_overlap": False, "test": None}
-    config = make_config(trained.parent, data=data, model=MODEL, training=TRAINING)
+    training = TRAINING | {"seed": training_seed}
+    config = make_config(trained.parent, data=data, model=MODEL, training=training)
     assert train(config, tmp_path / "run").best < 0.5
     monkeypatch.undo()
     found = examine_run(tmp_path / "run")
@@ -222,8 +223,9 @@ def test_an_export_beside_the_run_is_compared(copy: Path) -> None:
     assert "export-differs" in serious(examine_run(copy))
 
 
-def test_a_classifier_and_a_language_model_are_examined(tmp_path: Path) -> None:
-    quick = {"steps": 120, "save_every": 24, "learning_rate": 0.01, "schedule": "linear", "warmup_steps": 10}
+def test_a_classifier_and_a_language_model_are_examined(tmp_path: Path, training_seed: int) -> None:
+    plan = {"steps": 120, "save_every": 24, "learning_rate": 0.01, "schedule": "linear", "warmup_steps": 10}
+    quick = plan | {"seed": training_seed}
     labelled = labelled_config(write_labelled(tmp_path / "data", train=300), training=quick)
     train(labelled, tmp_path / "classifier")
     found = examine_run(tmp_path / "classifier")

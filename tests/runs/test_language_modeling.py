@@ -48,12 +48,12 @@ def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def learnt(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def learnt(root: Path, tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Path:
     """A run that knows the play by heart."""
     out = tmp_path_factory.mktemp("runs") / "learnt"
     training = {
         "steps": 300, "batch_tokens": 288, "save_every": 300, "learning_rate": 0.005, "optimizer": "muon",
-        "schedule": "cosine", "warmup_steps": 20,
+        "schedule": "cosine", "warmup_steps": 20, "seed": training_seed,
     }  # fmt: skip
     sizes = {"d_model": 32, "d_ff": 64, "num_decoder_layers": 2, "positions": "rotary"}
     config = make_language_config(root, data={"max_length": 96}, model=sizes, training=training)

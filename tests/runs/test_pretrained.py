@@ -90,15 +90,20 @@ def test_a_classifier_of_the_same_classes_begins_as_the_whole_model(
         Classifier.load(tmp_path / "run")
 
 
-def test_a_classifier_of_other_classes_has_a_new_head_and_learns(folders: Any, text: Path, tmp_path: Path) -> None:
-    rows = [("good" if label == "1" else "bad", one) for label, one in examples(60)]
+def test_a_classifier_of_other_classes_has_a_new_head_and_learns(
+    folders: Any, text: Path, tmp_path: Path, training_seed: int
+) -> None:
+    rows = [("good" if label == "1" else "bad", one) for label, one in examples(200)]
     (text / "other.tsv").write_text("".join(f"{label}\t{one}\n" for label, one in rows), encoding="utf-8")
     config = labelled_config(
         text,
         data={"train": "other", "valid": 0.2, "drop_overlap": False},
         model={"init_from": str(folders["bert"][0]), "pooling": "cls", "dropout": 0.1},
-        training={"steps": 40, "save_every": 20, "learning_rate": 3e-3, "optimizer": "adamw"},
-    )
+        training={
+            "steps": 150, "save_every": 50, "learning_rate": 3e-3, "warmup_steps": 30, "schedule": "linear",
+            "optimizer": "adamw", "seed": training_seed,
+        },
+    )  # fmt: skip
     ear = Ear()
     done = runs.train(config, tmp_path / "run", listener=ear)
     (told,) = [message for message in ear.messages if message.startswith("from ")]
@@ -224,13 +229,15 @@ def test_a_gpt2_that_is_brought_in_writes_what_it_wrote(folders: Any, tmp_path: 
     assert scored["loss"] == pytest.approx(right, abs=1e-4)
 
 
-def test_training_goes_on_from_a_gpt2_and_from_its_run(folders: Any, text: Path, tmp_path: Path) -> None:
+def test_training_goes_on_from_a_gpt2_and_from_its_run(
+    folders: Any, text: Path, tmp_path: Path, training_seed: int
+) -> None:
     folder, *_ = folders["gpt2"]
     runs.bring(str(folder), tmp_path / "brought")
     losses = {}
     for origin in (folder, tmp_path / "brought"):
         ear, out = Ear(), tmp_path / f"from-{origin.name}"
-        training = {"steps": 30, "save_every": 15, "learning_rate": 3e-3}
+        training = {"steps": 30, "save_every": 15, "learning_rate": 3e-3, "seed": training_seed}
         config = make_language_config(text, model={"init_from": str(origin), "dropout": 0.0}, training=training)
         runs.train(config, out, listener=ear)
         assert any(message.startswith(f"as in {origin}: d_model = 30") for message in ear.messages)
