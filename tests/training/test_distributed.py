@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch._inductor.config
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, metrics, write_corpus
 from tests.training.parts import Ear, needs_compiler
@@ -23,7 +24,7 @@ from manyheads.config.schema import Config
 from manyheads.runs.train import train
 from manyheads.training.distributed import ALONE
 
-PATIENCE = 400  # seconds for processes that compile on a busy machine; those that hang must end some time
+PATIENCE = 1_200  # seconds for processes that compile on a busy machine; those that hang must end some time
 
 
 def start(
@@ -63,8 +64,11 @@ def run(config: Config, out: Path, processes: int, *, force: bool = False) -> No
         process.start()
     for process in started:
         process.join(PATIENCE)
+    late = [process.exitcode for process in started].count(None)
+    for process in started:
         process.kill()
         process.join()
+    assert not late, f"{late} processes were not done after {PATIENCE} seconds"
     assert [process.exitcode for process in started] == [0] * processes
 
 
@@ -72,6 +76,8 @@ def train_as(rank: int, world: dict[str, str], config: Config, out: Path, force:
     """What each of several processes does."""
     os.environ.update(world, RANK=str(rank), LOCAL_RANK=str(rank))
     torch.set_num_threads(1)
+    if config.training.compile:  # else each would start a process for every core, to compile in
+        torch._inductor.config.compile_threads = 1
     train(config, out, listener=Ear(), force=force)
 
 
