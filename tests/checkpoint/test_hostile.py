@@ -174,7 +174,7 @@ def test_it_is_refused_at_once(run: Path, name: str) -> None:
     start = time.perf_counter()
     with pytest.raises(RunError, match=said):
         open_all(run)
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 20, "a pipe or a device would be read for ever"
 
 
 def test_a_pickle_inside_is_not_opened(run: Path, tmp_path: Path) -> None:

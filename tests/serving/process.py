@@ -26,6 +26,7 @@ from manyheads.text.interface import EOS
 from manyheads.text.tokenizer import train_tokenizers
 
 SECONDS = 60.0
+METRICS = {"Authorization": "Bearer see-all"}  # where MANYHEADS_METRICS_TOKEN is "see-all"
 
 
 class Server:
@@ -95,6 +96,11 @@ class Server:
         self.reader.join(SECONDS)
         assert self.process.stderr is not None
         self.process.stderr.close()
+
+
+def metric(client: httpx.Client, name: str) -> float:
+    text = client.get("/metrics", headers=METRICS).text
+    return float(next(line for line in text.split("\n") if line.startswith(f"manyheads_{name} ")).split()[1])
 
 
 @contextmanager

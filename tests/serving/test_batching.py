@@ -129,19 +129,19 @@ def test_a_request_that_is_stopped_leaves_the_queue_and_its_batch(batcher: Batch
 
 
 def test_items_wait_for_others_only_so_long() -> None:
-    batcher = Batcher(workers=1, max_tokens=100, max_wait=0.2)
+    batcher = Batcher(workers=1, max_tokens=100, max_wait=2.0)
     group = free()
     begun = monotonic()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(batcher.results, items(group, [1]))
         sleep(0.05)
         second = pool.submit(batcher.results, items(group, [2]))
-        assert (first.result(), second.result()) == ([2], [4])
+        assert (first.result(30), second.result(30)) == ([2], [4])
     assert group.batches == [[1, 2]]
-    assert 0.19 < monotonic() - begun < 2
+    assert monotonic() - begun > 1.9
     begun = monotonic()
     batcher.results(items(group, [3], size=100))  # a whole batch waits for nobody
-    assert monotonic() - begun < 0.19
+    assert monotonic() - begun < 1.9
     batcher.close(5)
 
 

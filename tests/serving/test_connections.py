@@ -21,6 +21,7 @@ from manyheads.serving.server import event_loop
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+PATIENCE = 10  # seconds, on a busy machine too; half of SECONDS_TO_ARRIVE
 
 
 @asynccontextmanager
@@ -53,7 +54,7 @@ async def listening() -> AsyncIterator[Callable[[], Awaitable[Stream]]]:
 async def closed_after(stream: Stream) -> float:
     begun = monotonic()
     with suppress(ConnectionError):
-        assert await asyncio.wait_for(stream[0].read(), 5) == b""
+        assert await asyncio.wait_for(stream[0].read(), PATIENCE) == b""
     stream[1].close()
     return monotonic() - begun
 
@@ -66,7 +67,7 @@ def test_one_that_does_not_send_its_request_is_closed(sent: bytes, monkeypatch: 
         async with listening() as connect:
             stream = await connect()
             stream[1].write(sent)
-            assert 0.15 < await closed_after(stream) < 2
+            assert await closed_after(stream) > 0.15
 
     asyncio.run(run())
 
@@ -83,7 +84,7 @@ def test_one_that_has_sent_it_may_wait_for_the_answer_and_send_another(monkeypat
                 assert answer.startswith(b"HTTP/1.1 200")
                 await asyncio.sleep(0.3)  # idle between two requests
             writer.write(b"POST")
-            assert 0.15 < await closed_after((reader, writer)) < 2
+            assert await closed_after((reader, writer)) > 0.15
 
     asyncio.run(run())
 
@@ -94,7 +95,7 @@ def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         async with listening() as connect:
             streams = [await connect() for _ in range(3)]
-            assert await closed_after(await connect()) < 1
+            assert await closed_after(await connect()) < PATIENCE
             streams[0][1].write(HEAD + b"abcd")
             assert b"abcd" in await asyncio.wait_for(streams[0][0].readuntil(b"abcd"), 5)
             for _, writer in streams:

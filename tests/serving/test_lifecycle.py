@@ -12,24 +12,31 @@ from time import monotonic, sleep
 
 import httpx
 import pytest
-from tests.serving.process import GERMAN, Server, serving
+from tests.serving.process import GERMAN, Server, metric, serving
 
 from manyheads.cli.main import run
 from manyheads.errors import UsageError
+from manyheads.serving.server import DRAIN_SECONDS
 from manyheads.serving.settings import ServeSettings
 
 
 def test_sigterm_lets_requests_end_and_refuses_new_ones(endless_run: Path) -> None:
-    with serving(endless_run) as server, server.client() as client, ThreadPoolExecutor(1) as pool:
+    token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
+    with (
+        serving(endless_run, environment=token) as server,
+        server.client() as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
         body = {"q": "a b c", "source": "en", "target": "ko"}
         client.get("/health")  # this connection stays open
         long = pool.submit(
             httpx.post, f"{server.url}/translate", json=body | {"q": ["a b. C d."] * 4}, timeout=60, trust_env=False
         )
-        sleep(0.3)
-        assert not long.done()
+        while not metric(client, "requests_running"):
+            sleep(0.01)
         server.process.send_signal(signal.SIGTERM)
-        sleep(0.1)
+        while client.get("/health").status_code == 200:
+            sleep(0.01)
         refused = client.post("/translate", json=body)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
         assert client.get("/health").status_code == 503
@@ -38,21 +45,28 @@ def test_sigterm_lets_requests_end_and_refuses_new_ones(endless_run: Path) -> No
         assert len(answer.json()["translatedText"]) == 4
         begun = monotonic()
         assert server.process.wait(30) == 0
-        assert monotonic() - begun < 5
+        assert monotonic() - begun < DRAIN_SECONDS / 2
 
 
 def test_a_second_signal_ends_it_at_once(endless_run: Path) -> None:
-    with serving(endless_run) as server, ThreadPoolExecutor(1) as pool:
+    token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
+    with (
+        serving(endless_run, environment=token) as server,
+        server.client() as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
         body = {"q": ["a b. C d. E f. G h."] * 60, "source": "en", "target": "ko"}
         long = pool.submit(httpx.post, f"{server.url}/translate", json=body, timeout=60, trust_env=False)
-        sleep(0.5)
+        while not metric(client, "requests_running"):
+            sleep(0.01)
         server.process.send_signal(signal.SIGINT)
-        sleep(0.2)
+        while client.get("/health").status_code == 200:
+            sleep(0.01)
         assert not long.done()
         begun = monotonic()
         server.process.send_signal(signal.SIGINT)
         server.process.wait(30)
-        assert monotonic() - begun < 6
+        assert monotonic() - begun < DRAIN_SECONDS / 2
         with pytest.raises((httpx.HTTPError, AssertionError)):
             assert long.result(10).status_code == 200
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,6 +40,7 @@ valid_sentences = 4
 precision = "fp32"
 """
 
+PATIENCE = 300  # seconds
 NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
 
 
@@ -68,15 +70,19 @@ def undisturbed(config: Path) -> Path:
 
 
 def start_and_interrupt(config: Path, out: Path, number: signal.Signals, after_step: int) -> int:
-    """Start training, send a signal once that step has been logged, and return the exit code."""
-    process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < deadline:
-        if logged(out) >= after_step:
-            process.send_signal(number)
+    """Start training, send a signal once that step has been logged, and return the exit code.
+
+    On a busy machine training may be over before the signal comes: then once more.
+    """
+    for _ in range(10):
+        shutil.rmtree(out, ignore_errors=True)
+        process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and logged(out) < after_step:
+            time.sleep(0.005)
+        process.send_signal(number)
+        if process.wait(PATIENCE):
             break
-        time.sleep(0.01)
-    return process.wait(timeout=60)
+    return process.returncode
 
 
 @pytest.mark.parametrize(
@@ -95,14 +101,18 @@ def test_the_same_line_goes_on_and_ends_with_the_same_weights(
 
 
 def test_a_request_to_save_is_heeded_and_training_goes_on(config: Path, undisturbed: Path, tmp_path: Path) -> None:
-    out, seen = tmp_path / "run", set()
-    process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None:
-        if logged(out) >= 22 and not seen:
-            process.send_signal(signal.SIGUSR1)
-        seen |= {step for step in checkpoints(out) if step % 15 and step < 120}
-        time.sleep(0.005)
-    assert process.returncode == 0
+    out, seen = tmp_path / "run", set[int]()
+    for _ in range(10):  # on a busy machine training may be over before the signal comes
+        shutil.rmtree(out, ignore_errors=True)
+        process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None:
+            if logged(out) >= 22 and not seen:
+                process.send_signal(signal.SIGUSR1)
+            seen |= {step for step in checkpoints(out) if step % 15 and step < 120}
+            time.sleep(0.005)
+        assert process.returncode == 0
+        if seen:
+            break
     assert seen, "a checkpoint where no other is"
     assert_same(out, undisturbed)
 

@@ -94,11 +94,11 @@ def test_a_million_characters_in_one_line_are_translated_within_bounds(monkeypat
     shapes = watch_sources(monkeypatch)
     made = make_translator(end_bias=50.0, letters=KNOWN, data={"max_length": 40}, search={"beam_size": 1})
     for text in ("Abc def, ghi jkl. " * 56_000, "a" * 1_000_000):
-        start = time.perf_counter()
+        start = time.process_time()
         (found,) = made.translate([text])
         assert found.sentences >= 25_000
         assert not found.truncated
-        assert time.perf_counter() - start < 120
+        assert time.process_time() - start < 120
     assert max(rows * length for rows, length in shapes) <= 4_096
     assert max(length for _, length in shapes) <= MAX_POSITIONS
 

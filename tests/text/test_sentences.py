@@ -152,9 +152,9 @@ MILLION = {
 
 @pytest.mark.parametrize("text", MILLION.values(), ids=MILLION)
 def test_a_million_characters_take_seconds(text) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     spans = sentence_spans(text)
     for span in spans[:2]:
         pieces_within(text, span, 100, lengths)
     assert put_together(text, spans) == text
-    assert time.perf_counter() - start < 20, "quadratic time would be hours"
+    assert time.process_time() - start < 20, "quadratic time would be hours"
