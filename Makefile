@@ -1,5 +1,7 @@
 # make demo    set up, then train a small translator on built-in text, score it and translate with it
 # make test    set up with the tools for tests, then check everything: style, types, tests (also: make check)
+# make test-portable        the tests on every kind of processor, with and without a compiler: under 30 minutes
+# make test-portable-short  the same in three minutes
 # make setup   only set up: .venv with the package in it
 # make docs    build the book into build/docs; a warning is an error
 # make pages   run every page and notebook of the book whole (some minutes)
@@ -15,7 +17,7 @@ COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 $(VENV)/lib >/dev/null || 
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
-.PHONY: setup demo test check docs pages dist browser clean
+.PHONY: setup demo test check test-portable test-portable-short docs pages dist browser emulators clean
 
 setup: $(READY)
 
@@ -30,6 +32,12 @@ test: $(READY_FOR_TESTS) browser
 	$(IN_VENV) -m mypy
 	$(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
 	$(IN_VENV) -m tests.docs.korean
+
+test-portable: $(READY_FOR_TESTS) browser emulators
+	$(IN_VENV) -m tests.portable
+
+test-portable-short: $(READY_FOR_TESTS) emulators
+	$(IN_VENV) -m tests.portable --short
 
 docs: $(READY_FOR_TESTS)
 	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs
@@ -51,6 +59,18 @@ browser:
 	echo "Installing chromium, with which the page is tested."; \
 	{ $$become apt-get -qq update && $$become apt-get -qq install --no-install-recommends -y chromium; } >/dev/null 2>&1 \
 		|| echo "It cannot be installed: the page is not tested. By hand: sudo apt install chromium"
+
+# What other processors are emulated with, and compilers for them. Without it their rows are not run, and say so.
+emulators:
+	@for name in qemu-x86_64 qemu-aarch64 aarch64-linux-gnu-gcc clang; do \
+		command -v $$name >/dev/null || missing=1; done; [ "$$missing" ] || exit 0; \
+	command -v apt-get >/dev/null || { echo "No QEMU and compilers here: some processors are not tested."; exit 0; }; \
+	[ "$$(id -u)" = 0 ] && become="" || become="sudo -n"; \
+	echo "Installing qemu-user and compilers, with which other processors are tested."; \
+	{ $$become apt-get -qq update && $$become apt-get -qq install --no-install-recommends -y \
+		qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc libc6-dev clang; } >/dev/null 2>&1 \
+		|| echo "They cannot be installed. By hand: sudo apt install qemu-user gcc-aarch64-linux-gnu" \
+			"libc6-dev-arm64-cross clang"
 
 clean:
 	rm -rf $(VENV)

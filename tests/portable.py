@@ -1,0 +1,230 @@
+"""The tests on every kind of processor: instruction sets, compilers, numbers of threads, and beside busy programs.
+
+    python -m tests.portable            the whole matrix: under 30 minutes on two cores
+    python -m tests.portable --short    about three minutes
+    python -m tests.portable --list     the rows
+
+A row is a configuration and the tests that run in it. Instruction sets are limited by the switches of torch,
+oneDNN, MKL and CTranslate2 (our C code is compiled for the one that torch uses), or emulated by QEMU, which refuses
+every instruction that the named processor lacks. A row that cannot run here says what it needs; one that fails does
+not stop the others, and the command ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Environment = Mapping[str, str]
+
+LOGS = Path("build/portable")
+BUSY = 4  # busy processes beside a row that asks for them
+MINUTES = 25  # for a row, then it has failed
+COMPILERS = re.compile(r"(.*-)?(cc|gcc|g\+\+|c\+\+|clang|clang\+\+|tcc)(-[\d.]+)?")
+
+# Instruction sets, and the flags of /proc/cpuinfo that a processor needs for them.
+SSE = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+       "CT2_FORCE_CPU_ISA": "GENERIC"}  # fmt: skip
+AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "CT2_FORCE_CPU_ISA": "AVX2"}  # fmt: skip
+AVX512 = {"ATEN_CPU_CAPABILITY": "avx512", "CT2_FORCE_CPU_ISA": "AVX512"}
+NO_C = {"MANYHEADS_NATIVE": "0"}
+
+
+def files(names: str) -> tuple[str, ...]:
+    """Files and folders of tests."""
+    return tuple(f"tests/{name}" for name in names.split())
+
+
+# Tests whose results depend on kernels, by what they are about.
+NUMBERS = files("model native search golden tasks/test_small.py")
+DECODING = files("native model/test_compiled.py model/test_packed.py tasks/test_joining.py")
+TEAMS = files("model/test_compiled.py tasks/test_joining.py tasks/test_workers.py")
+TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
+SEVERAL = files("training/test_distributed.py runs/test_fine_tuning.py")
+EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py interop/test_onnx.py runs/test_export.py")
+HEART = files("model/test_encoder_decoder.py")
+LEARNING = ("-m", "learning", *files("model training runs doctor/test_lessons.py"))
+CLOCKS = files(
+    "serving/test_batching.py serving/test_connections.py serving/test_lifecycle.py serving/test_safety.py "
+    "system/test_interruption.py training/test_feed.py training/test_distributed.py tasks/test_workers.py"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A configuration and what runs in it.
+
+    Attributes:
+        name: of the configuration.
+        tests: arguments of pytest; or of Python, where `emulator` or `module` is given.
+        environment: variables that are set.
+        flags: of the processor that are needed, as /proc/cpuinfo calls them.
+        tools: programs that are needed.
+        threads: of torch and of our C code; 0: two test processes with one each.
+        compiler: whether a C compiler is found on the path.
+        busy: whether four busy processes run beside.
+        emulator: what Python runs under.
+        short: whether the short form has this row.
+    """
+
+    name: str
+    tests: tuple[str, ...]
+    environment: Environment = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    threads: int = 0
+    compiler: bool = True
+    busy: bool = False
+    emulator: tuple[str, ...] = ()
+    module: bool = False
+    short: bool = False
+
+    def missing(self) -> list[str]:
+        """What this machine lacks for it."""
+        lacking = [f"a processor with {flag}" for flag in self.flags if flag not in processor_flags()]
+        return lacking + [f"the program {tool}" for tool in self.tools if shutil.which(tool) is None]
+
+    def command(self) -> list[str]:
+        """The command line."""
+        python = [*self.emulator, sys.executable]
+        if self.module:
+            return [*python, "-m", *self.tests]
+        workers = ["-n", "2", "--dist", "loadfile"] if not self.threads else []
+        return [*python, "-m", "pytest", "-p", "no:cacheprovider", "-rf", "--tb=short", *workers, *self.tests]
+
+
+def emulated(processor: str, *, short: bool = False) -> Row:
+    """The program itself under QEMU, which has no other instructions than those of that processor."""
+    return Row(f"{processor}, emulated: the program", ("tests.system.smoke",), tools=("qemu-x86_64",), threads=1,
+               emulator=("qemu-x86_64", "-cpu", processor), module=True, flags=("lm",), short=short)  # fmt: skip
+
+
+ROWS = [
+    Row("C code on every instruction set", ("tests.native.processors",), tools=("cc",), module=True, short=True),
+    Row("AVX2, no compiler: all tests", ("tests",), AVX2, ("avx2",), compiler=False),
+    Row("AVX2: learning", LEARNING, AVX2, ("avx2",)),
+    Row("AVX2: decoding, 8 threads", DECODING, AVX2, ("avx2",), threads=8, short=True),
+    Row("AVX2: numbers and exports, 2 threads", (*NUMBERS, *EXPORTS), AVX2, ("avx2",), threads=2),
+    Row("SSE: numbers, training, exports", (*NUMBERS, *TRAINING, *SEVERAL, *EXPORTS), SSE, ("sse4_2",)),
+    Row("SSE, no compiler: decoding, learning", (*DECODING, *HEART), SSE, ("sse4_2",), compiler=False, short=True),
+    Row("SSE, C switched off: numbers, 1 thread", NUMBERS, SSE | NO_C, ("sse4_2",), threads=1),
+    Row("AVX-512: numbers, 1 thread", NUMBERS, AVX512, ("avx512f",), threads=1),
+    Row("AVX-512, no compiler: numbers, exports", (*NUMBERS, *EXPORTS), AVX512, ("avx512f",), compiler=False),
+    Row("AVX-512: decoding, training, 8 threads", (*DECODING, *TRAINING), AVX512, ("avx512f",), threads=8),
+    Row("this processor, beside 4 busy processes: clocks", CLOCKS, busy=True),
+    Row("this processor, beside 4 busy processes: decoding, 2 threads", TEAMS, threads=2, busy=True, short=True),
+    emulated("Nehalem"),
+    emulated("Haswell"),
+]  # fmt: skip
+
+
+def processor_flags() -> set[str]:
+    """What this machine's processor can, as Linux calls it."""
+    path = Path("/proc/cpuinfo")
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", path.read_text() if path.exists() else "", re.MULTILINE)
+    return set(found[1].split()) if found else set()
+
+
+@contextmanager
+def without_compiler() -> Iterator[str]:
+    """A PATH on which every program is found but compilers."""
+    with tempfile.TemporaryDirectory() as folder:
+        for place in filter(os.path.isdir, os.environ["PATH"].split(os.pathsep)):
+            for program in os.scandir(place):
+                link = Path(folder, program.name)
+                if not COMPILERS.fullmatch(program.name) and not link.is_symlink():
+                    link.symlink_to(os.path.abspath(program.path))
+        yield folder
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """So many processes that never rest."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def variables(row: Row, path: str, cache: str) -> dict[str, str]:
+    """The environment of a row: this one, without what would choose an instruction set, a compiler or threads."""
+    chosen = {*SSE, *AVX2, *NO_C, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CC", "CXX"}
+    found = {name: value for name, value in os.environ.items() if name not in chosen} | dict(row.environment)
+    if not row.compiler:
+        found |= {"PATH": path, "XDG_CACHE_HOME": cache}  # nor finds it what was compiled before
+    if row.threads:
+        found["OMP_NUM_THREADS"] = str(row.threads)
+    return found
+
+
+def cpu_seconds() -> float:
+    """Of the processes that were started and have ended."""
+    return sum(os.times()[2:4])
+
+
+def run(row: Row, log: Path) -> tuple[str, float]:
+    """Run a row, its output going to a file; returns "passed" or what went wrong, and the seconds of CPU."""
+    cpu = cpu_seconds()
+    with (
+        log.open("w", encoding="utf-8") as output,
+        busy_processes(BUSY if row.busy else 0),
+        tempfile.TemporaryDirectory() as cache,
+        without_compiler() as path,
+    ):
+        try:
+            done = subprocess.run(row.command(), env=variables(row, path, cache), stdout=output,
+                                  stderr=subprocess.STDOUT, timeout=60 * MINUTES, check=False)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return f"FAILED: not done after {MINUTES} minutes", cpu_seconds() - cpu
+        used = cpu_seconds() - cpu
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
+    counts = re.sub(r" in [\d.]+s.*| \(\d+:.*", "", lines[-1].strip("= ")) if not row.module else ""
+    failed = done.returncode != 0
+    return f"{'FAILED' if failed else 'passed'} {counts or failed * lines[-1]}".strip(), used
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true", help="Run only the rows of the short form.")
+    parser.add_argument("--list", action="store_true", help="Print the rows and run nothing.")
+    parser.add_argument("--only", default="", help="Run the rows whose name contains this text.")
+    arguments = parser.parse_args()
+    rows = [row for row in ROWS if (row.short or not arguments.short) and arguments.only in row.name]
+    wide = max(len(row.name) for row in rows)
+    print(f"{platform.machine()}, {os.cpu_count()} cores; outputs are in {LOGS}", flush=True)
+    print(f"{'configuration: tests':{wide}}     wall      CPU  result", flush=True)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    failed = False
+    for row in rows:
+        begun, used, missing = time.perf_counter(), 0.0, row.missing()
+        log = LOGS / (re.sub(r"\W+", "-", row.name) + ".txt")
+        if arguments.list or missing:
+            result = f"not run: needs {', '.join(missing)}" if missing else " ".join(row.tests)
+        else:
+            result, used = run(row, log)
+        failed |= result.startswith("FAILED")
+        seconds = time.perf_counter() - begun
+        print(f"{row.name:{wide}}  {seconds:5.0f} s  {used:5.0f} s  {result}", flush=True)
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if used else ():
+            if line.startswith(("FAILED ", "ERROR ")) or "not run: needs" in line:
+                print(f"    {line[:150]}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
