@@ -24,7 +24,7 @@ from manyheads.config.schema import Config
 from manyheads.runs.train import train
 from manyheads.training.distributed import ALONE
 
-PATIENCE = 400  # seconds for processes that compile on a busy machine; those that hang must end some time
+PATIENCE = 1_200  # seconds for processes that compile on a busy machine; those that hang must end some time
 
 
 def start(
