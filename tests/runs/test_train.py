@@ -135,11 +135,7 @@ def test_another_seed_gives_another_run(corpus: Path, finished: Path, tmp_path: 
 
 def test_training_lowers_the_loss(corpus: Path, tmp_path: Path, training_seed: int) -> None:
     ear = Ear()
-<<<<<<< HEAD
-    config = make_config(corpus, training={"steps": 120, "save_every": 30, "seed": training_seed})
-=======
     config = make_config(corpus, training={"steps": 60, "save_every": 30, "seed": training_seed})
->>>>>>> w-tests
     train(config, tmp_path / "run", listener=ear)
     assert ear.validations[-1].loss < 0.9 * ear.validations[0].loss
     assert ear.steps[-1].nll < 0.7 * ear.steps[0].nll

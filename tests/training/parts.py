@@ -127,7 +127,7 @@ class Bench:
             device=CPU,
             precision="fp32",
             listener=self.ear,
-            validate=validate or (lambda step: scored(step, 1 / step)),
+            validate=validate or (lambda step: scored(step, 1 / max(1, step))),
             save=save or (lambda snapshot, best: self.saved.append((copy.deepcopy(snapshot), best))),
             measured=measured,
             sample_validation=sample_validation,
