@@ -137,13 +137,11 @@ def describe_decoding() -> str:
     if (code := library()) is None:
         return f"torch; the C decoder is off: {why_none()}"
     speed = native_speed(code)
-    measured = (
-        "not measured"
-        if speed is None
-        else "speed beside torch for "
-        + ", ".join(f"{rows} {'row' if rows == 1 else 'rows'} {ratio:.1f}x" for rows, ratio in speed.ratios.items())
-    )
-    return f"{'the C decoder' if is_used(code) else 'torch'} ({instruction_set()}; the C decoder's {measured})"
+    if speed is None:
+        return f"the C decoder for {instruction_set()}, not measured"
+    ratios = ", ".join(f"{ratio:.1f}x for {rows} row{'s' * (rows > 1)}" for rows, ratio in speed.ratios.items())
+    chosen = "the C decoder" if is_used(code) else "torch instead of the C decoder"
+    return f"{chosen} for {instruction_set()}, whose speed over that of torch is {ratios}"
 
 
 def processors() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +18,7 @@ from manyheads.interop.ctranslate2 import (
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Reference, random_samples, reference
 from manyheads.runs.scoring.scored import pairs_at_hand
-from manyheads.search.options import SearchOptions
+from manyheads.tasks.options import plain_search
 
 __all__ = ["HIGHEST_BLEU_COST", "HIGHEST_LOSS_COST", "QuantizationCost", "measure_cost"]
 
@@ -177,15 +177,7 @@ def compare_engines(
 
 def search(opened: OpenedModel, engine: CTranslate2Engine, rows: list[list[int]]) -> list[tuple[int, ...]]:
     """The best output of each row, by the search settings of the run."""
-    settings = opened.config.search
-    options = SearchOptions(
-        beam_size=settings.beam_size,
-        length_penalty=settings.length_penalty,
-        max_length_ratio=settings.max_length_ratio,
-        max_length_offset=settings.max_length_offset,
-        batch_tokens=settings.batch_tokens,
-        token_scores=False,
-    )
+    options = replace(plain_search(opened.config.search), token_scores=False)
     return [found[0].tokens for found in engine.search(rows, options)]
 
 

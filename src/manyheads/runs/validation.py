@@ -13,7 +13,7 @@ from manyheads.data.corpus import Pair
 from manyheads.evaluation import score
 from manyheads.inspection.capture import mean_entropies, watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.tasks.options import PerLine, TranslateOptions, search_options
+from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
@@ -76,7 +76,7 @@ class Validation:
         return ValidationReport(step, loss, found, False, sample, samples, self.entropy())
 
     def seconds(self, every: int) -> float:
-        """Return the seconds of a validation late in training, estimated from every so-manieth pair.
+        """Return the seconds of a validation late in training, estimated from one pair in `every`.
 
         Early in training outputs are far too long or empty; here they end after as many tokens as the references
         have on average, and where they are shorter all the same, the missing steps are added in proportion.
@@ -102,8 +102,9 @@ class Validation:
         if not rows:
             return 0.0, 0.0
         expected = sum(len(ids) + 1 for ids in tokenizers.target.encode([pair.target for pair in pairs]))
-        usual = search_options(self.config.search, TranslateOptions(), 1, 1, PerLine((), (), ()))
-        options = replace(usual, max_length_ratio=expected / sum(map(len, rows)), max_length_offset=0)
+        ratio = expected / sum(map(len, rows))
+        usual = plain_search(self.config.search)
+        options = replace(usual, beam_size=1, max_length_ratio=ratio, max_length_offset=0)
         engine = Translator(self.config, tokenizers, self.model).engine
         start = time.perf_counter()
         engine.search(rows[:1], options)

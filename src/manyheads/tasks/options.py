@@ -12,7 +12,7 @@ from manyheads.search.options import Ids, Sampling, SearchOptions
 from manyheads.tasks.parts import Split
 from manyheads.text.tokenizer import UNK, Tokenizer
 
-__all__ = ["Expected", "PerLine", "TranslateOptions", "search_options"]
+__all__ = ["Expected", "PerLine", "TranslateOptions", "plain_search", "search_options"]
 
 SPELLINGS = 64  # of a forbidden phrase; others are too unlikely to come
 Entry = TypeVar("Entry")
@@ -154,6 +154,17 @@ def spelled(tokenizer: Tokenizer, text: str, what: str) -> Ids:
 def shown(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[str]:
     """The phrases as they come out: normalised, in the case of the model."""
     return [tokenizer.decode(ids) for ids in tokenizer.encode(phrases)]
+
+
+def plain_search(search: SearchConfig) -> SearchOptions:
+    """Return the beam search of a run, without the options of a single call."""
+    return SearchOptions(
+        beam_size=search.beam_size,
+        length_penalty=search.length_penalty,
+        max_length_ratio=search.max_length_ratio,
+        max_length_offset=search.max_length_offset,
+        batch_tokens=search.batch_tokens,
+    )
 
 
 def search_options(

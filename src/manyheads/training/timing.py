@@ -20,7 +20,7 @@ __all__ = ["SAMPLE_SHARE", "WARM_UPDATES", "Costs", "TimeLimit", "expectation", 
 # passed, fewer updates must do.
 WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE, LATE_SHARE = 3, 27, 0.02, 0.25
 MUCH_VALIDATION = 0.25  # share of the time above which validation is warned about
-SAMPLES = (16, 4, 1)  # every so-manieth pair is validated to time a validation, as long as the time allows
+SAMPLES = (16, 4, 1)  # one pair in so many is validated to time a validation, as long as the time allows
 SAMPLE_SHARE = 0.01  # of the whole time that a larger sample may take
 
 
@@ -82,7 +82,7 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
     """Return the seconds of a validation, from larger and larger samples until the next would take too long.
 
     Args:
-        seconds_of: validates every so-manieth pair, and returns the seconds that all of them would take.
+        seconds_of: validates one pair in n, and returns the seconds that all of them would take.
         longest: seconds that a sample may take, but for the first.
     """
     seconds_of(SAMPLES[0])  # code is compiled, memory is taken: only the first validation waits for that

@@ -81,7 +81,7 @@ class Trainer:
             go_back: calls `restore` with the last snapshot kept, and puts its weights into the model; False when
                 there is none.
             world: the processes that train together.
-            sample_validation: validates every so-manieth pair, and returns the seconds that all of them would take;
+            sample_validation: validates one pair in n, and returns the seconds that all of them would take;
                 for a time limit. Unless given, `validate` is timed.
             measured: scores by number of updates that hold for this training; they tell what a time limit gives.
         """
@@ -295,7 +295,7 @@ class Trainer:
         return seconds
 
     def agreed_sample(self, every: int) -> float:
-        """Validate every so-manieth pair; the seconds are those of the first process."""
+        """Validate one pair in `every`; the seconds are those of the first process."""
         assert self.sample_validation is not None
         return self.world.gather(self.sample_validation(every))[0]
 

@@ -20,6 +20,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
+from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
@@ -33,7 +34,7 @@ def examine_decoding(translator: Translator, sources: Sequence[str]) -> Decoding
     """Decode some sentences together, alone, reversed, greedily, with beams, and by teacher forcing."""
     model, config = translator.model, translator.config
     rows = [translator.shortened(row) for row in translator.tokenizers.source.encode(sources)]
-    asked = options(config)
+    asked = plain_search(config.search)
     together = best(translator, rows, asked)
     alone = [best(translator, [row], asked)[0] for row in rows]
     reversed_order = best(translator, rows[::-1], replace(asked, batch_tokens=1))[::-1]
@@ -57,18 +58,6 @@ def examine_decoding(translator: Translator, sources: Sequence[str]) -> Decoding
     )
 
 
-def options(config: Config) -> SearchOptions:
-    """A plain search with the settings of a run."""
-    search = config.search
-    return SearchOptions(
-        beam_size=search.beam_size,
-        length_penalty=search.length_penalty,
-        max_length_ratio=search.max_length_ratio,
-        max_length_offset=search.max_length_offset,
-        batch_tokens=search.batch_tokens,
-    )
-
-
 def best(translator: Translator, rows: Rows, asked: SearchOptions) -> list[Hypothesis]:
     """The best output of each row, by the run's own engine."""
     return [found[0] for found in translator.engine.search(rows, asked)]
@@ -82,7 +71,7 @@ def differs(one: Hypothesis, other: Hypothesis) -> bool:
 
 def limits(rows: Rows, config: Config, model: EncoderDecoder) -> Tensor:
     """The longest output of each row (B,)."""
-    return torch.tensor(options(config).longest(rows, model.config.max_positions - 1))
+    return torch.tensor(plain_search(config.search).longest(rows, model.config.max_positions - 1))
 
 
 def greedy(model: EncoderDecoder, rows: Rows, config: Config) -> list[Hypothesis]:
