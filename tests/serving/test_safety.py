@@ -123,9 +123,10 @@ def test_a_busy_server_says_so_at_once_and_recovers(strict: tuple[Server, dict[s
         )
         return answer.status_code, monotonic() - begun, answer.headers.get("retry-after")
 
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(3) as pool, server.client() as client:
         slow = [pool.submit(ask, SLOW) for _ in range(3)]
-        sleep(0.3)
+        while metric(client, "requests_running") < len(slow):
+            sleep(0.01)
         refused = [ask(SHORT) for _ in range(10)]
         assert {(code, after) for code, _, after in refused} == {(503, "1")}
         assert sorted(seconds for _, seconds, _ in refused)[5] < LIMIT / 2  # httpx makes a client for each

@@ -229,6 +229,7 @@ def losses(run: Path) -> list[float]:
     return [record["loss"] for record in metrics(run)]
 
 
+@needs_compiler
 def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs, tmp_path: Path) -> None:
     train(config_of(tmp_path, compile=False), tmp_path / "eager", listener=Ear())
     with pytest.raises(KeyboardInterrupt):
@@ -242,6 +243,7 @@ def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs,
     assert [one.translation for one in compiled] == [one.translation for one in eager]
 
 
+@needs_compiler
 def test_the_bench_leaves_out_the_time_that_compiling_takes(graphs: Graphs, tmp_path: Path) -> None:
     """And counts what is padded on."""
     compiled = bench_train(config_of(tmp_path), rounds=1, updates=5, listener=Ear())
