@@ -157,8 +157,13 @@ def main() -> None:
         found: dict[int, dict[str, float]] = {}
         for busy in sorted({0, *given.busy}):
             measure = measures(run, given, Path(folder) / f"demo-{busy}")
+            found[busy] = {}
             with busy_processes(busy):
-                found[busy] = {part: measure[part]() for part in given.parts}
+                for part in given.parts:
+                    found[busy][part] = measure[part]()
+                    print(
+                        f"{part} beside {busy} busy: {found[busy][part]:.3f} a second", file=sys.stderr, flush=True
+                    )
     about = machine.about()  # after the measurements, as it loads torch
     rows = table(found, about["cores"], about["threads"])
     if given.json:
