@@ -142,8 +142,10 @@ def test_items_wait_for_others_only_so_long() -> None:
     patient = Batcher(workers=1, max_tokens=100, max_wait=600.0)
     with ThreadPoolExecutor(1) as pool:
         whole = pool.submit(patient.results, items(group, [3], size=100))
-        assert whole.result(60) == [6], "a whole batch waits for no other"
-    patient.close(5)
+        try:
+            assert whole.result(60) == [6], "a whole batch waits for no other"
+        finally:
+            patient.close(5)
     batcher.close(5)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeVar
 
 from manyheads.config.schema import SearchConfig
@@ -177,12 +177,11 @@ def search_options(
     """
     beam = search.beam_size if beam_size is None else beam_size
     try:
-        return SearchOptions(
+        return replace(
+            plain_search(search),
             beam_size=beam if options.sampling else max(beam, n_best),
             length_penalty=given(options.length_penalty, search.length_penalty),
             max_length_ratio=given(options.max_length_ratio, search.max_length_ratio),
-            max_length_offset=search.max_length_offset,
-            batch_tokens=search.batch_tokens,
             n_best=n_best,
             min_length_ratio=options.min_length_ratio,
             coverage_penalty=given(options.coverage_penalty, search.coverage_penalty),
