@@ -27,7 +27,7 @@ STEPS = 24
 PLAIN: dict[str, Any] = {
     "steps": STEPS, "optimizer": "adamw", "learning_rate": 5e-3, "betas": (0.9, 0.999),
     "epsilon": 1e-8, "weight_decay": 1.0, "schedule": "linear", "warmup_steps": 5, "label_smoothing": 0.0,
-    "clip_norm": 0.5, "log_every": 1, "save_every": STEPS, "metric": "loss",
+    "clip_norm": 0.1, "log_every": 1, "save_every": STEPS, "metric": "loss",
 }  # fmt: skip
 
 

@@ -56,8 +56,8 @@ READING = (
     ),
     Known(
         "context-ignored", "error",
-        "The language model foresees a token as well from the one before it as from all: it was trained too short, "
-        "or a mask hides the rest.",
+        "The language model predicts a token as well after other text, as long as the token before it is the same: "
+        "it was trained too short, or a mask hides the rest.",
         "Train longer, or with another rate: `manyheads doctor CONFIG` looks at it.",
     ),
     Known(

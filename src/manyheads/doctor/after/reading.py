@@ -91,20 +91,35 @@ def reading_findings(reading: Reading) -> Iterator[Finding]:
         yield found("source-ignored", evidence, None if gain < IGNORED else "warning")
 
 
-def logged_findings(reading: Reading, logged: float | None) -> Iterator[Finding]:
-    """What the log of the training says of its best validation, if anything, must be what it costs now."""
-    if logged is not None and reading.own > logged + DEARER and reading.own > DEARER_FACTOR * logged:
+def logged_findings(own: float, examples: int, logged: float | None) -> Iterator[Finding]:
+    """Compare the validation loss of the weights with the best one in the log of the training, if it has any.
+
+    Args:
+        own: the loss now, in nats a prediction.
+        examples: of which this is the mean.
+        logged: the best one in the log, in the same unit.
+    """
+    if logged is not None and own > logged + DEARER and own > DEARER_FACTOR * logged:
         evidence = (
-            f"the best validation loss in the log is {logged:.2f} nats a prediction; {reading.examples:,} "
-            f"validation texts cost {reading.own:.2f} with these weights"
+            f"the best validation loss in the log is {logged:.2f} nats a prediction; {examples:,} "
+            f"validation texts cost {own:.2f} with these weights"
         )
         yield found("training-differs", evidence)
 
 
-def context_findings(reading: Reading) -> Iterator[Finding]:
-    """N for language models: `shuffled` is what a context of one token costs."""
-    if reading.shuffled - reading.own < IGNORED:
-        evidence = f"{reading.own:.3f} nats a token with all of the context, {reading.shuffled:.3f} with one"
+def context_findings(change: float, tokens: int) -> Iterator[Finding]:
+    """Invariant N for language models.
+
+    Args:
+        change: by how many nats the loss of a token changes, in the mean, when all tokens but the one before it are
+            replaced by those of other text.
+        tokens: of which this is the mean.
+    """
+    if change < IGNORED:
+        evidence = (
+            f"the loss of {tokens:,} tokens changes by {change:.3f} nats in the mean when all of their context but "
+            "the token before is replaced by other text"
+        )
         yield found("context-ignored", evidence)
 
 

@@ -17,7 +17,7 @@ from manyheads.config.schema import Config
 from manyheads.doctor.after.inside import head_findings, vocabulary_findings
 from manyheads.doctor.after.known import found
 from manyheads.doctor.after.output import repeats
-from manyheads.doctor.after.reading import Reading, context_findings, logged_findings
+from manyheads.doctor.after.reading import context_findings, logged_findings
 from manyheads.doctor.after.search import Batching, Decoding, batching_findings, decoding_findings
 from manyheads.doctor.before.text import of
 from manyheads.doctor.before.tokens import side_findings
@@ -39,6 +39,8 @@ from manyheads.training.language_modeling import Windows, window_nll
 __all__ = ["examine_language_model", "examine_masked"]
 
 READ = 8_192  # tokens of the validation text
+CONTEXTS, READ_TOGETHER = 128, 16  # windows whose context is replaced; how many of them at a time
+SHORTEST = 16  # tokens of a text in which contexts can be replaced
 TEXTS, WRITTEN = 6, 96  # texts that are written, and their tokens
 LOOPING = 1 / 3  # of the drawn texts
 LOOKED_AT = 8
@@ -68,18 +70,19 @@ def examine_language_model(
         tokens = stream_of(config, [pair.target for pair in text.valid], tokenizer)[:READ]
         width = config.data.max_length
         own = loss(model, tokens, width)
-        reading = Reading(own, loss(model, tokens, 1), len(tokens) - 1)
-        facts["context"] = f"{own:.3f} nats a token of the validation text, {reading.shuffled:.3f} from one token"
+        facts["loss"] = f"{own:.3f} nats a token of the validation text"
+        if len(tokens) >= SHORTEST:
+            windows, change = context_change(model, tokens, width)
+            facts["context"] = f"another one changes the loss of a token by {change:.3f} nats in the mean"
+            findings += context_findings(change, windows)
+            asked.append("the context is used")
         batching = Batching(own, loss(model, tokens, width, batch_tokens=width))
-        findings += [
-            *logged_findings(reading, best_loss(run)), *context_findings(reading), *batching_findings(batching)
-        ]  # fmt: skip
+        findings += [*logged_findings(own, len(tokens) - 1, best_loss(run)), *batching_findings(batching)]
         findings += decoding_findings(examine_steps(generator, tokens))
         starts = range(0, max(1, len(tokens) - width), max(1, (len(tokens) - width) // LOOKED_AT))
         rows = [tokens[start : start + width] for start in starts][:LOOKED_AT]
         findings += head_findings(heads_of(model, passes(model, rows)))
         asked += [
-            "the context is used",
             "the loss is that of the log",
             "the loss does not depend on batches",
             "step by step gives the same",
@@ -112,6 +115,31 @@ def loss(model: DecoderOnly, tokens: NDArray[np.int32], width: int, batch_tokens
     windows = Windows(len(tokens), width=width, step=max(1, width // 2))
     nats, count = window_nll(model, tokens, windows, batch_tokens=batch_tokens)
     return nats / max(1, count)
+
+
+@torch.no_grad()
+def context_change(model: DecoderOnly, tokens: NDArray[np.int32], width: int) -> tuple[int, float]:
+    """Replace the context of the last token of some windows, all but the token before it, by that of other windows.
+
+    Tokens stay at their positions, so that a model which knows nothing but the token before and its position is
+    not taken for one that reads.
+
+    Returns:
+        The number of windows N, and the mean change of the loss of their last tokens, either way, in nats.
+    """
+    width = min(width, len(tokens) // 2)
+    starts = np.unique(np.linspace(0, len(tokens) - width - 1, CONTEXTS).astype(np.int64))
+    windows = torch.from_numpy(tokens[starts[:, None] + np.arange(width + 1)]).long()  # (N, T + 1)
+    own, labels = windows[:, :-1], windows[:, -1:]
+    other = own.roll(1, 0)
+    other[:, -1] = own[:, -1]
+    losses = [
+        -torch.cat([model(rows)[:, -1].float().log_softmax(-1) for rows in context.split(READ_TOGETHER)]).gather(
+            1, labels
+        )
+        for context in (own, other)
+    ]
+    return len(windows), float((losses[0] - losses[1]).abs().mean())
 
 
 @torch.no_grad()

@@ -149,7 +149,7 @@ def valid_findings(
     others = sources[FAR:] + sources[:FAR] if len(sources) > FAR else sources[1:] + sources[:1]
     reading = Reading(own, mean_loss(model, others, targets), len(pairs))
     batching = Batching(own, mean_loss(model, sources, targets, SMALL_BATCH))
-    findings = [*logged_findings(reading, logged), *reading_findings(reading), *batching_findings(batching)]
+    findings = [*logged_findings(own, len(pairs), logged), *reading_findings(reading), *batching_findings(batching)]
     spread = pairs[:: max(1, len(pairs) // DECODED)][:DECODED]
     findings += decoding_findings(examine_decoding(translator, [pair.source for pair in spread]))
     chosen = sorted(pairs, key=lambda pair: pair.line)[:TRANSLATED]
