@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from manyheads import runs
 from manyheads.config.load import load_config, resolve_recipe
+from manyheads.runs.evaluate import evaluate
+from manyheads.runs.train import train
 from tiny import write_labelled
 
 
@@ -28,8 +29,8 @@ def train_and_score(arguments: argparse.Namespace, seed: int) -> dict[str, Any]:
     root = f"data.root={arguments.root}"
     config = load_config(resolve_recipe(arguments.recipe), [root, f"training.seed={seed}", *arguments.overrides])
     run = arguments.out / f"{Path(arguments.recipe).stem}-{seed}"
-    trained = runs.train(config, run)
-    found = runs.evaluate(run, split=arguments.split, overrides=[root]).to_json()
+    trained = train(config, run)
+    found = evaluate(run, split=arguments.split, overrides=[root]).to_json()
     return {
         "seed": seed,
         "steps": trained.step,

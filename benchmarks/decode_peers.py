@@ -44,10 +44,10 @@ from typing import Any, TextIO
 import machine
 from decoders.contender import DECODERS, Contender
 from decoders.orders import BATCH, Order, Rows
-from manyheads import runs
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
-from manyheads.runs.scoring.evaluate import texts
+from manyheads.runs.evaluate import texts
+from manyheads.runs.export import export as export_run
 from manyheads.tasks.translation import Translator
 from tiny import train_run
 
@@ -79,7 +79,7 @@ def export(run: Path, folder: Path, contenders: list[str]) -> list[str]:
         if wanted is not None and not (folder / wanted).exists():
             numbers = wanted.partition("-")[2] or None
             try:
-                runs.export(run, folder / wanted, EXPORTS[wanted], quantization=numbers)
+                export_run(run, folder / wanted, EXPORTS[wanted], quantization=numbers)
             except ManyheadsError as error:
                 print(f"{name} is left out: {error}", file=sys.stderr)
                 continue

@@ -21,7 +21,7 @@ from tests.doctor.whole import Project
 from benchmarks import machine
 from manyheads.config.schema import ModelConfig
 from manyheads.doctor import Report, examine
-from manyheads.doctor.defects import CATALOGUE
+from manyheads.doctor.catalogue import CATALOGUE
 from manyheads.doctor.museum import exhibits
 from manyheads.model.encoder_decoder import EncoderDecoder
 
@@ -66,7 +66,7 @@ def plants(most: int | None, *, pairs: bool) -> Iterator[dict[str, object]]:
     for defects in sets[:most]:
         torch.manual_seed(5)
         report = Project(*defects).examined()
-        numbers = {name: CATALOGUE[name].number for name in report.names}
+        numbers = {name: CATALOGUE["model"][name].exhibit for name in report.names}
         yield {
             "planted": list(defects),
             "named": report.names,
@@ -92,7 +92,7 @@ def main() -> None:
     print(f"| sound model, {options.seeds} seeds | checks | alarms |\n| --- | --- | --- |")
     for row in sound:
         print(f"| {row['model']} | {row['checks']} | {', '.join(row['alarms']) or 'none'} |")
-    titles = {one.number: one.words("en").title for one in exhibits()}
+    titles = {one.number: one.text("en").title for one in exhibits()}
     print("\n| planted alone | named |\n| --- | --- |")
     for row in planted[:18]:
         number = row["planted"][0]

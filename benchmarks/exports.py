@@ -32,7 +32,7 @@ from manyheads.interop.ctranslate2 import CTranslate2Engine, open_ctranslate2, q
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.sources import open_run
 from manyheads.runs.export_cost import QuantizationCost, compare_engines, search
-from manyheads.runs.scoring.scored import pairs_at_hand
+from manyheads.runs.test_set_scores import pairs_at_hand
 
 PRECISIONS = ["float32", "int8", "int8:127", "int8:63", "int8_bfloat16", "int16", "bfloat16", "float16"]
 

@@ -36,16 +36,15 @@ import transformers
 from torch import Tensor, nn
 
 import machine
-from manyheads import runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.data.examples import Examples
 from manyheads.interop.huggingface import read_pretrained
 from manyheads.runs.corpus import read_corpus
-from manyheads.runs.kinds import prepare_kind
-from manyheads.runs.origins import with_initial_shape
-from manyheads.runs.train import make_trainer
+from manyheads.runs.initialize import with_initial_shape
+from manyheads.runs.train import make_trainer, train
+from manyheads.runs.training_tasks import prepare_task
 from manyheads.text.tokenizer import PAD
 from manyheads.training.distributed import ALONE
 from tiny import write_encoder, write_labelled
@@ -176,7 +175,7 @@ def parity(config: Config, where: str, updates: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         run, told = RunDirectory(Path(folder) / "run"), Told()
         config = with_initial_shape(config, run, told)
-        kind = prepare_kind(config, run, read_corpus(config, run), told)
+        kind = prepare_task(config, run, read_corpus(config, run), told)
         trainer = make_trainer(kind, run, ALONE, told)
         model = their_model(config, where, len(kind.classes))
         give_head(trainer.model, model)
@@ -184,8 +183,8 @@ def parity(config: Config, where: str, updates: int) -> dict[str, Any]:
         numbers = torch.tensor([0 if one is None else one for one in read_pretrained(Path(where)).tokenizer.theirs])
         trainer.model.train()
         model.train()
-        for step, pairs in enumerate(trainer.updates.epoch(0)[:updates], start=1):
-            (batch,) = trainer.updates.batches(0, step - 1, pairs)
+        for step, pairs in enumerate(trainer.batches.epoch(0)[:updates], start=1):
+            (batch,) = trainer.batches.batches(0, step - 1, pairs)
             assert isinstance(batch, Examples)
             ((_, loss, _),) = trainer.updater.gradients([batch], len(pairs))
             rate = trainer.schedule.rate(step, trainer.planned_steps())
@@ -220,7 +219,7 @@ def give_head(ours: Any, theirs: nn.Module) -> None:
 def ours(config: Config, out: Path) -> dict[str, Any]:
     """The program: the same."""
     told = Told()
-    done = runs.train(config, out, listener=told)
+    done = train(config, out, listener=told)
     return {"accuracies": told.accuracies, "seconds": done.seconds, "updates": done.step}
 
 
@@ -244,7 +243,7 @@ def settings_of(arguments: argparse.Namespace, *more: str) -> list[str]:
 
 
 def in_parity(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Updates on the same batches."""
+    """BatchSource on the same batches."""
     settings = settings_of(arguments, "model.dropout=0", "training.precision=fp32")
     return parity(load_config(resolve_recipe(arguments.recipe), settings), arguments.model, arguments.parity)
 

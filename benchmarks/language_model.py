@@ -32,7 +32,7 @@ from torch.nn import functional
 import machine
 from manyheads.config.load import load_config, recipe_paths
 from manyheads.config.schema import Config
-from manyheads.runs import train
+from manyheads.runs.train import train
 from manyheads.tasks.language_modeling import Generator
 from manyheads.training.language_modeling import Windows
 from tiny import WORDS, sentences

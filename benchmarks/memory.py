@@ -32,12 +32,12 @@ CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 
 def train_here(side: str, config: str, overrides: Sequence[str], updates: int, every: int) -> dict[str, Any]:
     """Train in this process; returns the resident size at each point, and the processor time after settling."""
-    import manyheads.runs.train as runs
+    import manyheads.runs.train
     from manyheads.config.load import load_config, resolve_recipe
     from manyheads.training.log import SilentListener, StepReport
 
     if side == "returned":
-        sys.modules["manyheads.runs.train"].keep_freed_memory = lambda: None  # type: ignore[attr-defined]
+        manyheads.runs.train.keep_freed_memory = lambda: None
     settled = min(200, updates // 5)
 
     class Watch(SilentListener):
@@ -60,7 +60,7 @@ def train_here(side: str, config: str, overrides: Sequence[str], updates: int, e
     settings = load_config(resolve_recipe(config), [*plan, *overrides])
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
-        runs(settings, Path(folder) / "run", listener=watch)
+        manyheads.runs.train.train(settings, Path(folder) / "run", listener=watch)
     sizes = watch.sizes
     largest = max(size for step, size in sizes.items() if step >= settled)
     return {

@@ -76,8 +76,8 @@ def write_encoder(folder: Path) -> Path:
 
 def train_run(folder: Path) -> Path:
     """Train a translator of width 16 for ten updates: post-norm, sinusoidal, all embeddings tied, as MarianMT."""
-    from manyheads import runs
     from manyheads.config.schema import Config
+    from manyheads.runs.train import train
 
     values: dict[str, Any] = {
         "data": {"root": str(write_pairs(folder)), "source": "de", "target": "en", "test": "test"},
@@ -88,5 +88,5 @@ def train_run(folder: Path) -> Path:
         },
         "training": {"steps": 10, "batch_tokens": 500, "save_every": 10, "valid_sentences": 0, "device": "cpu"},
     }  # fmt: skip
-    runs.train(Config.model_validate(values), folder / "run")
+    train(Config.model_validate(values), folder / "run")
     return folder / "run"

@@ -50,16 +50,17 @@ def files(names: str) -> tuple[str, ...]:
 
 
 # Tests whose results depend on kernels, by what they are about.
-NUMBERS = files("model native search golden tasks/test_small.py")
-DECODING = files("native model/test_compiled.py model/test_packed.py tasks/test_joining.py")
-TEAMS = files("model/test_compiled.py tasks/test_joining.py tasks/test_workers.py")
+NUMBERS = files("model decoding search golden")
+DECODING = files("decoding")
+TEAMS = files("decoding/native/test_model.py decoding/test_continuous.py decoding/test_parallel.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py interop/test_onnx.py runs/test_export.py")
 HEART = files("model/test_encoder_decoder.py")
+PROCESSORS = "tests.decoding.native.processors"
 LEARNING = ("-m", "learning", *files("model training runs doctor/test_lessons.py"))
 CLOCKS = ("-k", "not compile", *files(
-    "serving/test_batching.py serving/test_connections.py serving/test_lifecycle.py serving/test_safety.py "
-    "system/test_interruption.py training/test_feed.py training/test_distributed.py tasks/test_workers.py"
+    "serving/test_batching.py serving/test_connections.py serving/test_server.py serving/test_safety.py "
+    "system/test_interruption.py training/test_feed.py training/test_distributed.py decoding/test_parallel.py"
 ))  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def emulated(processor: str, *, short: bool = False) -> Row:
 
 
 ROWS = [
-    Row("C code on every instruction set", ("tests.native.processors",), tools=("cc",), module=True, short=True),
+    Row("C code on every instruction set", (PROCESSORS,), tools=("cc",), module=True, short=True),
     Row("AVX2, no compiler: all but the book", ("tests", "--ignore=tests/docs"), AVX2, ("avx2",), compiler=False),
     Row("AVX2: learning", LEARNING, AVX2, ("avx2",)),
     Row("AVX2: decoding, 8 threads", DECODING, AVX2, ("avx2",), threads=8, short=True),

@@ -16,13 +16,14 @@ FLOORS = [
     {"runs"},
     {"doctor", "tasks"},
     {"interop"},
+    {"decoding"},
     {"training", "checkpoint", "evaluation", "inspection"},
     {"model", "text", "data", "search", "config.load"},
-    {"config.schema", "native"},
+    {"config.schema"},
     {"errors"},
 ]
 FLOOR = {room: len(FLOORS) - height for height, rooms in enumerate(FLOORS) for room in rooms}
-MAY_OPEN_FILES = {"runs", "cli", "serving", "checkpoint", "interop", "data", "config.load", "native"}
+MAY_OPEN_FILES = {"runs", "cli", "serving", "checkpoint", "interop", "data", "config.load"}
 LEGACY = "interop.weights"
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 
@@ -78,7 +79,7 @@ def test_every_module_stands_in_a_known_room() -> None:
 
 @pytest.mark.parametrize("name", [name for name in MODULES if room_of(name) in FLOOR])
 def test_only_some_rooms_open_files(name: str) -> None:
-    if room_of(name) in MAY_OPEN_FILES:
+    if room_of(name) in MAY_OPEN_FILES or name.startswith("decoding.native"):
         return
     for node in ast.walk(MODULES[name]):
         if isinstance(node, ast.Call):

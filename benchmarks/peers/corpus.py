@@ -21,12 +21,12 @@ from manyheads.data.batch import Batch, make_batch
 from manyheads.data.ragged import Ragged
 from manyheads.data.sampler import fixed_batches
 from manyheads.runs.corpus import open_corpus, read_corpus
-from manyheads.runs.kinds.translation import TranslationKind
 from manyheads.runs.prepare import prepare
+from manyheads.runs.training_tasks.translation import TranslationTask
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import ALONE
-from manyheads.training.feed import updates_ahead
 from manyheads.training.log import SilentListener
+from manyheads.training.prefetch import prefetch_updates
 
 MARKS = {"pad": PAD, "bos": BOS, "eos": EOS}
 FOREVER = 10**9  # updates: nobody comes to the end of training
@@ -66,7 +66,7 @@ class Prepared:
         valid: token ids of the validation pairs, sources and targets.
     """
 
-    kind: TranslationKind
+    kind: TranslationTask
     valid: tuple[list[list[int]], list[list[int]]]
 
     @property
@@ -83,7 +83,7 @@ class Prepared:
         """One update after the other, made ahead as in training, epoch after epoch."""
         updates, workers = self.kind.updates(ALONE), self.config.training.workers
         for epoch in itertools.count():
-            for _, parts in updates_ahead(updates, epoch, updates.epoch(epoch), 0, workers, torch.device("cpu")):
+            for _, parts in prefetch_updates(updates, epoch, updates.epoch(epoch), 0, workers, torch.device("cpu")):
                 yield from parts
 
     def valid_batches(self) -> Iterator[Batch]:
@@ -128,4 +128,4 @@ def open_prepared(folder: Path) -> Prepared:
         tokenizers.source.encode([pair.source for pair in corpus.valid]),
         tokenizers.target.encode([pair.target for pair in corpus.valid]),
     )
-    return Prepared(TranslationKind(config, corpus, tokenizers, store), valid)
+    return Prepared(TranslationTask(config, corpus, tokenizers, store), valid)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import torch
 
-from manyheads.data.batch import Batch
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.distributed import ALONE
-from manyheads.training.feed import Pairs
 from manyheads.training.generators import seed_process
 from manyheads.training.log import SilentListener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
+from manyheads.training.micro_batch import MicroBatch
+from manyheads.training.prefetch import Indices
 from manyheads.training.trainer import Trainer
 from manyheads.training.validation import corpus_nll
 from peers.corpus import Prepared, open_prepared
@@ -28,10 +28,11 @@ class TrainerInTurns(Trainer):
 
     turns: Turns
 
-    def update(self, pairs: Pairs, batches: list[Batch], start: float) -> float:
-        """One update, when it is due."""
-        self.turns.before_update(sum(batch.target_tokens for batch in batches))
-        return super().update(pairs, batches, time.perf_counter())
+    def remaining_updates(self) -> Iterator[tuple[Indices, Sequence[MicroBatch], int]]:
+        """Yield each update when it is due."""
+        for update in super().remaining_updates():
+            self.turns.before_update(sum(batch.target_tokens for batch in update[1]))
+            yield update
 
 
 def never(*_: object) -> NoReturn:

@@ -24,7 +24,7 @@ from manyheads.config.load import json_schema, recipe_paths
 __all__ = ["setup"]
 
 PACKAGE = Path(manyheads.__file__).parent
-HIDDEN = {"cli", "grammars", "museum"}  # programs to run or to read, not to call
+HIDDEN = {"cli", "museum"}  # programs to run or to read, not to call
 BANNER = ["<!-- Written by docs/_ext/reference.py; edit the docstrings instead. -->", ""]
 WIDTH = 100
 
@@ -85,7 +85,7 @@ def public_page() -> Iterator[str]:
     """What `from manyheads import ...` gives."""
     yield from ("# The public names", "", "Imported from `manyheads` itself; loaded when first used.", "")
     for name in manyheads.__all__:
-        yield from object_page(definition(manyheads.ROOMS[name], name), [":no-index:"])
+        yield from object_page(definition(manyheads._LAZY[name], name), [":no-index:"])
 
 
 def room_pages() -> dict[str, Iterable[str]]:

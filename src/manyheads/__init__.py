@@ -5,8 +5,8 @@ from manyheads import Translator
 
 Translator.load("runs/multi30k-de-en").translate(["Ein Hund läuft."])[0].translation
 ```
-What stands here is imported when it is first used, so that `import manyheads` costs nothing. The blocks of the
-model are at hand for people who come to learn: `from manyheads.model.attention import MultiHeadAttention`.
+Each name is imported from its module when it is first used, so that `import manyheads` costs nothing. The building
+blocks of the model can be imported too: `from manyheads.model.attention import MultiHeadAttention`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from manyheads.config.load import load_config
     from manyheads.config.schema import Config
     from manyheads.model.encoder_decoder import EncoderDecoder
-    from manyheads.runs.curves import curves
-    from manyheads.runs.inspect import inspect
-    from manyheads.runs.scoring.evaluate import evaluate
+    from manyheads.runs.evaluate import evaluate
+    from manyheads.runs.inspect import curves, inspect
     from manyheads.runs.train import train
     from manyheads.tasks.classification import Classifier
     from manyheads.tasks.encoding import Encoder
@@ -52,7 +51,7 @@ __all__ = [
     "train",
 ]
 
-ROOMS = {
+_LAZY = {
     "Classifier": "manyheads.tasks.classification",
     "Config": "manyheads.config.schema",
     "Encoder": "manyheads.tasks.encoding",
@@ -60,20 +59,20 @@ ROOMS = {
     "Generator": "manyheads.tasks.language_modeling",
     "Tokenizer": "manyheads.text.tokenizer",
     "Translator": "manyheads.tasks.translation",
-    "curves": "manyheads.runs",
-    "evaluate": "manyheads.runs",
+    "curves": "manyheads.runs.inspect",
+    "evaluate": "manyheads.runs.evaluate",
     "from_pretrained": "manyheads.tasks.pretrained",
-    "inspect": "manyheads.runs",
+    "inspect": "manyheads.runs.inspect",
     "load_config": "manyheads.config.load",
-    "train": "manyheads.runs",
+    "train": "manyheads.runs.train",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Fetch a public name from the room it lives in."""
-    if name not in ROOMS:
+    """Import a public name from its module."""
+    if name not in _LAZY:
         raise AttributeError(f"module 'manyheads' has no attribute {name!r}")
-    return vars(import_module(ROOMS[name]))[name]
+    return vars(import_module(_LAZY[name]))[name]
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
-"""The mistakes a user can mend, and the exit code each of them ends a program with.
+"""Errors that a user can fix, and the exit code of each.
 
 ```
-ManyheadsError            1   never raised itself: the root of the tree
+ManyheadsError            1   base class, never raised itself
 ├── UsageError            2   a command line, a function argument
 │   └── ConfigError       2   a configuration: every mistake found, one a line
 ├── DataError             3   text that cannot be used: file, line, cure
@@ -13,7 +13,7 @@ ManyheadsError            1   never raised itself: the root of the tree
 ```
 
 A message says what is wrong with its value, where, and what to do. It is printed as one ``error:`` line,
-without a traceback. Anything else that is raised is a fault of ours, and shows its traceback.
+without a traceback. Any other exception is a bug of manyheads, and shows its traceback.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ __all__ = [
 
 
 class ManyheadsError(Exception):
-    """Something the user can mend; `exit_code` is what the command line ends with."""
+    """Base class of errors that a user can fix; `exit_code` is the exit code of the command line."""
 
     exit_code = 1
 
 
 class UsageError(ManyheadsError):
-    """A command line or a function argument that cannot be meant."""
+    """An invalid command line or function argument."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """A configuration with mistakes: all of them, one a line."""
+    """A configuration with mistakes; the message lists all, one a line."""
 
     def __init__(self, mistakes: list[str], *, origin: str | None = None) -> None:
         self.mistakes = mistakes
@@ -67,7 +67,7 @@ class DataError(ManyheadsError):
 
 
 class RunError(ManyheadsError):
-    """A run directory that is missing, is none of ours, is damaged, or is in use."""
+    """A run directory that is missing, damaged, in use, or not a run directory."""
 
     exit_code = 3
 
@@ -81,7 +81,7 @@ class TrainingError(ManyheadsError):
 
 
 class ParityError(ManyheadsError):
-    """An exported or imported model that gives other results than the one it was made of; it is not kept."""
+    """An exported or imported model with other results than the original; it is not kept."""
 
 
 class MissingExtraError(ManyheadsError):
@@ -91,12 +91,12 @@ class MissingExtraError(ManyheadsError):
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional package, or say which pip line brings it.
+    """Import an optional package; if it is missing, the error has the pip line that installs it.
 
     Args:
-        module: the module to import, such as ``"spacy"``.
-        extra: the extra of this package that installs it.
-        purpose: what it is needed for, as the subject of the message.
+        module: module to import, such as ``"spacy"``.
+        extra: extra of manyheads that installs it.
+        purpose: feature that needs it, the subject of the message.
 
     Raises:
         MissingExtraError: the module cannot be imported.

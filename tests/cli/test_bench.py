@@ -58,7 +58,7 @@ def test_for_people_it_is_three_lines(config: Path, capsys: pytest.CaptureFixtur
 
 
 DECODE_KEYS = {
-    "unit", "median", "min", "max", "device", "threads", "versions", "modes", "beam_size", "precision", "compiled",
+    "unit", "median", "min", "max", "device", "threads", "versions", "modes", "beam_size", "precision",
     "peak_memory_mib", "parameters",
 }  # fmt: skip
 

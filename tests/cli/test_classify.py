@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.runs.labelled import labelled_config, write_labelled
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run
 from manyheads.runs.train import train
@@ -20,7 +20,7 @@ from manyheads.runs.train import train
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("classifier")
     config = labelled_config(write_labelled(folder / "text"), data={"max_length": 12}, training={"steps": 2})
-    train(config, folder / "run", listener=Ear())
+    train(config, folder / "run", listener=CollectingListener())
     return folder / "run"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run
 from manyheads.runs.train import train
@@ -19,7 +19,7 @@ from manyheads.tasks.language_modeling import GenerateOptions, Generator
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("generate")
     config = make_language_config(write_play(folder / "text"), training={"steps": 8, "save_every": 8})
-    train(config, folder / "run", listener=Ear())
+    train(config, folder / "run", listener=CollectingListener())
     return folder / "run"
 
 
@@ -86,7 +86,7 @@ def test_runs_of_other_tasks_and_places_that_are_none_are_named(
     tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     config = make_config(write_corpus(tmp_path / "corpus"), training={"steps": 1, "valid_sentences": 0})
-    train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     code, _, err = call(capfd, "generate", tmp_path / "run")
     assert (code, "translation" in err) == (3, True)
     assert call(capfd, "generate", tmp_path / "nowhere")[0] == 3

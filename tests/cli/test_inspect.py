@@ -12,7 +12,7 @@ from tests.runs.labelled import examples, labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, metrics, write_corpus
 from tests.runs.test_masked import masked_config
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 import manyheads
 from manyheads.checkpoint import RunDirectory
@@ -38,7 +38,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "language-modeling": make_language_config(write_play(folder / "play"), training={"steps": 4}),
     }
     for name, config in configs.items():
-        train(config, folder / name, listener=Ear())
+        train(config, folder / name, listener=CollectingListener())
     return {name: folder / name for name in configs}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.cli.main import run
-from manyheads.cli.searching import Companions
+from manyheads.cli.search_options import ConstraintFiles
 from manyheads.cli.translate import input_lines, write_json, write_lines
 from manyheads.cli.translate import translations as translations_of
 from manyheads.errors import DataError
@@ -25,13 +25,13 @@ class Upper:
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
-        self.asked: list[dict[str, object]] = []
+        self.options: list[dict[str, object]] = []
 
     def translate(
-        self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1, **asked: object
+        self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1, **options: object
     ) -> list[Translation]:
         self.sizes.append(len(texts))
-        self.asked.append(asked)
+        self.options.append(options)
         return [
             Translation(
                 text,
@@ -48,13 +48,13 @@ class Upper:
         ]
 
 
-def given(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     """Let standard input hold these bytes."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
 
 def translations(
-    translator: Upper, lines: Iterator[str], size: int, n_best: int = 1, companions: Companions | None = None
+    translator: Upper, lines: Iterator[str], size: int, n_best: int = 1, constraints: ConstraintFiles | None = None
 ) -> Iterator[Translation]:
     return translations_of(
         translator,  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def translations(
         size,
         None,
         n_best,
-        companions or Companions(),
+        constraints or ConstraintFiles(),
         TranslateOptions(),
     )
 
@@ -103,19 +103,19 @@ def test_json_is_one_document_with_an_entry_for_each_line() -> None:
 
 
 def test_no_lines_in_no_lines_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, b"")
+    set_stdin(monkeypatch, b"")
     stream = io.BytesIO()
     assert write_lines(translations(Upper(), input_lines(Path("-"), "error"), 4), stream, 1) == {}
     assert stream.getvalue() == b""
 
 
 def test_standard_input_ends_lines_at_line_feeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, "a\u2028b\x85c\n\n가\r\nd".encode())
+    set_stdin(monkeypatch, "a\u2028b\x85c\n\n가\r\nd".encode())
     assert list(input_lines(Path("-"), "error")) == ["a\u2028b\x85c", "", "가", "d"]
 
 
 def test_bytes_that_are_no_utf8_are_named_with_line_and_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, b"ok\nStra\xdfe\n")
+    set_stdin(monkeypatch, b"ok\nStra\xdfe\n")
     with pytest.raises(DataError, match=r"standard input, line 2: byte 0xDF at offset 7 "):
         list(input_lines(Path("-"), "error"))
 
@@ -134,7 +134,7 @@ def test_more_candidates_than_the_beam_holds_are_refused(capsys: pytest.CaptureF
 
 
 def test_lines_before_one_that_cannot_be_read_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, b"one\ntwo\nStra\xdfe\nfour\n")
+    set_stdin(monkeypatch, b"one\ntwo\nStra\xdfe\nfour\n")
     stream = io.BytesIO()
     with pytest.raises(DataError, match="line 3"):
         write_lines(translations(Upper(), input_lines(Path("-"), "error"), 4), stream, 1)
@@ -142,27 +142,27 @@ def test_lines_before_one_that_cannot_be_read_are_translated(monkeypatch: pytest
 
 
 def test_bytes_that_are_no_utf8_are_replaced_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, b"Stra\xdfe\n")
+    set_stdin(monkeypatch, b"Stra\xdfe\n")
     assert list(input_lines(Path("-"), "replace")) == ["Stra\ufffde"]
 
 
-def test_companion_files_go_along_with_the_input(tmp_path: Path) -> None:
+def test_constraint_files_are_read_along_with_the_input(tmp_path: Path) -> None:
     prefix, forbid = tmp_path / "prefix", tmp_path / "forbid"
     prefix.write_text("A\n\nC\n", encoding="utf-8")
     forbid.write_text("a\tb c\n\nd\n", encoding="utf-8")
     upper = Upper()
-    list(translations(upper, iter(["x", "y", "z"]), 2, companions=Companions(prefix, forbid, forbid)))
-    assert [asked["prefixes"] for asked in upper.asked] == [["A", ""], ["C"]]
-    assert [asked["forbidden"] for asked in upper.asked] == [[["a", "b c"], [""]], [["d"]]]
-    assert [asked["required"] for asked in upper.asked] == [asked["forbidden"] for asked in upper.asked]
+    list(translations(upper, iter(["x", "y", "z"]), 2, constraints=ConstraintFiles(prefix, forbid, forbid)))
+    assert [options["prefixes"] for options in upper.options] == [["A", ""], ["C"]]
+    assert [options["forbidden"] for options in upper.options] == [[["a", "b c"], [""]], [["d"]]]
+    assert [options["required"] for options in upper.options] == [options["forbidden"] for options in upper.options]
 
 
 @pytest.mark.parametrize(("lines", "named"), [("A\n", "fewer lines"), ("A\nB\nC\n", "more lines")])
-def test_companion_files_of_another_length_are_named(tmp_path: Path, lines: str, named: str) -> None:
+def test_constraint_files_of_another_length_are_named(tmp_path: Path, lines: str, named: str) -> None:
     path = tmp_path / "prefix"
     path.write_text(lines, encoding="utf-8")
     with pytest.raises(DataError, match=rf"prefix has {named} than the input"):
-        list(translations(Upper(), iter(["x", "y"]), 2, companions=Companions(path)))
+        list(translations(Upper(), iter(["x", "y"]), 2, constraints=ConstraintFiles(path)))
 
 
 @pytest.mark.parametrize(

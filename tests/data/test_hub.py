@@ -103,7 +103,7 @@ def test_a_name_is_read_as_name_and_configuration_or_owner_and_name(
     assert hub.asked == asked
 
 
-@pytest.mark.parametrize("name", ["nobody", "nobody/nothing", "nobody/nothing/de-en"])
+@pytest.mark.parametrize("name", ["never_cancelled", "nobody/nothing", "nobody/nothing/de-en"])
 def test_an_unknown_data_set_is_one_clear_line(tmp_path: Path, install: Any, name: str) -> None:
     install()
     with pytest.raises(DataError) as caught:

@@ -50,7 +50,7 @@ from manyheads.config.schema import ModelConfig
 from manyheads.data import builtin, download
 from manyheads.doctor.plugin import Doctor
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs import suggest
+from manyheads.runs.suggest import suggest
 
 # What the names in the examples of `--help` are.
 HELP = {
@@ -81,8 +81,9 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             patch.delenv(name, raising=False)
-        builtin.builtin_sentences.cache_clear()
-        patch.setattr(builtin, "CORPUS_SIZES", {**builtin.CORPUS_SIZES, "train": 2_000})
+        shorter = {name: builtin.load_texts(name) for name in builtin.BUILTIN}
+        shorter = {name: texts | {"train": texts["train"][:2_000]} for name, texts in shorter.items()}
+        patch.setattr(builtin, "load_texts", shorter.__getitem__)
         bench = Workbench(tmp_path_factory.mktemp("workbench"))
         handler = partial(Quiet, directory=str(bench.whole))
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -94,7 +95,6 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
             yield bench
             server.shutdown()
             thread.join()
-    builtin.builtin_sentences.cache_clear()
 
 
 def names_for(page: Path) -> dict[str, Any]:

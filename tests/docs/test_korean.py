@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.docs.korean import DOCS, KOREAN, origin, sections, stamped, standing, standings, with_code
 
-from manyheads.doctor.museum.korean import KOREAN as EXHIBITS
+from manyheads.doctor.museum.texts import TEXTS as MUSEUM_TEXTS
+from manyheads.doctor.texts import FINDING_TEXTS, flatten
 
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
 KOREAN_PAGE = "% of page.md\n\n# 하나\n안녕하세요.\n\n```python\n# 낡음\n```\n\n## 둘\n더.\n"
@@ -78,7 +79,8 @@ def test_korean_texts_use_the_terms_of_the_list() -> None:
     }
     glossary = (DOCS / "glossary.md").read_text("utf-8")
     texts = {path.name: path.read_text("utf-8") for path in [*KOREAN.glob("*.md"), DOCS.parent / "README.ko.md"]}
-    texts["the museum"] = "\n".join(text for words in EXHIBITS.values() for text in vars(words).values())
+    for name, table in (("the museum", MUSEUM_TEXTS), ("the doctor", FINDING_TEXTS)):
+        texts[name] = "\n".join(text for _, text in flatten(table["ko"]))
     texts["the page"] = (DOCS.parent / "src" / "manyheads" / "serving" / "page" / "ko.json").read_text("utf-8")
     found = [(name, other) for name, text in texts.items() for other in others if other in text]
     assert not found, [(name, other, others[other]) for name, other in found]

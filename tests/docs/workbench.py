@@ -17,11 +17,11 @@ from tests.interop.marian import write_marian_folder
 from tests.interop.pretrained import write_folder
 from tests.runs.language import PLAY
 
-from manyheads import runs
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.catalogue import Corpus, RemoteFile
 from manyheads.errors import ManyheadsError
+from manyheads.runs.train import train
 from manyheads.serving.keys import KeyFile
 
 __all__ = ["SMALL", "SMALL_SUBWORDS", "Workbench", "small"]
@@ -235,7 +235,7 @@ def train_runs() -> None:
         ("mine.toml", "writer", ("tokenizer.kind=characters", "data.max_length=32")),
         ("classifier.toml", "fine-tuned", ("model.init_from=models/bert-sst2",)),
     ):
-        runs.train(load_config(resolve_recipe(config), small(config, *overrides)), Path("runs") / out)
+        train(load_config(resolve_recipe(config), small(config, *overrides)), Path("runs") / out)
     card = Path("runs/multi30k-de-en/README.md")
     card.write_text(card.read_text(encoding="utf-8").replace("license:", "license: cc0-1.0", 1), encoding="utf-8")
     for copy in ("demo-de-en", "one", "two", "three", "adam", "muon"):

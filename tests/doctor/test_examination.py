@@ -10,7 +10,7 @@ from tests.doctor import peers
 from tests.doctor.planted import BOS, EOS, INSIDE, PAD, TorchTransformer, Transformer
 
 from manyheads.doctor import Report, examine
-from manyheads.doctor.defects import CATALOGUE
+from manyheads.doctor.catalogue import CATALOGUE
 
 
 def examined(model: torch.nn.Module, vocab_size: int | tuple[int, int] = 23) -> Report:
@@ -19,7 +19,7 @@ def examined(model: torch.nn.Module, vocab_size: int | tuple[int, int] = 23) -> 
 
 def numbers(report: Report) -> set[int | None]:
     """The museum's numbers of what was found."""
-    return {CATALOGUE[name].number for name in report.names}
+    return {CATALOGUE["model"][name].exhibit for name in report.names}
 
 
 @pytest.mark.parametrize(

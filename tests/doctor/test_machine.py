@@ -11,6 +11,7 @@ import torch
 
 from manyheads.cli.main import run
 from manyheads.doctor import machine
+from manyheads.doctor.catalogue import CATALOGUE
 from manyheads.doctor.machine import Extra, examine_machine, extras, look, machine_findings, table
 
 
@@ -74,6 +75,24 @@ def test_the_verb_prints_a_table_or_a_document_and_ends_with_the_exit_code(
 def test_something_wrong_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyheads.doctor.machine.LEAST_DISK", 1e9)
     assert run(["doctor"]) == 1
+
+
+def test_korean_is_told_on_request_and_keeps_the_keys_of_the_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("manyheads.doctor.machine.LEAST_DISK", 1e9)
+    assert run(["doctor", "--lang", "ko"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    text = CATALOGUE["machine"]["little-disk"].texts["ko"]
+    assert f"경고: little-disk ({text.title})" in lines
+    assert f"  조치  {text.cure}" in lines
+    documents = []
+    for language in ("en", "ko"):
+        assert run(["doctor", "--lang", language, "--json"]) == 1
+        documents.append(json.loads(capsys.readouterr().out)["findings"][0])
+    assert list(documents[0]) == list(documents[1])
+    assert documents[1]["cure"] == text.cure
+    assert run(["doctor", "--lang", "de"]) == 2
 
 
 def test_the_museum_lists_and_plays(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.doctor.defects import CATALOGUE
+from manyheads.doctor.catalogue import CATALOGUE
 from manyheads.doctor.museum import LANGUAGES, exhibit, exhibits, perform, played
-from manyheads.doctor.museum.words import WORDS
+from manyheads.doctor.museum.texts import EXHIBIT_TEXTS
 from manyheads.errors import UsageError
 
 EXHIBITS = exhibits()
@@ -39,16 +39,16 @@ def test_the_mend_is_one_line(name: str) -> None:
 
 def test_there_are_eighteen_and_each_is_a_known_defect_of_its_number() -> None:
     assert [one.number for one in EXHIBITS] == list(range(1, 19))
-    assert all(CATALOGUE[one.name].number == one.number for one in EXHIBITS)
-    assert {defect.number for defect in CATALOGUE.values()} - {None} == set(range(1, 19))
+    assert all(CATALOGUE["model"][one.name].exhibit == one.number for one in EXHIBITS)
+    assert {known.exhibit for known in CATALOGUE["model"].values()} - {None} == set(range(1, 19))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_exhibit_is_told_in_both_languages(language: str) -> None:
-    words = WORDS[language]
-    assert list(words) == NAMES
+    texts = EXHIBIT_TEXTS[language]
+    assert list(texts) == NAMES
     korean = [
-        any("가" <= letter <= "힣" for letter in text) for one in words.values() for text in vars(one).values()
+        any("가" <= letter <= "힣" for letter in text) for one in texts.values() for text in vars(one).values()
     ]
     # a title may be a number
     assert sum(korean) >= 71 if language == "ko" else not any(korean)
@@ -67,8 +67,9 @@ def test_a_visit_shows_the_loss_the_diagnosis_and_the_mend() -> None:
     assert lines[0].startswith("7. 엉뚱한 값의 제곱근으로 나눈다")
     assert "    - return (scores / math.sqrt(D)).softmax(-1)" in lines
     assert "    + return (scores / math.sqrt(E)).softmax(-1)" in lines
-    assert "    error: scaled-by-model-width" in lines
-    assert lines[-1].endswith("nothing found")
+    title = CATALOGUE["model"]["scaled-by-model-width"].texts["ko"].title
+    assert f"    오류: scaled-by-model-width ({title})" in lines
+    assert lines[-1].endswith("찾은 문제 없음")
 
 
 def test_an_unknown_exhibit_is_a_mistake_of_the_user() -> None:

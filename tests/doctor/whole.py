@@ -22,7 +22,7 @@ from manyheads.doctor import (
     examine_schedule,
     examine_split_function,
 )
-from manyheads.doctor.defects import CATALOGUE
+from manyheads.doctor.catalogue import CATALOGUE
 
 LIMIT, FIXED = 24, 40
 TEXTS = [("eins zwei", "one two"), ("drei vier fünf", "three four five"), ("sechs", "six")]
@@ -148,4 +148,4 @@ class Project(Course):
 
 def numbers(report: Report) -> set[int | None]:
     """The museum's numbers of what was found; None for a defect that is not among the 18."""
-    return {CATALOGUE[name].number for name in report.names}
+    return {CATALOGUE["model"][name].exhibit for name in report.names}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 from tests.runs.parts import Interrupting, make_config, metrics, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import Config
 from manyheads.runs.train import train
@@ -46,7 +46,7 @@ def make(folder: Path) -> None:
         train(config_of(corpus), run, listener=Interrupting(step=STOP))
     shutil.rmtree(run / "cache")
     whole = folder / "whole"
-    train(config_of(corpus), whole, listener=Ear())
+    train(config_of(corpus), whole, listener=CollectingListener())
     found = Translator.load(run).translate(SOURCES)
     expected = {
         "sources": SOURCES,

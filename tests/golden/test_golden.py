@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.runs.parts import metrics
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
@@ -41,7 +41,7 @@ def test_a_run_of_an_old_format_goes_on_as_it_would_have(golden: Path, tmp_path:
     copied = Path(shutil.copytree(golden, tmp_path / "golden"))
     config = RunDirectory(copied / "run").config()
     config = config.model_copy(update={"data": config.data.model_copy(update={"root": str(copied / "corpus")})})
-    ear = Ear()
+    ear = CollectingListener()
     train(config, copied / "run", listener=ear)
     assert "going on after step 90" in ear.messages
     found = {str(record["step"]): record["loss"] for record in metrics(copied / "run") if record["kind"] == "step"}

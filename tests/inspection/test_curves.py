@@ -11,7 +11,7 @@ import pytest
 from manyheads.errors import RunError, UsageError
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.metrics import RunCurves, read_metrics
-from manyheads.runs.curves import curves, last_total_steps
+from manyheads.runs.inspect import curves, last_total_steps
 
 GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
 

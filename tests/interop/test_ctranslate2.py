@@ -14,6 +14,7 @@ from tests.interop.parts import Parts, make_parts, sentences
 from tests.model.samples import VARIANTS
 
 from manyheads.data.batch import pad_rows
+from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError, UsageError
 from manyheads.interop.ctranslate2 import (
     CTranslate2Engine,
@@ -25,7 +26,6 @@ from manyheads.interop.ctranslate2 import (
 )
 from manyheads.interop.ctranslate2.spec import piece_names
 from manyheads.interop.parity import Reference, Samples, decoder_input, random_samples, reference
-from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search

@@ -11,11 +11,13 @@ from tests.interop.parts import make_parts, sentences
 from tests.interop.pretrained import write_folder
 from tests.interop.shelf import stand_in_for_hub
 
-from manyheads import Classifier, Translator, from_pretrained, runs
+from manyheads import Classifier, Translator, from_pretrained
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.hub import is_hub_name
+from manyheads.runs.import_model import import_model
+from manyheads.runs.push import push
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def own(tmp_path: Path) -> Path:
 def test_a_run_goes_up_and_comes_down(shelf: Path, own: Path) -> None:
     card = own / "README.md"
     card.write_text(card.read_text().replace("license:", "license: apache-2.0"), encoding="utf-8")
-    assert runs.push(own, "somebody/de-en") == f"{huggingface_hub.constants.ENDPOINT}/somebody/de-en"
+    assert push(own, "somebody/de-en") == f"{huggingface_hub.constants.ENDPOINT}/somebody/de-en"
     sent = {
         path.relative_to(shelf / "somebody/de-en").as_posix() for path in (shelf / "somebody/de-en").rglob("*.*")
     }
@@ -69,7 +71,7 @@ def test_a_card_without_a_licence_does_not_go_up(
 def test_a_marian_model_comes_down_and_is_imported(shelf: Path, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     write_marian_folder(shelf / "opus" / "de-en")
-    done = runs.bring("opus/de-en", tmp_path / "run")
+    done = import_model("opus/de-en", tmp_path / "run")
     assert done.parity is not None
     texts = sentences(5)
     right = [one.translation for one in Translator.load(tmp_path / "run").translate(texts)]
@@ -81,7 +83,7 @@ def test_a_pickle_on_the_hub_is_refused_with_its_reason(shelf: Path, tmp_path: P
     write_marian_folder(shelf / "opus" / "de-en")
     (shelf / "opus" / "de-en" / "model.safetensors").rename(shelf / "opus" / "de-en" / "pytorch_model.bin")
     with pytest.raises(RunError, match="That is a pickle"):
-        runs.bring("opus/de-en", tmp_path / "run")
+        import_model("opus/de-en", tmp_path / "run")
 
 
 def test_a_name_that_the_hub_lacks_is_told(shelf: Path, tmp_path: Path) -> None:
@@ -95,13 +97,13 @@ def test_what_is_no_name_is_not_asked_for(shelf: Path, own: Path, name: str) -> 
     card = own / "README.md"
     card.write_text(card.read_text().replace("license:", "license: mit"), encoding="utf-8")
     with pytest.raises(UsageError, match="is no name on the hub"):
-        runs.push(own, name)
+        push(own, name)
 
 
 def test_a_pretrained_encoder_comes_down_by_its_name(shelf: Path, tmp_path: Path) -> None:
     write_folder(shelf / "somebody" / "bert", "roberta", "classification", num_labels=3)
     (shelf / "somebody" / "bert" / "code.py").write_text("raise SystemExit", encoding="utf-8")
-    done = runs.bring("somebody/bert", tmp_path / "run")
+    done = import_model("somebody/bert", tmp_path / "run")
     assert (done.source, done.task) == ("somebody/bert", "classification")
     assert len(Classifier.load(tmp_path / "run").labels.names) == 3
     (folder,) = (tmp_path / "cache").iterdir()

@@ -15,12 +15,16 @@ from tests.interop.test_hub import shelf
 from tests.runs.labelled import examples, labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.test_masked import masked_config
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
-from manyheads import Classifier, Encoder, Generator, Translator, from_pretrained, runs
+from manyheads import Classifier, Encoder, Generator, Translator, from_pretrained
 from manyheads.cli.main import run as program
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs.scoring import scored_text
+from manyheads.runs import test_set_scores
+from manyheads.runs.evaluate import evaluate
+from manyheads.runs.import_model import import_model
+from manyheads.runs.push import push
+from manyheads.runs.train import train
 from manyheads.tasks.language_modeling import GenerateOptions
 
 pytest.importorskip("huggingface_hub")
@@ -41,9 +45,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(text: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A run of each task; look, do not touch."""
     out = tmp_path_factory.mktemp("runs")
-    runs.train(labelled_config(text), out / "classification", listener=Ear())
-    runs.train(masked_config(text), out / "masked-lm", listener=Ear())
-    runs.train(make_language_config(text), out / "language-modeling", listener=Ear())
+    train(labelled_config(text), out / "classification", listener=CollectingListener())
+    train(masked_config(text), out / "masked-lm", listener=CollectingListener())
+    train(make_language_config(text), out / "language-modeling", listener=CollectingListener())
     return {path.name: path for path in out.iterdir()}
 
 
@@ -94,7 +98,7 @@ def test_a_run_of_any_task_goes_up_with_its_scores_and_comes_down(
         with pytest.raises(RunError, match=f'was trained for task = "{task}", not for'):
             other.from_pretrained("somebody/one")
     card = (own / "README.md").read_text(encoding="utf-8")
-    runs.push(own, "somebody/one")
+    push(own, "somebody/one")
     assert (own / "README.md").read_text(encoding="utf-8") == card, "scores are not added twice"
     assert "license: mit" in card
     assert card.count("- Scores on ") == 1
@@ -110,8 +114,8 @@ def test_the_card_of_a_classifier_tells_what_evaluate_tells(
     shelf: Path, trained: dict[str, Path], tmp_path: Path
 ) -> None:
     own = with_licence(trained["classification"], tmp_path / "own")
-    runs.push(own, "somebody/one")
-    one = runs.evaluate(own, split="test").to_json()
+    push(own, "somebody/one")
+    one = evaluate(own, split="test").to_json()
     assert score_line(own / "README.md") == (
         f"- Scores on 14 texts of its test set: accuracy {one['accuracy']:.2%}, macro F1 {one['macro_f1']:.2%}, "
         f"calibration error {one['calibration_error']:.2%}"
@@ -123,15 +127,15 @@ def test_the_cards_of_the_others_tell_what_evaluate_tells(
 ) -> None:
     which = "its validation set (by which its weights were chosen)"
     own = with_licence(trained["masked-lm"], tmp_path / "masked")
-    runs.push(own, "somebody/one")
-    one = runs.evaluate(own, split="valid").to_json()
+    push(own, "somebody/one")
+    one = evaluate(own, split="valid").to_json()
     assert score_line(own / "README.md") == (
         f"- Scores on {one['texts']} texts of {which}: perplexity {one['perplexity']:.3f} of {one['tokens']} "
         "hidden tokens (15% of all)"
     )
     own = with_licence(trained["language-modeling"], tmp_path / "play")
-    runs.push(own, "somebody/two")
-    one = runs.evaluate(own, split="valid").to_json()
+    push(own, "somebody/two")
+    one = evaluate(own, split="valid").to_json()
     assert score_line(own / "README.md") == (
         f"- Scores on {one['bytes']} bytes of {which}: {one['bits_per_byte']:.4f} bits a byte, perplexity "
         f"{one['perplexity']:.3f} a token (window 16 tokens, stride 8)"
@@ -144,11 +148,11 @@ def test_without_its_text_a_run_goes_up_without_scores_and_a_broken_one_not_at_a
     for task in KINDS:
         own = with_licence(trained[task], tmp_path / task)
         rooted(own, tmp_path / "nowhere")
-        runs.push(own, f"somebody/{task}")
+        push(own, f"somebody/{task}")
         assert "- Scores" not in (shelf / "somebody" / task / "README.md").read_text(encoding="utf-8")
         (own / "model.safetensors").write_bytes((own / "model.safetensors").read_bytes()[:-4])
         with pytest.raises(RunError):
-            runs.push(own, "somebody/broken")
+            push(own, "somebody/broken")
     assert not (shelf / "somebody" / "broken").exists()
 
 
@@ -160,7 +164,7 @@ def test_a_test_set_with_other_labels_does_not_pass_for_one_without(
     (tmp_path / "text" / "test.tsv").write_text("1\ta great film\nmeh\tso so\n", encoding="utf-8")
     rooted(own, tmp_path / "text")
     with pytest.raises(DataError, match=r'labels that training has not seen: "meh"'):
-        runs.push(own, "somebody/one")
+        push(own, "somebody/one")
     assert list(shelf.iterdir()) == []
 
 
@@ -178,19 +182,19 @@ def test_a_test_set_that_is_sorted_by_label_is_scored_all_along(
     rows = sorted(examples(40, seed=5))
     (tmp_path / "test.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows), encoding="utf-8")
     rooted(own, tmp_path)
-    monkeypatch.setattr(scored_text, "MOST", 4)
+    monkeypatch.setattr(test_set_scores, "MOST", 4)
     some = [rows[place] for place in (0, 10, 20, 30)]
     found = Classifier.load(own).classify([text for _, text in some])
     right = sum(one.label == label for one, (label, _) in zip(found, some, strict=True))
-    line = scored_text.text_scores(own)
+    line = test_set_scores.text_scores(own)
     assert line is not None
     assert line.startswith(f"- Scores on 4 texts of its test set: accuracy {right / 4:.2%}, ")
 
 
 def test_of_a_long_text_the_beginning_is_scored(trained: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = scored_text.text_scores(trained["language-modeling"])
-    monkeypatch.setattr(scored_text, "MOST_BYTES", 30)
-    line = scored_text.text_scores(trained["language-modeling"])
+    whole = test_set_scores.text_scores(trained["language-modeling"])
+    monkeypatch.setattr(test_set_scores, "MOST_BYTES", 30)
+    line = test_set_scores.text_scores(trained["language-modeling"])
     assert whole is not None
     assert line is not None
     sizes = [int(found.split()[3].replace(",", "")) for found in (line, whole)]
@@ -201,11 +205,11 @@ def test_what_was_imported_is_not_scored_on_files_that_happen_to_be_here(
     shelf: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_folder(tmp_path / "theirs", "bert", "classification", num_labels=2)
-    runs.bring(str(tmp_path / "theirs"), tmp_path / "run")
+    import_model(str(tmp_path / "theirs"), tmp_path / "run")
     own = with_licence(tmp_path / "run", tmp_path / "own")
     monkeypatch.chdir(text)
     assert (text / "valid.tsv").is_file()
-    runs.push(own, "somebody/one")
+    push(own, "somebody/one")
     assert "- Scores" not in (own / "README.md").read_text(encoding="utf-8")
 
 

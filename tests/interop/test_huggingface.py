@@ -19,7 +19,7 @@ from manyheads.config.schema import Config, ModelConfig, Task, TokenizerConfig
 from manyheads.data.examples import make_texts
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.huggingface import check_pretrained, is_pretrained, read_pretrained, write_pretrained
-from manyheads.interop.huggingface.pretrained import Pretrained
+from manyheads.interop.huggingface.pretrained import HuggingFaceModel
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
@@ -43,7 +43,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], t
     return found
 
 
-def build(found: Pretrained, task: Task, classes: int = 5) -> Any:
+def build(found: HuggingFaceModel, task: Task, classes: int = 5) -> Any:
     """A model of ours with all weights that the folder has for a task."""
     config, size = ModelConfig(**found.shape), found.tokenizer.size
     model: Transformer
@@ -224,7 +224,7 @@ def test_an_older_vocabulary_gives_the_same_ids(kind: str, folders: Any, tmp_pat
 # --- out again ---
 
 
-def run_config(found: Pretrained, task: Task) -> Config:
+def run_config(found: HuggingFaceModel, task: Task) -> Config:
     family = found.tokenizer.stored.family
     side: dict[str, Any] = {"language": "en", "max_length": 60}
     shape = {**found.shape, "pooling": "cls", "pooler": "relu" if family == "distilbert" else "tanh"}

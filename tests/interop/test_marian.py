@@ -15,13 +15,13 @@ from tests.interop.marian import write_marian_folder
 from tests.interop.parts import Parts, make_parts, sentences
 
 from manyheads.checkpoint import write_tensors
+from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.marian import check_marian, marian_numbers, read_marian, their_numbers, write_marian
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Samples, random_samples, reference
 from manyheads.interop.sources import open_model
 from manyheads.interop.weights import read_weights
-from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
 from manyheads.text.tokenizer import BOS, EOS, PAD

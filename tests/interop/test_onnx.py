@@ -19,7 +19,7 @@ from manyheads.interop.onnx import check_onnx, convert, write_onnx
 from manyheads.interop.onnx.convert import Runtime
 from manyheads.interop.onnx.graph import Graph
 from manyheads.interop.parity import random_samples, reference
-from manyheads.runs.cards.translator import export_card
+from manyheads.runs.model_card import export_card
 from manyheads.tasks.translation import Translator
 
 pytest.importorskip("onnx")

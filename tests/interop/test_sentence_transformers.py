@@ -17,13 +17,16 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.interop.pretrained import ENCODERS, write_folder
 from tests.runs.labelled import examples, labelled_config, write_labelled
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 from torch import Tensor, nn
 
-from manyheads import Classifier, runs
+from manyheads import Classifier
 from manyheads.cli.main import run as program
 from manyheads.errors import ParityError, RunError, UsageError
 from manyheads.interop import sentence_transformers as ours
+from manyheads.runs.export import export
+from manyheads.runs.import_model import import_model
+from manyheads.runs.train import train
 
 transformers = pytest.importorskip("transformers")
 TEXTS = ["a great film", "the plot was awful, hund!", "안녕하세요", "film " * 100]
@@ -43,7 +46,7 @@ def brought(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         relu = "relu" if family == "distilbert" else "tanh"
         model = {"init_from": str(folder / "theirs"), "pooling": "mean", "pooler": relu, "dropout": 0.0}
         config = labelled_config(text, data={"valid": 0.2, "test": None}, model=model, training={"steps": 2})
-        runs.train(config, folder / "run", listener=Ear())
+        train(config, folder / "run", listener=CollectingListener())
         found[family] = folder / "run"
     return found
 
@@ -52,7 +55,7 @@ def brought(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def written(brought: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     out = tmp_path_factory.mktemp("out")
     for family, run in brought.items():
-        assert runs.export(run, out / family, "sentence-transformers").parity.largest < 1e-4
+        assert export(run, out / family, "sentence-transformers").parity.largest < 1e-4
     return {family: out / family for family in brought}
 
 
@@ -128,7 +131,9 @@ def test_a_trained_one_goes_out_by_the_command_line(pooling: str, tmp_path: Path
     write_folder(tmp_path / "theirs", "bert")
     model = {"init_from": str(tmp_path / "theirs"), "pooling": pooling, "dropout": 0.0}
     text = write_labelled(tmp_path / "text")
-    runs.train(labelled_config(text, model=model, training={"steps": 4}), tmp_path / "run", listener=Ear())
+    train(
+        labelled_config(text, model=model, training={"steps": 4}), tmp_path / "run", listener=CollectingListener()
+    )
     run, out = str(tmp_path / "run"), str(tmp_path / "out")
     assert program(["export", run, out, "--to", "sentence-transformers"]) == 0
     right = probabilities(Classifier.load(run, device="cpu"), TEXTS)
@@ -137,7 +142,7 @@ def test_a_trained_one_goes_out_by_the_command_line(pooling: str, tmp_path: Path
     assert "- Scores on 14 texts of its test set: accuracy" in (tmp_path / "out" / "README.md").read_text()
     if pooling == "mean":
         with pytest.raises(RunError, match=r'model\.pooling = "mean" \(it has "cls"; --to sentence-transformers'):
-            runs.export(tmp_path / "run", tmp_path / "no", "huggingface")
+            export(tmp_path / "run", tmp_path / "no", "huggingface")
 
 
 def test_an_export_that_gives_something_else_is_not_kept(
@@ -153,25 +158,27 @@ def test_an_export_that_gives_something_else_is_not_kept(
 
     monkeypatch.setattr("manyheads.runs.export_text.write_sentence_transformer", wrong)
     with pytest.raises(ParityError, match="nothing was kept"):
-        runs.export(brought["bert"], tmp_path / "out", "sentence-transformers")
+        export(brought["bert"], tmp_path / "out", "sentence-transformers")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_such_a_folder_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
-    runs.train(
-        labelled_config(write_labelled(tmp_path / "text"), training={"steps": 1}), tmp_path / "own", listener=Ear()
+    train(
+        labelled_config(write_labelled(tmp_path / "text"), training={"steps": 1}),
+        tmp_path / "own",
+        listener=CollectingListener(),
     )
     said = r'tokenizer\.kind = "bpe" \(its vocabulary must .*model\.norm = "pre".*model\.positions = "sinusoidal"'
     with pytest.raises(RunError, match=said):
-        runs.export(tmp_path / "own", tmp_path / "out", "sentence-transformers")
+        export(tmp_path / "own", tmp_path / "out", "sentence-transformers")
     with pytest.raises(UsageError, match="goes out by --to huggingface or sentence-transformers alone"):
-        runs.export(tmp_path / "own", tmp_path / "out", "onnx")
+        export(tmp_path / "own", tmp_path / "out", "onnx")
     write_folder(tmp_path / "theirs", "bert", "masked-lm")
-    runs.bring(str(tmp_path / "theirs"), tmp_path / "run")
-    runs.bring(str(tmp_path / "theirs"), tmp_path / "untrained", labels=LABELS)
+    import_model(str(tmp_path / "theirs"), tmp_path / "run")
+    import_model(str(tmp_path / "theirs"), tmp_path / "untrained", labels=LABELS)
     for to in ("sentence-transformers", "huggingface"):
         with pytest.raises(RunError, match="untrained was never trained: its labels mean nothing"):
-            runs.export(tmp_path / "untrained", tmp_path / "out", to)
+            export(tmp_path / "untrained", tmp_path / "out", to)
     with pytest.raises(UsageError, match=r"is for classifiers, and this run is of task = \"masked-lm\""):
-        runs.export(tmp_path / "run", tmp_path / "out", "sentence-transformers")
+        export(tmp_path / "run", tmp_path / "out", "sentence-transformers")
     assert not (tmp_path / "out").exists()

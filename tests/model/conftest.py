@@ -19,7 +19,7 @@ def model(request: pytest.FixtureRequest) -> EncoderDecoder:
 @pytest.fixture(params=["formula", "fused"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How attention is computed where gradients are wanted: as a formula, or by torch's fused kernel."""
-    monkeypatch.setattr(attention, "SHORT", 10**6 if request.param == "formula" else 0)
+    monkeypatch.setattr(attention, "FEW_KEYS", 10**6 if request.param == "formula" else 0)
     return str(request.param)
 
 

@@ -54,7 +54,7 @@ MASKS = {
     "causal and padding": (S, S, causal_mask(S) & padding()),
     "one query": (1, S, padding()),
     "a mask a head": (T, S, torch.rand(B, H, T, S, generator=torch.Generator().manual_seed(1)) < 0.7),
-    "beyond the short ones": (2, attention.SHORT + 3, padding(attention.SHORT + 3)),
+    "beyond the short ones": (2, attention.FEW_KEYS + 3, padding(attention.FEW_KEYS + 3)),
 }
 
 
@@ -95,7 +95,7 @@ def test_short_keys_are_attended_to_as_long_ones_are(monkeypatch) -> None:
     parts = [part.requires_grad_() for part in inputs(3, 13)]
     outputs = []
     for border in (12, 13):
-        monkeypatch.setattr(attention, "SHORT", border)
+        monkeypatch.setattr(attention, "FEW_KEYS", border)
         outputs.append(attend(*parts, padding(13)))
     torch.testing.assert_close(*outputs)
 
@@ -190,10 +190,10 @@ def test_the_three_projections_are_the_same_together_and_apart(bias) -> None:
 def test_a_head_sees_its_own_share_of_the_width() -> None:
     """Head h holds columns hE..(h+1)E, and merging undoes splitting."""
     module, x = MultiHeadAttention(D, H), torch.randn(B, S, D)
-    heads = module.split(x)
+    heads = module.split_heads(x)
     for h in range(H):
         assert torch.equal(heads[:, h], x[..., h * E : (h + 1) * E])
-    assert torch.equal(module.merge(heads), x)
+    assert torch.equal(module.merge_heads(heads), x)
 
 
 def test_attention_weights_are_dropped_in_training_alone() -> None:
@@ -215,7 +215,7 @@ def test_an_observer_is_told_of_every_attention_and_changes_none() -> None:
     ((who, weights),) = seen
     assert who is module
     values = module.keys_values(memory)[1]
-    torch.testing.assert_close(module.project_out(module.merge(weights @ values)), unseen)
+    torch.testing.assert_close(module.project_out(module.merge_heads(weights @ values)), unseen)
 
 
 def test_each_projection_starts_with_the_spread_of_a_matrix_of_its_own() -> None:

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import Batch, make_batch, real_places
+from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import UsageError
-from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search

@@ -15,9 +15,9 @@ from manyheads.model.positions import (
     LearnedPositions,
     RotaryPositions,
     SinusoidalPositions,
-    complex_product,
-    real_product,
-    rotate_pairs,
+    apply_rotary,
+    multiply_complex,
+    multiply_pairs,
     sinusoids,
 )
 
@@ -72,7 +72,7 @@ def test_a_text_past_the_limit_of_learned_positions_is_a_mistake_that_names_the_
         positions(torch.arange(14)[None], 14)
 
 
-def turned(vector: list[float], place: int) -> list[float]:
+def rotated(vector: list[float], place: int) -> list[float]:
     """The rotation of Su et al. (2021), section 3.2.2, on complex numbers."""
     width, result = len(vector), []
     for pair in range(width // 2):
@@ -86,14 +86,14 @@ def test_rotary_positions_turn_each_pair_by_an_angle_that_grows_with_the_place()
     rotary, places = RotaryPositions(10), torch.tensor([[0, 1, 2, 29], [7, 7, 0, 300]])
     x = torch.randn(2, 3, 4, 10)
     right = torch.tensor(
-        [[[turned(x[b, h, s].tolist(), int(places[b, s])) for s in range(4)] for h in range(3)] for b in range(2)]
+        [[[rotated(x[b, h, s].tolist(), int(places[b, s])) for s in range(4)] for h in range(3)] for b in range(2)]
     )
-    torch.testing.assert_close(rotate_pairs(x, rotary(places)), right, rtol=0, atol=2e-5)
+    torch.testing.assert_close(apply_rotary(x, rotary(places)), right, rtol=0, atol=2e-5)
 
 
 def test_one_row_of_places_serves_the_whole_batch() -> None:
     rotary, x, places = RotaryPositions(10), torch.randn(5, 3, 7, 10), torch.arange(7)[None]
-    assert torch.equal(rotate_pairs(x, rotary(places)), rotate_pairs(x, rotary(places.expand(5, 7))))
+    assert torch.equal(apply_rotary(x, rotary(places)), apply_rotary(x, rotary(places.expand(5, 7))))
 
 
 def test_rotary_scores_depend_on_the_distance_alone() -> None:
@@ -102,7 +102,7 @@ def test_rotary_scores_depend_on_the_distance_alone() -> None:
 
     def score(here: int, there: int) -> torch.Tensor:
         return (
-            rotate_pairs(query, rotary(torch.tensor([[here]]))) * rotate_pairs(key, rotary(torch.tensor([[there]])))
+            apply_rotary(query, rotary(torch.tensor([[here]]))) * apply_rotary(key, rotary(torch.tensor([[there]])))
         ).sum(-1)
 
     for distance in (-3, 0, 2, 17):
@@ -115,14 +115,14 @@ def test_rotary_scores_depend_on_the_distance_alone() -> None:
 def test_rotary_positions_keep_lengths_and_number_format() -> None:
     rotary, places = RotaryPositions(10), random_ids(2, 7, 300)
     x = torch.randn(2, 3, 7, 10)
-    torch.testing.assert_close(rotate_pairs(x, rotary(places)).norm(dim=-1), x.norm(dim=-1))
-    assert rotate_pairs(x.bfloat16(), rotary(places)).dtype == torch.bfloat16
+    torch.testing.assert_close(apply_rotary(x, rotary(places)).norm(dim=-1), x.norm(dim=-1))
+    assert apply_rotary(x.bfloat16(), rotary(places)).dtype == torch.bfloat16
 
 
 def test_products_of_complex_numbers_are_the_same_in_real_ones() -> None:
     """Compiled code has no complex numbers."""
     a, b = torch.randn(2, 3, 7, 5, 2, requires_grad=True), torch.randn(2, 1, 7, 5, 2)
-    expected, found = complex_product(a, b), real_product(a, b)
+    expected, found = multiply_complex(a, b), multiply_pairs(a, b)
     torch.testing.assert_close(found, expected)
     weights = torch.randn_like(found)
     gradients = [torch.autograd.grad((product * weights).sum(), a)[0] for product in (expected, found)]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import Config
 
@@ -54,7 +54,7 @@ def make_config(root: Path, **sections: dict[str, Any]) -> Config:
     return Config.model_validate(values)
 
 
-class Interrupting(Ear):
+class Interrupting(CollectingListener):
     """A listener that breaks off at the first log point or validation from a step on."""
 
     def __init__(self, *, step: int = 10**9, validation: int = 10**9) -> None:

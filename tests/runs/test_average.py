@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import Checkpoint, RunDirectory
 from manyheads.errors import RunError
@@ -23,7 +23,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with the checkpoints 4, 8 and 12; look, do not touch."""
     folder = tmp_path_factory.mktemp("average")
     config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
-    train(config, folder / "run", listener=Ear())
+    train(config, folder / "run", listener=CollectingListener())
     return folder / "run"
 
 

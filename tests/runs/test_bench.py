@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.runs.parts import make_config, write_corpus, write_split
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.bench.training import RATE, WARM_UPDATES, bench_train
+from manyheads.runs.bench_train import RATE, WARM_UPDATES, bench_train
 from manyheads.training.flops import flops_per_target_token
 from manyheads.training.update import Updater
 
@@ -24,7 +24,7 @@ def test_figures_of_text_of_one_length_are_known(tmp_path: Path) -> None:
         numbers = range(first, first + 40)
         write_split(tmp_path / "corpus", name, [(f"{n:0{S - 1}}", f"{n:0{T - 1}}") for n in numbers])
     config = make_config(tmp_path / "corpus", data={"test": None}, tokenizer={"kind": "bytes"})
-    ear = Ear()
+    ear = CollectingListener()
     found = bench_train(config, rounds=3, updates=2, listener=ear)
     model = EncoderDecoder(config.model, BYTES, BYTES)
     assert found.padding == 0
@@ -49,11 +49,11 @@ def test_what_is_timed_are_whole_updates_after_some_to_warm_up(
         return apply(updater, rate)
 
     monkeypatch.setattr(Updater, "apply", noted)
-    bench_train(make_config(write_corpus(tmp_path / "corpus")), rounds=2, updates=5, listener=Ear())
+    bench_train(make_config(write_corpus(tmp_path / "corpus")), rounds=2, updates=5, listener=CollectingListener())
     assert rates == [RATE] * (WARM_UPDATES + 2 * 5)
 
 
 @pytest.mark.parametrize(("rounds", "updates"), [(0, 5), (5, 0), (-1, 1)])
 def test_nothing_cannot_be_measured(tmp_path: Path, rounds: int, updates: int) -> None:
     with pytest.raises(UsageError, match=f"{rounds} rounds of {updates} updates measure nothing"):
-        bench_train(make_config(tmp_path), rounds=rounds, updates=updates, listener=Ear())
+        bench_train(make_config(tmp_path), rounds=rounds, updates=updates, listener=CollectingListener())

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.runs.parts import make_config, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.errors import UsageError
-from manyheads.runs import train
-from manyheads.runs.bench.decoding import bench_decode
+from manyheads.runs.bench_decode import bench_decode
+from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 
 
@@ -18,12 +18,12 @@ from manyheads.tasks.translation import Translator
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with a beam of 2 and a test text of 6 sentences."""
     folder = tmp_path_factory.mktemp("trained")
-    train(make_config(write_corpus(folder / "corpus")), folder / "run", listener=Ear())
+    train(make_config(write_corpus(folder / "corpus")), folder / "run", listener=CollectingListener())
     return folder / "run"
 
 
 def test_every_way_is_measured_in_every_round_and_the_headline_is_the_fastest_with_the_own_beam(trained) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     found = bench_decode(trained, sentences=5, rounds=3, device="cpu", listener=ear)
     ways = [(beam, batch) for beam in (1, 2) for batch in (1, 64, 0)]
     assert [(mode.beam_size, mode.batch) for mode in found.modes] == ways
@@ -44,7 +44,7 @@ def test_every_way_is_measured_in_every_round_and_the_headline_is_the_fastest_wi
 
 
 def test_tokens_are_those_of_the_outputs_end_marks_counted(trained) -> None:
-    found = bench_decode(trained, beams=[1], batches=[0], rounds=1, device="cpu", listener=Ear())
+    found = bench_decode(trained, beams=[1], batches=[0], rounds=1, device="cpu", listener=CollectingListener())
     translator = Translator.load(trained, device="cpu")
     corpus = trained.parent / "corpus" / "test.de"
     outputs = translator.translate(corpus.read_text(encoding="utf-8").splitlines(), beam_size=1)
@@ -59,9 +59,9 @@ def test_tokens_are_those_of_the_outputs_end_marks_counted(trained) -> None:
 @pytest.mark.parametrize(("rounds", "sentences"), [(0, 5), (5, 0), (-1, 1)])
 def test_nothing_cannot_be_measured(tmp_path: Path, rounds: int, sentences: int) -> None:
     with pytest.raises(UsageError, match=f"{rounds} rounds of {sentences} sentences measure nothing"):
-        bench_decode(tmp_path, rounds=rounds, sentences=sentences, listener=Ear())
+        bench_decode(tmp_path, rounds=rounds, sentences=sentences, listener=CollectingListener())
 
 
 def test_a_number_format_that_is_none_is_named(trained) -> None:
     with pytest.raises(UsageError, match='no precision "fp8"'):
-        bench_decode(trained, precision="fp8", listener=Ear())
+        bench_decode(trained, precision="fp8", listener=CollectingListener())

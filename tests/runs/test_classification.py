@@ -13,20 +13,20 @@ import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_tsv
 from tests.runs.parts import Interrupting, metrics
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.data.examples import NO_LABEL
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs import average, bench_train, data_report, evaluate
-from manyheads.runs.corpus import read_corpus
-from manyheads.runs.kinds import prepare_kind
-from manyheads.runs.kinds.classification import LabelledBatches
-from manyheads.runs.kinds.labels import in_order
-from manyheads.runs.scoring.classes import ClassEvaluation, evaluate_labels
-from manyheads.runs.scoring.compare import compare
+from manyheads.runs.average import average
+from manyheads.runs.batch_sources import CorpusUpdates
+from manyheads.runs.bench_train import bench_train
+from manyheads.runs.compare import compare
+from manyheads.runs.corpus import data_report, read_corpus
+from manyheads.runs.evaluate import ClassEvaluation, evaluate, evaluate_labels
 from manyheads.runs.train import train
-from manyheads.runs.updates import CorpusUpdates
+from manyheads.runs.training_tasks import prepare_task
+from manyheads.runs.training_tasks.classification import LabelledBatches, in_order
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -42,7 +42,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with all that uses chance, never disturbed; look, do not touch."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    train(labelled_config(corpus, **HARD), out, listener=Ear())
+    train(labelled_config(corpus, **HARD), out, listener=CollectingListener())
     return out
 
 
@@ -80,7 +80,7 @@ def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
     config, out = labelled_config(corpus, **HARD), tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         train(config, out, listener=Interrupting(**stop))
-    train(config, out, listener=Ear())
+    train(config, out, listener=CollectingListener())
     for name in ("model.safetensors", "optimizer.safetensors"):
         one, other = (load_file(folder / "checkpoints/step-12" / name) for folder in (out, finished))
         assert one.keys() == other.keys()
@@ -92,7 +92,7 @@ def test_few_examples_are_learnt_by_heart(corpus: Path, tmp_path: Path) -> None:
     folder = changed(corpus, tmp_path / "text", train=[*examples(32)], valid=[*examples(32)])
     training = {"steps": 60, "batch_sentences": 32, "label_smoothing": 0.0, "save_every": 60}
     config = labelled_config(folder, data={"drop_overlap": False, "test": None}, training=training)
-    train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     found = Classifier.load(tmp_path / "run", device="cpu").classify([text for _, text in examples(32)])
     assert [one.label for one in found] == [label for label, _ in examples(32)]
 
@@ -123,8 +123,12 @@ def test_evaluate_scores_the_labels_that_classify_gives(finished: Path, tmp_path
 def test_two_classifiers_are_compared_on_the_texts_of_the_first(
     corpus: Path, finished: Path, tmp_path: Path
 ) -> None:
-    train(labelled_config(corpus, training={"steps": 1, "save_every": 1}), tmp_path / "other", listener=Ear())
-    found = compare(finished, tmp_path / "other", listener=Ear())
+    train(
+        labelled_config(corpus, training={"steps": 1, "save_every": 1}),
+        tmp_path / "other",
+        listener=CollectingListener(),
+    )
+    found = compare(finished, tmp_path / "other", listener=CollectingListener())
     for run, name in ((finished, "score"), (tmp_path / "other", "baseline")):
         own = evaluate(run)
         assert isinstance(own, ClassEvaluation)
@@ -145,7 +149,7 @@ def test_the_validation_in_training_is_that_of_evaluate(finished: Path) -> None:
 
 
 def test_texts_without_anything_in_them_are_not_scored(finished: Path) -> None:
-    classifier, ear = Classifier.load(finished), Ear()
+    classifier, ear = Classifier.load(finished), CollectingListener()
     result = evaluate_labels(classifier, ["a great film", "", "dull plot"], ["1", "?", "0"], ear)
     assert (result.examples, len(result.outputs), result.outputs[1]) == (2, 3, "")
     assert "1 of 3 lines without text: left out" in ear.messages
@@ -154,7 +158,7 @@ def test_texts_without_anything_in_them_are_not_scored(finished: Path) -> None:
 def test_one_label_only_is_refused(corpus: Path, tmp_path: Path) -> None:
     folder = changed(corpus, tmp_path, train=[("1", text) for _, text in examples(9)])
     with pytest.raises(DataError, match='every training example has the label "1": there is nothing to tell apart'):
-        train(labelled_config(folder), tmp_path / "run", listener=Ear())
+        train(labelled_config(folder), tmp_path / "run", listener=CollectingListener())
 
 
 UNSEEN = r'labels that training has not seen: "2"{}, "so so"{}\. It has seen: 0, 1\. Mend those labels'
@@ -165,10 +169,10 @@ def test_labels_that_training_has_not_seen_are_named(corpus: Path, finished: Pat
     folder = changed(corpus, tmp_path / "valid", valid=OTHERS)
     lines = UNSEEN.format(r" \(line 3\)", r" \(line 2\)")
     with pytest.raises(DataError, match=f"data.valid has {lines}"):
-        train(labelled_config(folder), tmp_path / "run", listener=Ear())
+        train(labelled_config(folder), tmp_path / "run", listener=CollectingListener())
     folder = changed(corpus, tmp_path / "test", test=OTHERS)
     with pytest.raises(DataError, match=f"data.test has {lines}"):  # not after hours of training
-        train(labelled_config(folder), tmp_path / "run", listener=Ear())
+        train(labelled_config(folder), tmp_path / "run", listener=CollectingListener())
     assert not (tmp_path / "run" / "config.json").exists()
     with pytest.raises(DataError, match=f"data.test has {UNSEEN.format('', '')}"):
         evaluate(finished, overrides=[f"data.root={folder}"])
@@ -181,18 +185,18 @@ def test_labels_that_training_has_not_seen_are_named(corpus: Path, finished: Pat
 
 def test_columns_turned_round_and_a_validation_of_one_label_are_doubted(corpus: Path, tmp_path: Path) -> None:
     rows = [(text, label) for label, text in examples(40)]
-    ear = Ear()
+    ear = CollectingListener()
     with pytest.raises(DataError, match=r"data\.valid has labels that training has not seen"):
         train(labelled_config(changed(corpus, tmp_path / "turned", train=rows)), tmp_path / "run", listener=ear)
     assert any("40 labels in 40 examples" in message and "other way round" in message for message in ear.messages)
     rows = sorted(examples(40))  # all of label 1 stand last
-    folder, ear = changed(corpus, tmp_path / "sorted", train=rows), Ear()
+    folder, ear = changed(corpus, tmp_path / "sorted", train=rows), CollectingListener()
     short = {"steps": 1}
     train(labelled_config(folder, data={"valid": 0.2}, training=short), tmp_path / "sorted-run", listener=ear)
     (warning,) = [message for message in ear.messages if message.startswith("warning: all")]
     assert 'all 8 examples of data.valid have the label "1"' in warning
     assert "Shuffle the lines of train" in warning
-    ear = Ear()
+    ear = CollectingListener()
     train(labelled_config(corpus, training=short), tmp_path / "plain", listener=ear)
     assert not [message for message in ear.messages if message.startswith("warning")]
 
@@ -202,7 +206,7 @@ def test_labels_with_blanks_two_texts_and_unbalanced_classes_are_trained(corpus:
     rows += [("for sure", "great", "plot"), ("for sure", "lovely actor", "film")]
     folder = changed(corpus, tmp_path / "text", train=rows, valid=rows[-9:], test=rows[-4:])
     config = labelled_config(folder, data={"drop_overlap": False}, model={"token_types": 2, "pooling": "cls"})
-    ear = Ear()
+    ear = CollectingListener()
     train(config, tmp_path / "run", listener=ear)
     content = json.loads((tmp_path / "run/labels.json").read_text())
     assert content == {"labels": ["for sure", "not at all"], "texts": 2}
@@ -218,7 +222,7 @@ def test_early_stopping_on_accuracy_waits_until_all_layers_learn(corpus: Path, t
     still = {"steps": 30, "save_every": 1, "learning_rate": 1e-30, "weight_decay": 0.0, "optimizer": "adamw"}
     for settings, last in (({}, 3), ({"unfreeze_every": 3}, 8)):
         config = labelled_config(corpus, training={**still, "patience": 2, "metric": "accuracy", **settings})
-        done = train(config, tmp_path / str(last), listener=Ear())
+        done = train(config, tmp_path / str(last), listener=CollectingListener())
         assert (done.step, done.best_step, done.stopped_early) == (last, 1, True)
 
 
@@ -229,16 +233,16 @@ def test_scores_do_not_depend_on_batches_or_order(
     """Invariant L."""
     classifier = Classifier.load(finished, device="cpu")
     labels, texts = zip(*examples(31, seed=8), strict=True)
-    right = evaluate_labels(classifier, texts, labels, Ear())
+    right = evaluate_labels(classifier, texts, labels, CollectingListener())
     monkeypatch.setattr("manyheads.tasks.classification.BATCH_TOKENS", batch_tokens)
-    found = evaluate_labels(classifier, texts[::-1], labels[::-1], Ear())
+    found = evaluate_labels(classifier, texts[::-1], labels[::-1], CollectingListener())
     assert found.loss == pytest.approx(right.loss, rel=1e-6)
     assert (found.scores.accuracy, found.scores.confusion) == (right.scores.accuracy, right.scores.confusion)
     assert found.outputs == right.outputs[::-1]
 
 
 def test_texts_that_are_cut_are_counted(corpus: Path, tmp_path: Path) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     train(labelled_config(corpus, data={"max_length": 5}), tmp_path / "run", listener=ear)
     (cut,) = [message for message in ear.messages if "longer than 5 tokens: cut there" in message]
     assert 0 < int(cut.split()[0]) <= 60
@@ -251,7 +255,7 @@ def test_labels_that_are_numbers_are_sorted_as_such() -> None:
 
 def test_labels_of_another_run_are_noticed(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    train(labelled_config(corpus, training={"steps": 1}), out, listener=Ear())
+    train(labelled_config(corpus, training={"steps": 1}), out, listener=CollectingListener())
     (out / "labels.json").write_text('{"labels": ["1", "0"], "texts": 1}')
     with pytest.raises(RunError, match=r"labels\.json is not the one this run was begun with"):
         Classifier.load(out)
@@ -268,12 +272,12 @@ def test_a_run_of_another_task_is_refused_with_the_verb_that_fits(corpus: Path, 
     ):
         Translator.load(finished)
     with pytest.raises(UsageError, match="bench measures training of translators"):
-        bench_train(labelled_config(corpus), rounds=1, updates=1, listener=Ear())
+        bench_train(labelled_config(corpus), rounds=1, updates=1, listener=CollectingListener())
 
 
 def updates(corpus: Path, folder: Path, *worlds: World, **sections: dict[str, Any]) -> list[CorpusUpdates]:
     config, run = labelled_config(corpus, **sections), RunDirectory(folder)
-    kind = prepare_kind(config, run, read_corpus(config, run), Ear())
+    kind = prepare_task(config, run, read_corpus(config, run), CollectingListener())
     made = [kind.updates(world) for world in worlds or (ALONE,)]
     assert all(isinstance(one, CorpusUpdates) for one in made)
     return made  # type: ignore[return-value]

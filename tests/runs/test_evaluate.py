@@ -11,13 +11,13 @@ import pytest
 import sacrebleu
 import torch
 from tests.runs.parts import make_config, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 from torch.nn import functional
 
 from manyheads.data.lines import read_lines
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
-from manyheads.runs.scoring.compare import compare
-from manyheads.runs.scoring.evaluate import evaluate
+from manyheads.runs.compare import compare
+from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
@@ -29,7 +29,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluate")
     training = {"steps": 60, "save_every": 60, "batch_tokens": 150, "learning_rate": 0.02, "warmup_steps": 10}
     config = make_config(write_corpus(folder / "corpus"), training=training)
-    train(config, folder / "run", listener=Ear())
+    train(config, folder / "run", listener=CollectingListener())
     return folder / "run"
 
 
@@ -42,7 +42,7 @@ def lines(run: Path, name: str) -> list[str]:
 
 
 def test_json_holds_the_documented_keys(trained: Path) -> None:
-    found = evaluate(trained, listener=Ear())
+    found = evaluate(trained, listener=CollectingListener())
     value = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert value.keys() >= {
         "task", "loss", "perplexity", "tokens", "bleu", "chrf", "ter", "signature", "sentences", "seconds",
@@ -66,13 +66,13 @@ def test_the_loss_is_that_of_each_pair_alone_added_up(trained: Path) -> None:
             logits = translator.model(first, torch.tensor([[BOS, *ids]]))[0]
         nats += functional.cross_entropy(logits, torch.tensor([*ids, EOS]), reduction="sum").item()
         tokens += len(ids) + 1
-    found = evaluate(trained, listener=Ear())
+    found = evaluate(trained, listener=CollectingListener())
     assert found.tokens == tokens
     assert found.loss == pytest.approx(nats / tokens, rel=1e-5)
 
 
 def test_outputs_come_in_the_order_of_the_lines_and_are_what_is_scored(trained: Path) -> None:
-    found = evaluate(trained, listener=Ear())
+    found = evaluate(trained, listener=CollectingListener())
     sources, references = lines(trained, "test.de"), lines(trained, "test.en")
     expected = [Translator.load(trained).translate([source])[0].translation for source in sources]
     assert found.outputs == expected
@@ -84,14 +84,16 @@ def test_outputs_come_in_the_order_of_the_lines_and_are_what_is_scored(trained: 
 
 @pytest.mark.parametrize(("split", "count"), [("train", 36), ("valid", 6), ("test", 6)])
 def test_any_split_of_the_run_can_be_scored(trained: Path, split: str, count: int) -> None:
-    found = evaluate(trained, split=split, listener=Ear())  # type: ignore[arg-type]
+    found = evaluate(trained, split=split, listener=CollectingListener())  # type: ignore[arg-type]
     assert len(found.outputs) == count
 
 
 def test_files_are_scored_as_the_split_they_are(trained: Path) -> None:
     folder = corpus_of(trained)
-    files = evaluate(trained, source=folder / "test.de", reference=folder / "test.en", listener=Ear())
-    split = evaluate(trained, split="test", listener=Ear())
+    files = evaluate(
+        trained, source=folder / "test.de", reference=folder / "test.en", listener=CollectingListener()
+    )
+    split = evaluate(trained, split="test", listener=CollectingListener())
     assert (files.outputs, files.loss, files.scores) == (split.outputs, split.loss, split.scores)
 
 
@@ -103,16 +105,16 @@ def test_words_are_scored_with_the_white_space_they_were_trained_with(tmp_path: 
         path.write_text(path.read_text(encoding="utf-8").replace(" ", "  "), encoding="utf-8")
     tokenizer = {"kind": "words", "joint": False}
     config = make_config(corpus, tokenizer=tokenizer, model={"tied_embeddings": "none"})
-    heard = Ear()
+    heard = CollectingListener()
     train(config, tmp_path / "run", listener=heard)
-    found = evaluate(tmp_path / "run", split="valid", listener=Ear())
+    found = evaluate(tmp_path / "run", split="valid", listener=CollectingListener())
     assert found.loss == pytest.approx(min(report.loss for report in heard.validations), rel=1e-5)
 
 
 def test_files_may_hold_empty_lines_and_miss_the_last_newline(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "s").write_text("der Hund läuft\n\ndie Katze singt", encoding="utf-8")
     (tmp_path / "r").write_text("the dog runs\nnothing\n\n", encoding="utf-8")
-    found = evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r", listener=Ear())
+    found = evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r", listener=CollectingListener())
     assert len(found.outputs) == 3
     assert found.outputs[1] == ""
     assert math.isfinite(found.loss)
@@ -123,46 +125,50 @@ def test_line_counts_that_differ_are_named(trained: Path, tmp_path: Path) -> Non
     (tmp_path / "long.en").write_text("one\ntwo\nthree\n", encoding="utf-8")
     for source, reference in (("short.de", "long.en"), ("long.en", "short.de")):
         with pytest.raises(DataError, match=r"short\.de has 2 lines, but the other file 3"):
-            evaluate(trained, source=tmp_path / source, reference=tmp_path / reference, listener=Ear())
+            evaluate(
+                trained, source=tmp_path / source, reference=tmp_path / reference, listener=CollectingListener()
+            )
 
 
 def test_empty_files_are_refused(trained: Path, tmp_path: Path) -> None:
     for name in ("s", "r"):
         (tmp_path / name).write_text("", encoding="utf-8")
     with pytest.raises(DataError, match=r"nothing to score|no lines"):
-        evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r", listener=Ear())
+        evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r", listener=CollectingListener())
 
 
 def test_one_file_without_the_other_is_refused(trained: Path) -> None:
     folder = corpus_of(trained)
     with pytest.raises(UsageError, match="belong together"):
-        evaluate(trained, source=folder / "test.de", listener=Ear())
+        evaluate(trained, source=folder / "test.de", listener=CollectingListener())
     with pytest.raises(UsageError, match="belong together"):
-        evaluate(trained, reference=folder / "test.en", listener=Ear())
+        evaluate(trained, reference=folder / "test.en", listener=CollectingListener())
 
 
 def test_a_run_without_a_test_set_says_what_to_give(trained: Path) -> None:
     with pytest.raises(UsageError, match="names no test set"):
-        evaluate(trained, overrides=["data.test=none"], listener=Ear())
+        evaluate(trained, overrides=["data.test=none"], listener=CollectingListener())
 
 
 def test_settings_can_be_replaced(trained: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(corpus_of(trained), tmp_path / "moved"))
     (moved / "test.de").write_text("der Mann liest\n", encoding="utf-8")
     (moved / "test.en").write_text("the man reads\n", encoding="utf-8")
-    ear = Ear()
+    ear = CollectingListener()
     found = evaluate(trained, overrides=[f"data.root={moved}", "search.beam_size=1"], listener=ear)
     assert len(found.outputs) == 1
     assert "beam 1" in ear.messages[0]
     with pytest.raises(ConfigError, match=r"search\.beam_sise"):
-        evaluate(trained, overrides=["search.beam_sise=1"], listener=Ear())
+        evaluate(trained, overrides=["search.beam_sise=1"], listener=CollectingListener())
 
 
 def test_perfect_outputs_score_100(trained: Path, tmp_path: Path) -> None:
     sources = lines(trained, "test.de")
     outputs = [one.translation for one in Translator.load(trained).translate(sources)]
     (tmp_path / "r").write_text("".join(f"{line}\n" for line in outputs), encoding="utf-8")
-    found = evaluate(trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r", listener=Ear())
+    found = evaluate(
+        trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r", listener=CollectingListener()
+    )
     assert found.exact == sum(line == " ".join(line.split()) for line in outputs) / 6
     assert found.scores.chrf == pytest.approx(100)
     assert found.scores.ter == 0
@@ -175,13 +181,15 @@ def test_references_are_cleaned_as_the_text_of_training_is(trained: Path, tmp_pa
     (tmp_path / "r").write_text(
         "".join(f"\ufeff{line[:3]}\x07{line[3:]}\r\n" for line in outputs), encoding="utf-8"
     )
-    found = evaluate(trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r", listener=Ear())
+    found = evaluate(
+        trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r", listener=CollectingListener()
+    )
     assert found.scores.chrf == pytest.approx(100)
     assert found.scores.ter == 0
 
 
 def test_the_lines_for_people_hold_the_figures_with_their_signatures(trained: Path) -> None:
-    found = evaluate(trained, listener=Ear())
+    found = evaluate(trained, listener=CollectingListener())
     text = "\n".join(found.lines())
     for figure in (
         f"BLEU {found.scores.bleu:.2f}",
@@ -192,7 +200,7 @@ def test_the_lines_for_people_hold_the_figures_with_their_signatures(trained: Pa
 
 
 def test_a_run_against_itself_does_not_differ(trained: Path) -> None:
-    found = compare(trained, trained, listener=Ear())
+    found = compare(trained, trained, listener=CollectingListener())
     assert [one.metric for one in found.results] == ["bleu", "chrf"]
     for result in found.results:
         assert result.difference == 0
@@ -206,10 +214,10 @@ def test_a_run_against_itself_does_not_differ(trained: Path) -> None:
 
 def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path: Path) -> None:
     config = make_config(corpus_of(trained), training={"steps": 1, "valid_sentences": 0}, data={"test": None})
-    train(config, tmp_path / "other", listener=Ear())
-    found = compare(trained, tmp_path / "other", listener=Ear())
-    own = evaluate(trained, listener=Ear())
-    other = evaluate(tmp_path / "other", overrides=["data.test=test"], listener=Ear())
+    train(config, tmp_path / "other", listener=CollectingListener())
+    found = compare(trained, tmp_path / "other", listener=CollectingListener())
+    own = evaluate(trained, listener=CollectingListener())
+    other = evaluate(tmp_path / "other", overrides=["data.test=test"], listener=CollectingListener())
     chrf = found.results[1]
     assert chrf.score == pytest.approx(own.scores.chrf)
     assert chrf.baseline == pytest.approx(other.scores.chrf)
@@ -218,4 +226,4 @@ def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path:
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a directory"):
-        evaluate(tmp_path / "missing", listener=Ear())
+        evaluate(tmp_path / "missing", listener=CollectingListener())

@@ -21,7 +21,7 @@ from manyheads.config.schema import Config, MeasuredConfig
 from manyheads.doctor.diagnosis import Diagnosis
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.examination import examine_config, start
-from manyheads.runs.kinds import prepare_kind
+from manyheads.runs.training_tasks import prepare_task
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
 
@@ -77,7 +77,7 @@ def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_
 ) -> None:
     config = configured(corpus, model={"d_model": 64, "d_ff": 128}, training={"batch_tokens": 4_000})
     directory = RunDirectory(tmp_path / "run")
-    kind = prepare_kind(config, directory, read_corpus(config, directory), SilentListener())
+    kind = prepare_task(config, directory, read_corpus(config, directory), SilentListener())
     model, updates = kind.model().train(), kind.updates(ALONE)
     (part,) = updates.batches(0, updates.heaviest(), updates.epoch(0)[updates.heaviest()])
     assert part.places > 4 * start.SMALL

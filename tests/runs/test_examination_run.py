@@ -19,12 +19,13 @@ from torch import Tensor
 
 from manyheads.cli.main import run as program
 from manyheads.data.batch import Batch, make_batch
+from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.model import InferenceModel
 from manyheads.doctor.diagnosis import Diagnosis
-from manyheads.model.packed import PackedModel
-from manyheads.runs import export, train
 from manyheads.runs.examination import examine_run
 from manyheads.runs.examination.decoding import examine_decoding
-from manyheads.tasks.engine import TorchEngine
+from manyheads.runs.export import export
+from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS
 
@@ -139,7 +140,7 @@ def test_a_target_that_was_not_shifted_in_training_is_named(
         made = make_batch(*rows, **marks)
         return replace(made, target_in=made.target_out)
 
-    for place in ("runs.updates", "training.validation"):
+    for place in ("runs.batch_sources", "training.validation"):
         monkeypatch.setattr(f"manyheads.{place}.make_batch", unshifted)
     data = {"drop_overlap": False, "test": None}
     training = TRAINING | {"seed": training_seed}
@@ -151,8 +152,8 @@ def test_a_target_that_was_not_shifted_in_training_is_named(
 
 
 def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = PackedModel.at
-    monkeypatch.setattr(PackedModel, "at", lambda self, place: right(self, place + 1))
+    right = InferenceModel.at
+    monkeypatch.setattr(InferenceModel, "at", lambda self, place: right(self, place + 1))
     assert {"cache-differs", "score-differs"} <= serious(examine_run(trained))
     decoding = examine_decoding(Translator.load(trained), [german for german, _ in SENTENCES[:5]])
     assert decoding.cache > 0.1

@@ -12,15 +12,19 @@ import pytest
 import torch
 from tests.interop.marian import write_marian_folder
 from tests.runs.parts import make_config, metrics, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
-from manyheads import runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
 from manyheads.interop.marian import read_marian
-from manyheads.runs.scoring.scored import with_scores
+from manyheads.runs.evaluate import evaluate
+from manyheads.runs.export import export
+from manyheads.runs.import_model import import_model
+from manyheads.runs.push import push
+from manyheads.runs.test_set_scores import with_scores
+from manyheads.runs.train import train
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 
@@ -34,7 +38,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A post-norm run with subwords, so that every format can hold it."""
     folder = tmp_path_factory.mktemp("trained")
     config = make_config(write_corpus(folder / "corpus"), model={"norm": "post"}, training={"steps": 60})
-    runs.train(config, folder / "run", listener=Ear())
+    train(config, folder / "run", listener=CollectingListener())
     return folder / "run"
 
 
@@ -46,7 +50,7 @@ def texts_of(translator: Translator, **options: Any) -> list[str]:
 def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: Path, to: str) -> None:
     if to == "onnx":
         pytest.importorskip("onnxruntime")
-    done = runs.export(trained, tmp_path / "out", to)
+    done = export(trained, tmp_path / "out", to)
     assert done.parity.origin == "the first of the run's test set"
     assert done.parity.sentences == 6
     assert (done.parity.mean < 0.1) if to == "argos" else (done.parity.largest < 1e-4)
@@ -59,7 +63,7 @@ def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: 
     assert any("greedy outputs are the same" in line for line in done.lines())
     if to != "argos":
         card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-        right = runs.evaluate(trained)
+        right = evaluate(trained)
         assert (
             f"- Scores on 6 sentences of its test set, beam 2: BLEU {right.scores.bleu:.2f} (nrefs:1|case:" in card
         )
@@ -77,7 +81,7 @@ def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_
     content = json.loads((copy / "config.json").read_text(encoding="utf-8"))
     content["data"]["root"] = str(tmp_path / "nowhere")
     (copy / "config.json").write_text(json.dumps(content), encoding="utf-8")
-    done = runs.export(copy, tmp_path / "out", "ctranslate2", quantization="int8")
+    done = export(copy, tmp_path / "out", "ctranslate2", quantization="int8")
     assert done.parity.origin == "random pieces of the vocabulary"
     assert done.cost is not None
     assert (done.cost.origin, done.cost.bleu) == ("rows of random pieces", None)
@@ -106,8 +110,8 @@ def test_what_goes_to_a_hub_tells_its_scores(
     sent = []
     module = import_module("manyheads.runs.push")
     monkeypatch.setattr(module, "push_folder", lambda run, name, **_: sent.append((run / "README.md").read_text()))
-    runs.push(copy, "somebody/de-en")
-    runs.push(copy, "somebody/de-en")
+    push(copy, "somebody/de-en")
+    push(copy, "somebody/de-en")
     assert sent[0] == sent[1]
     assert "license: mit" in sent[0]
     assert sent[0].count("- Scores on 6 sentences of its test set, beam 2: BLEU ") == 1
@@ -118,7 +122,7 @@ def test_what_is_there_is_not_overwritten(trained: Path, tmp_path: Path) -> None
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "precious").write_text("x")
     with pytest.raises(RunError, match="out exists"):
-        runs.export(trained, tmp_path / "out", "ctranslate2")
+        export(trained, tmp_path / "out", "ctranslate2")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["precious"]
 
 
@@ -137,7 +141,7 @@ def test_an_export_that_fails_its_comparison_is_not_kept(
         if to == "argos":
             continue  # int8 may differ by so much
         with pytest.raises(ParityError, match="was not kept"):
-            runs.export(trained, tmp_path / "out", to)
+            export(trained, tmp_path / "out", to)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -152,13 +156,13 @@ def test_what_there_is_not_is_refused(
     trained: Path, tmp_path: Path, to: str, numbers: str | None, said: str
 ) -> None:
     with pytest.raises(UsageError, match=said):
-        runs.export(trained, tmp_path / "out", to, quantization=numbers)
+        export(trained, tmp_path / "out", to, quantization=numbers)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_exported_folder_and_the_run_itself_translate_by_ctranslate2(trained: Path, tmp_path: Path) -> None:
     right = Translator.load(trained)
-    runs.export(trained, tmp_path / "out", "ctranslate2")
+    export(trained, tmp_path / "out", "ctranslate2")
     for place in (tmp_path / "out", trained):
         found = Translator.load(place, engine="ctranslate2")
         assert texts_of(found, beam_size=1) == texts_of(right, beam_size=1)
@@ -251,8 +255,8 @@ def test_the_verbs_report_what_they_did(trained: Path, tmp_path: Path, capsys: p
 
 
 def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path) -> None:
-    runs.export(trained, tmp_path / "hf", "huggingface")
-    done = runs.bring(str(tmp_path / "hf"), tmp_path / "run")
+    export(trained, tmp_path / "hf", "huggingface")
+    done = import_model(str(tmp_path / "hf"), tmp_path / "run")
     assert done.parity is not None
     assert done.parity.largest < 1e-4
     found, right = Translator.load(tmp_path / "run"), Translator.load(trained)
@@ -263,7 +267,7 @@ def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path)
 def test_what_is_no_model_of_transformers_is_refused(trained: Path, tmp_path: Path) -> None:
     for where, said in ((trained, "is no model of transformers"), (tmp_path / "nothing", "is no folder here")):
         with pytest.raises(RunError, match=said):
-            runs.bring(str(where), tmp_path / "out")
+            import_model(str(where), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -285,10 +289,10 @@ def test_training_goes_on_from_a_model_in_one_command(trained: Path, tmp_path: P
         origin = tmp_path / "theirs"
         write_marian_folder(origin)
     if kind == "imported":
-        runs.bring(str(origin), tmp_path / "ours")
+        import_model(str(origin), tmp_path / "ours")
         origin = tmp_path / "ours"
-    ear = Ear()
-    runs.train(fine_tuning(corpus, origin), tmp_path / "run", listener=ear)
+    ear = CollectingListener()
+    train(fine_tuning(corpus, origin), tmp_path / "run", listener=ear)
     assert any(message.startswith(f"as in {origin}: d_model = ") for message in ear.messages)
     assert not any("training the tokenizer" in message for message in ear.messages)
     if kind == "folder":
@@ -316,28 +320,28 @@ def test_going_on_from_a_good_model_starts_with_its_loss_and_resumes_without_it(
     corpus = write_corpus(tmp_path / "corpus")
     origin = Path(shutil.copytree(trained, tmp_path / "origin"))
     config = fine_tuning(corpus, origin, learning_rate=0.002)
-    runs.train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     first = next(record["loss"] for record in metrics(tmp_path / "run") if record["kind"] == "validation")
     before = [record["loss"] for record in metrics(trained) if record["kind"] == "validation"]
     assert first < before[0]
     assert first == pytest.approx(before[-1], abs=0.5)
     shutil.rmtree(origin)
     longer = config.model_copy(update={"training": config.training.model_copy(update={"steps": 6})})
-    runs.train(longer, tmp_path / "run", listener=Ear(), force=True)
+    train(longer, tmp_path / "run", listener=CollectingListener(), force=True)
     assert RunDirectory(tmp_path / "run").checkpoints.steps()[-1] == 6
 
 
 def test_a_model_to_go_on_from_that_is_missing_is_named(tmp_path: Path) -> None:
     config = fine_tuning(write_corpus(tmp_path / "corpus"), tmp_path / "nothing")
     with pytest.raises(RunError, match="nothing is not a directory"):
-        runs.train(config, tmp_path / "run", listener=Ear())
+        train(config, tmp_path / "run", listener=CollectingListener())
 
 
 @pytest.mark.parametrize("joint", [True, False])
 def test_a_translator_with_another_vocabulary_keeps_the_vectors_of_what_is_spelt_alike(
     trained: Path, tmp_path: Path, joint: bool
 ) -> None:
-    corpus, ear = write_corpus(tmp_path / "corpus"), Ear()
+    corpus, ear = write_corpus(tmp_path / "corpus"), CollectingListener()
     model = {"init_from": str(trained), "init_vocabulary": "replace", "dropout": 0.0}
     model |= {} if joint else {"tied_embeddings": "decoder"}
     config = make_config(
@@ -346,9 +350,9 @@ def test_a_translator_with_another_vocabulary_keeps_the_vectors_of_what_is_spelt
     )  # fmt: skip
     if not joint:  # one matrix for both cannot be two vocabularies
         with pytest.raises(ConfigError, match=r'tied_embeddings = "all" needs one vocabulary'):
-            runs.train(config, tmp_path / "run", listener=ear)
+            train(config, tmp_path / "run", listener=ear)
         return
-    runs.train(config, tmp_path / "run", listener=ear)
+    train(config, tmp_path / "run", listener=ear)
     (told,) = [message for message in ear.messages if message.startswith("from ")]
     assert "resized: source_embedding.tokens.weight (" in told
     assert "output.bias (" in told

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from tests.runs.parts import make_config, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
-from manyheads import runs
 from manyheads.cli.main import run as program
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError
@@ -19,8 +18,10 @@ from manyheads.evaluation import BootstrapResult, score
 from manyheads.interop.parity import decoder_input, token_scores
 from manyheads.interop.sources import open_run
 from manyheads.runs import export_cost
+from manyheads.runs.export import export
 from manyheads.runs.export_cost import QuantizationCost
-from manyheads.runs.scoring.scored import pairs_at_hand
+from manyheads.runs.test_set_scores import pairs_at_hand
+from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import EOS, PAD
 
@@ -30,7 +31,11 @@ pytest.importorskip("ctranslate2")
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
-    runs.train(make_config(write_corpus(folder / "corpus"), training={"steps": 60}), folder / "run", listener=Ear())
+    train(
+        make_config(write_corpus(folder / "corpus"), training={"steps": 60}),
+        folder / "run",
+        listener=CollectingListener(),
+    )
     return folder / "run"
 
 
@@ -99,7 +104,7 @@ def test_a_high_cost_that_is_no_chance_is_refused(bleu: BootstrapResult, loss: f
 
 
 def test_both_are_scored_on_the_validation_text(trained: Path, tmp_path: Path) -> None:
-    cost = runs.export(trained, tmp_path / "out", "ctranslate2", quantization="int8").cost
+    cost = export(trained, tmp_path / "out", "ctranslate2", quantization="int8").cost
     assert cost is not None
     assert cost.bleu is not None
     opened = open_run(trained)
@@ -149,5 +154,5 @@ def test_a_wrong_conversion_is_refused_whatever_it_costs(
 
     monkeypatch.setattr(convert, "build_spec", wrong)
     with pytest.raises(ParityError, match="does not give what the run gives"):
-        runs.export(trained, tmp_path / "out", "ctranslate2", quantization="int8", force=True)
+        export(trained, tmp_path / "out", "ctranslate2", quantization="int8", force=True)
     assert list(tmp_path.iterdir()) == []

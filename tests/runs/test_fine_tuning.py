@@ -11,15 +11,15 @@ import torch
 from tests.interop.pretrained import ENCODERS, write_folder
 from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 from torch import Tensor, nn
 
-from manyheads import runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.interop.huggingface import read_pretrained
 from manyheads.runs.corpus import read_corpus
-from manyheads.runs.kinds import prepare_kind
+from manyheads.runs.train import train
+from manyheads.runs.training_tasks import prepare_task
 from manyheads.text.tokenizer import PAD
 from manyheads.training.distributed import ALONE
 
@@ -40,7 +40,7 @@ def batches_of(run: Path) -> list[Any]:
     """What a finished run was trained on, update by update."""
     directory = RunDirectory(run)
     config = directory.config()
-    updates = prepare_kind(config, directory, read_corpus(config, directory), Ear()).updates(ALONE)
+    updates = prepare_task(config, directory, read_corpus(config, directory), CollectingListener()).updates(ALONE)
     plans = [updates.epoch(number) for number in range(STEPS)]
     places = [(epoch, place) for epoch, plan in enumerate(plans) for place in range(len(plan))][:STEPS]
     return [updates.batches(epoch, place, plans[epoch][place])[0] for epoch, place in places]
@@ -75,8 +75,8 @@ def loop_by_hand(
 
 def compare(config: Config, theirs: Any, out: Path, loss_of: Callable[[Any, Any], Tensor]) -> None:
     """Train a run, then theirs on its batches."""
-    ear = Ear()
-    runs.train(config, out, listener=ear)
+    ear = CollectingListener()
+    train(config, out, listener=ear)
     told = loop_by_hand(theirs, config.training, batches_of(out), loss_of)
     losses, norms = zip(*told, strict=True)
     assert [step.loss for step in ear.steps] == pytest.approx(losses, abs=5e-5)

@@ -13,17 +13,17 @@ import torch
 from tests.runs.language import PLAY, make_language_config, write_play
 from tests.runs.parts import Interrupting, metrics
 from tests.runs.test_train import assert_same_run
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 from torch.nn import functional
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.stream import TokenStream
+from manyheads.decoding.language_model import held_tokens
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
-from manyheads.model.continuation import held_tokens
-from manyheads.runs.blocks import BlockUpdates
-from manyheads.runs.scoring.evaluate import evaluate
-from manyheads.runs.scoring.perplexity import TextEvaluation
+from manyheads.runs.batch_sources import BlockUpdates
+from manyheads.runs.evaluate import evaluate
+from manyheads.runs.text_scores import TextEvaluation
 from manyheads.runs.train import train
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.translation import Translator
@@ -43,7 +43,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was never disturbed; look, do not touch."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    train(make_language_config(root, **HARD), out, listener=Ear())
+    train(make_language_config(root, **HARD), out, listener=CollectingListener())
     return out
 
 
@@ -57,7 +57,7 @@ def learnt(root: Path, tmp_path_factory: pytest.TempPathFactory, training_seed: 
     }  # fmt: skip
     sizes = {"d_model": 32, "d_ff": 64, "num_decoder_layers": 2, "positions": "rotary"}
     config = make_language_config(root, data={"max_length": 96}, model=sizes, training=training)
-    train(config, out, listener=Ear())
+    train(config, out, listener=CollectingListener())
     return out
 
 
@@ -86,7 +86,7 @@ def test_a_run_that_was_interrupted_ends_as_one_that_was_not(
         with pytest.raises(KeyboardInterrupt):
             train(threads, tmp_path / "run", listener=Interrupting(**moment))
         torch.manual_seed(123)
-    train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     assert_same_run(tmp_path / "run", finished)
 
 
@@ -159,7 +159,7 @@ def test_bits_a_byte_compare_models_of_other_tokens(root: Path, tmp_path: Path, 
     """Of any tokens, 2 ** (bits a byte x bytes) is one over the probability of the same text."""
     tokenizer = {"kind": kind} | ({"vocab_size": 300} if kind in ("bpe", "unigram") else {})
     config = make_language_config(root, tokenizer=tokenizer, training={"steps": 2, "save_every": 2})
-    train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     found = evaluate(tmp_path / "run", split="valid")
     assert isinstance(found, TextEvaluation)
     assert found.bytes == round(0.2 * len(PLAY))
@@ -182,7 +182,7 @@ def test_each_line_may_be_a_text_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_text("four\nfive\n", encoding="utf-8")
     data = {"documents": "line", "valid": "held", "max_length": 4}
     config = make_language_config(tmp_path, data=data, training={"steps": 2, "save_every": 2})
-    ear = Ear()
+    ear = CollectingListener()
     train(config, tmp_path / "run", listener=ear)
     tokens = stream(tmp_path / "run").tokens.tolist()
     ends = [place for place, token in enumerate(tokens) if token == EOS]
@@ -200,14 +200,20 @@ def test_files_that_are_mixed_in_are_texts_of_their_own(root: Path, tmp_path: Pa
     (tmp_path / "other.txt").write_text("second\n", encoding="utf-8")
     (tmp_path / "held.txt").write_text("third\n", encoding="utf-8")
     data = {"more": ["other.txt"], "valid": "held.txt", "max_length": 4}
-    train(make_language_config(tmp_path, data=data, training={"steps": 1}), tmp_path / "run", listener=Ear())
+    train(
+        make_language_config(tmp_path, data=data, training={"steps": 1}),
+        tmp_path / "run",
+        listener=CollectingListener(),
+    )
     pieces = Generator.load(tmp_path / "run").tokenizer.pieces(stream(tmp_path / "run").tokens.tolist())
     assert "".join(pieces) == "first\nfile\n</s>second\n</s>"
 
 
 def test_a_text_shorter_than_a_block_is_said(root: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"fewer than one block of data\.max_length = 4000"):
-        train(make_language_config(root, data={"max_length": 4_000}), tmp_path / "run", listener=Ear())
+        train(
+            make_language_config(root, data={"max_length": 4_000}), tmp_path / "run", listener=CollectingListener()
+        )
 
 
 def test_a_run_of_another_task_is_refused_by_its_name(finished: Path) -> None:

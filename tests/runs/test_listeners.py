@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.runs.parts import make_config, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.errors import MissingExtraError
 from manyheads.runs.train import train
@@ -24,7 +24,7 @@ def read_tensorboard(folder: Path) -> Any:
 
 def test_tensorboard_reads_what_the_other_listener_heard(tmp_path: Path) -> None:
     config = make_config(write_corpus(tmp_path / "corpus"), training={"tensorboard": True})
-    heard = Ear()
+    heard = CollectingListener()
     train(config, tmp_path / "run", listener=heard)
     found = read_tensorboard(tmp_path / "run" / "tensorboard")
     losses = [(event.step, event.value) for event in found.Scalars("train/loss")]
@@ -41,4 +41,4 @@ def test_tensorboard_that_is_not_installed_is_said_before_training(
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     config = make_config(write_corpus(tmp_path / "corpus"), training={"tensorboard": True})
     with pytest.raises(MissingExtraError, match=r"manyheads\[tensorboard\]"):
-        train(config, tmp_path / "run", listener=Ear())
+        train(config, tmp_path / "run", listener=CollectingListener())

@@ -10,13 +10,14 @@ import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import examples, labelled_config, write_labelled
 from tests.runs.parts import Interrupting, metrics
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs import compare, evaluate
-from manyheads.runs.scoring.masked import MaskedEvaluation
+from manyheads.runs.compare import compare
+from manyheads.runs.evaluate import evaluate
+from manyheads.runs.text_scores import MaskedEvaluation
 from manyheads.runs.train import train
 from manyheads.tasks.classification import Classifier
 
@@ -50,12 +51,12 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def encoder(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "encoder"
-    train(masked_config(text), out, listener=Ear())
+    train(masked_config(text), out, listener=CollectingListener())
     return out
 
 
 def test_the_loss_falls_from_that_of_guessing(text: Path, tmp_path: Path, training_seed: int) -> None:
-    ear, config = Ear(), masked_config(text)
+    ear, config = CollectingListener(), masked_config(text)
     training = config.training.model_copy(update={"seed": training_seed})
     train(config.model_copy(update={"training": training}), tmp_path / "run", listener=ear)
     losses = [report.loss for report in ear.validations]
@@ -83,7 +84,7 @@ def test_perplexity_does_not_depend_on_batching(
 ) -> None:
     """Invariant L."""
     right = evaluate(encoder, split="valid")
-    monkeypatch.setattr("manyheads.runs.scoring.masked.BATCH_TOKENS", batch_tokens)
+    monkeypatch.setattr("manyheads.runs.text_scores.BATCH_TOKENS", batch_tokens)
     found = evaluate(encoder, split="valid")
     assert isinstance(right, MaskedEvaluation)
     assert isinstance(found, MaskedEvaluation)
@@ -114,14 +115,14 @@ def test_an_interrupted_training_goes_on_as_if_nothing_had_happened(
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(masked_config(text), tmp_path / "run", listener=Interrupting(step=6))
-    train(masked_config(text), tmp_path / "run", listener=Ear())
+    train(masked_config(text), tmp_path / "run", listener=CollectingListener())
     one, other = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
     assert all(bool((one[key] == other[key]).all()) for key in one)
     assert metrics(tmp_path / "run") == metrics(encoder)
 
 
 def test_a_classifier_begins_with_its_tokenizer_and_weights(text: Path, encoder: Path, tmp_path: Path) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     model = MODEL | {"init_from": str(encoder)}
     training = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0}
     train(labelled_config(text, model=model, training=training), tmp_path / "run", listener=ear)
@@ -142,10 +143,10 @@ def test_a_classifier_can_be_adapted_by_thin_factors_and_a_head(text: Path, enco
     """What is published is the sum: a model as any other, which goes on where it was broken off."""
     training = {"lora_rank": 2, "optimizer": "adamw", "layer_decay": 0.8, "learning_rate": 0.01}
     config = labelled_config(text, model=MODEL | {"init_from": str(encoder)}, training=training)
-    train(config, tmp_path / "whole", listener=Ear())
+    train(config, tmp_path / "whole", listener=CollectingListener())
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", listener=Interrupting(step=6))
-    train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     runs = tmp_path / "run", tmp_path / "whole", encoder
     found, whole, begun = (load_file(run / "model.safetensors") for run in runs)
     assert all(bool((found[name] == whole[name]).all()) for name in whole)
@@ -168,11 +169,11 @@ def test_what_does_not_fit_is_named(
 ) -> None:
     model = MODEL | {"init_from": str(encoder)} | change
     with pytest.raises(RunError, match=message):
-        train(labelled_config(text, model=model), tmp_path / "run", listener=Ear())
+        train(labelled_config(text, model=model), tmp_path / "run", listener=CollectingListener())
 
 
 def test_the_encoder_has_its_shape_whatever_is_configured(text: Path, encoder: Path, tmp_path: Path) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     model = {"d_model": 24, "num_heads": 3, "num_encoder_layers": 2, "init_from": str(encoder)}
     config = labelled_config(text, model=model, tokenizer={"kind": "characters"}, training={"steps": 1})
     train(config, tmp_path / "run", listener=ear)

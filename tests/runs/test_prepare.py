@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from tests.runs.parts import SENTENCES, make_config, write_corpus, write_split
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, DataConfig, Task
@@ -22,9 +22,9 @@ from manyheads.data.locate import Split
 from manyheads.errors import DataError
 from manyheads.runs import corpus as module
 from manyheads.runs import prepare as preparation
+from manyheads.runs.batch_sources import CorpusUpdates, PairBatches
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.prepare import prepare
-from manyheads.runs.updates import CorpusUpdates, PairBatches
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
 from manyheads.training.distributed import World
 
@@ -37,7 +37,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def updates(config: Config, folder: Path, *worlds: World) -> CorpusUpdates:
     run = RunDirectory(folder)
     corpus = read_corpus(config, run)
-    tokenizers, store = prepare(config, run, corpus, Ear())
+    tokenizers, store = prepare(config, run, corpus, CollectingListener())
     texts = corpus.train
     return CorpusUpdates(config, texts, store, PairBatches(config, texts, store, tokenizers), *worlds)
 
@@ -190,10 +190,10 @@ def test_lines_are_named_as_the_files_count_them(corpus: Path, tmp_path: Path) -
 def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, run = make_config(corpus), RunDirectory(tmp_path)
     opened = read_corpus(config, run)
-    tokenizers, store = prepare(config, run, opened, Ear())
+    tokenizers, store = prepare(config, run, opened, CollectingListener())
     run.begin(config, tokenizers, {})
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
-    again, second = prepare(config, run, opened, Ear())
+    again, second = prepare(config, run, opened, CollectingListener())
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")} == made
     assert again.source.sha256 == tokenizers.source.sha256
     assert [row.tolist() for row in second.source] == [row.tolist() for row in store.source]
@@ -202,10 +202,10 @@ def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pyte
 def test_token_ids_of_another_corpus_are_not_taken(corpus: Path, tmp_path: Path) -> None:
     config, run = make_config(corpus), RunDirectory(tmp_path / "run")
     opened = read_corpus(config, run)
-    tokenizers, _ = prepare(config, run, opened, Ear())
+    tokenizers, _ = prepare(config, run, opened, CollectingListener())
     run.begin(config, tokenizers, {})
     fewer = make_config(corpus, data={"limit": 10})
-    _, store = prepare(fewer, run, read_corpus(fewer, run), Ear())
+    _, store = prepare(fewer, run, read_corpus(fewer, run), CollectingListener())
     assert len(store) == 10
 
 
@@ -353,7 +353,7 @@ def test_subwords_are_learnt_from_evenly_spread_pairs_of_a_large_corpus(
     monkeypatch.setattr(preparation, "train_tokenizers", note)
     config, run = make_config(corpus), RunDirectory(tmp_path)
     opened = read_corpus(config, run)
-    prepare(config, run, opened, Ear())
+    prepare(config, run, opened, CollectingListener())
     step = -(-len(opened.train) // 4)
     expected = tuple(list(side)[::step] for side in opened.train.sides())
     assert learnt == [expected]

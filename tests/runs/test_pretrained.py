@@ -15,14 +15,17 @@ from tests.interop.pretrained import ENCODERS, write_folder
 from tests.runs.labelled import examples, labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.test_masked import masked_config
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
-from manyheads import runs
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.data.examples import make_texts
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.huggingface import read_pretrained
+from manyheads.runs.evaluate import evaluate
+from manyheads.runs.export import export
+from manyheads.runs.import_model import import_model
+from manyheads.runs.train import train
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -70,16 +73,16 @@ def test_a_classifier_of_the_same_classes_begins_as_the_whole_model(
     family: str, folders: Any, text: Path, tmp_path: Path
 ) -> None:
     folder, theirs, fast = folders[family]
-    origin, ear = Path(shutil.copytree(folder, tmp_path / "origin")), Ear()
+    origin, ear = Path(shutil.copytree(folder, tmp_path / "origin")), CollectingListener()
     model = {"init_from": str(origin), "dropout": 0.0}
-    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
+    train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
     shutil.rmtree(origin)
     (told,) = [message for message in ear.messages if message.startswith("from ")]
     assert told.endswith("new: none; not used: none")
     classifier = Classifier.load(tmp_path / "run")
     assert classifier.tokenizer.kind == "huggingface"
     assert ours(classifier, TEXTS) == pytest.approx(their_probabilities(theirs, fast, TEXTS), abs=1e-5)
-    scored = runs.evaluate(tmp_path / "run", split="test")
+    scored = evaluate(tmp_path / "run", split="test")
     assert scored.to_json()["examples"] == 14
     files = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"tokenizer.source.json", "tokenizer.target.json", "model.safetensors"} <= files
@@ -104,8 +107,8 @@ def test_a_classifier_of_other_classes_has_a_new_head_and_learns(
             "optimizer": "adamw", "seed": training_seed,
         },
     )  # fmt: skip
-    ear = Ear()
-    done = runs.train(config, tmp_path / "run", listener=ear)
+    ear = CollectingListener()
+    done = train(config, tmp_path / "run", listener=ear)
     (told,) = [message for message in ear.messages if message.startswith("from ")]
     assert "new: output.weight, output.bias; not used: output.bias, output.weight" in told
     assert done.best >= 0.75  # of two classes
@@ -120,11 +123,11 @@ def test_a_training_that_was_interrupted_needs_the_other_model_no_more(
 
     origin = Path(shutil.copytree(folders["roberta"][0], tmp_path / "origin"))
     config = labelled_config(text, model={"init_from": str(origin), "dropout": 0.1})
-    runs.train(config, tmp_path / "whole", listener=Ear())
+    train(config, tmp_path / "whole", listener=CollectingListener())
     with pytest.raises(KeyboardInterrupt):
-        runs.train(config, tmp_path / "run", listener=Interrupting(step=6))
+        train(config, tmp_path / "run", listener=Interrupting(step=6))
     shutil.rmtree(origin)
-    runs.train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     one, other = (load_file(run / "model.safetensors") for run in (tmp_path / "run", tmp_path / "whole"))
     assert all(torch.equal(one[name], other[name]) for name in one)
 
@@ -133,10 +136,10 @@ def test_a_training_that_was_interrupted_needs_the_other_model_no_more(
 def test_a_pooler_that_has_read_the_first_token_is_new_for_the_mean(
     pooling: str, text: Path, tmp_path: Path
 ) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     write_folder(tmp_path / "bare", "bert")
     model = {"init_from": str(tmp_path / "bare"), "pooling": pooling, "dropout": 0.0}
-    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
+    train(labelled_config(text, model=model, training=STILL), tmp_path / "run", listener=ear)
     (told,) = [message for message in ear.messages if message.startswith("from ")]
     pooler = "pooler.weight, pooler.bias, " if pooling == "mean" else ""
     left = "pooler.bias, pooler.weight" if pooling == "mean" else "none"
@@ -145,18 +148,18 @@ def test_a_pooler_that_has_read_the_first_token_is_new_for_the_mean(
 
 def test_guessing_goes_on_with_the_head_and_the_mask_of_bert(folders: Any, text: Path, tmp_path: Path) -> None:
     folder, theirs, fast = folders["masked"]
-    ear = Ear()
+    ear = CollectingListener()
     config = masked_config(
         text, model={"init_from": str(folder), "dropout": 0.0}, training=STILL, tokenizer={"sampling": 0.0}
     )
-    runs.train(config, tmp_path / "run", listener=ear)
+    train(config, tmp_path / "run", listener=ear)
     (told,) = [message for message in ear.messages if message.startswith("from ")]
     assert told.endswith("new: none; not used: none")
     run = RunDirectory(tmp_path / "run")
     tokenizer = run.tokenizers(run.config()).source
     assert tokenizer.pieces([tokenizer.mask]) == ["[MASK]"]
     from manyheads.model.encoder_only import MaskedLanguageModel
-    from manyheads.runs.scoring.masked import hide
+    from manyheads.runs.text_scores import hide
 
     shown = hide([9] * 200, 0.5, np.random.default_rng(1), tokenizer).ids
     assert (shown == tokenizer.mask).sum() > 50
@@ -171,17 +174,19 @@ def test_guessing_goes_on_with_the_head_and_the_mask_of_bert(folders: Any, text:
 def test_a_model_for_another_kind_of_task_is_refused_by_name(folders: Any, text: Path, tmp_path: Path) -> None:
     gpt2, bert = str(folders["gpt2"][0]), str(folders["bert"][0])
     with pytest.raises(RunError, match=r'of the type gpt2: a "classification" training cannot .* "language-model'):
-        runs.train(labelled_config(text, model={"init_from": gpt2}), tmp_path / "run", listener=Ear())
+        train(labelled_config(text, model={"init_from": gpt2}), tmp_path / "run", listener=CollectingListener())
     with pytest.raises(
         RunError, match=r'of the type bert: a "language-modeling" .*"classification" or "masked-lm"'
     ):
-        runs.train(make_language_config(text, model={"init_from": bert}), tmp_path / "run", listener=Ear())
+        train(
+            make_language_config(text, model={"init_from": bert}), tmp_path / "run", listener=CollectingListener()
+        )
     assert not (tmp_path / "run").exists()
 
 
 def test_weights_of_a_run_that_are_missing_or_no_numbers_are_named(text: Path, tmp_path: Path) -> None:
     first = tmp_path / "first"
-    runs.train(labelled_config(text, training={"steps": 1}), first, listener=Ear())
+    train(labelled_config(text, training={"steps": 1}), first, listener=CollectingListener())
     config = labelled_config(text, model={"init_from": str(first)}, training={"steps": 1})
     whole = load_file(first / "model.safetensors")
     name = "encoder_layers.0.feed_forward.expand.bias"
@@ -192,7 +197,7 @@ def test_weights_of_a_run_that_are_missing_or_no_numbers_are_named(text: Path, t
     ):
         save_file(changed, first / "model.safetensors")
         with pytest.raises(RunError, match=said):
-            runs.train(config, tmp_path / "run", listener=Ear())
+            train(config, tmp_path / "run", listener=CollectingListener())
         shutil.rmtree(tmp_path / "run")
 
 
@@ -209,7 +214,7 @@ def their_text(theirs: Any, fast: Any, prompt: str, count: int) -> str:
 
 def test_a_gpt2_that_is_brought_in_writes_what_it_wrote(folders: Any, tmp_path: Path) -> None:
     folder, theirs, fast = folders["gpt2"]
-    done = runs.bring(str(folder), tmp_path / "run", language="de")
+    done = import_model(str(folder), tmp_path / "run", language="de")
     assert done.parity is not None
     assert done.parity.largest < 1e-4
     assert (done.task, done.new, done.unused) == ("language-modeling", (), ())
@@ -221,7 +226,7 @@ def test_a_gpt2_that_is_brought_in_writes_what_it_wrote(folders: Any, tmp_path: 
         assert found.text == their_text(theirs, fast, prompt, len(found.tokens))
         assert len(found.tokens) == 20
     (tmp_path / "new.txt").write_text("hund katze\nstern\n", encoding="utf-8")
-    scored = runs.evaluate(tmp_path / "run", source=tmp_path / "new.txt").to_json()
+    scored = evaluate(tmp_path / "run", source=tmp_path / "new.txt").to_json()
     ids = fast("\nhund katze\nstern\n", return_tensors="pt")["input_ids"]
     with torch.no_grad():
         scores = theirs(ids[:, :-1]).logits[0].log_softmax(-1)
@@ -233,13 +238,13 @@ def test_training_goes_on_from_a_gpt2_and_from_its_run(
     folders: Any, text: Path, tmp_path: Path, training_seed: int
 ) -> None:
     folder, *_ = folders["gpt2"]
-    runs.bring(str(folder), tmp_path / "brought")
+    import_model(str(folder), tmp_path / "brought")
     losses = {}
     for origin in (folder, tmp_path / "brought"):
-        ear, out = Ear(), tmp_path / f"from-{origin.name}"
+        ear, out = CollectingListener(), tmp_path / f"from-{origin.name}"
         training = {"steps": 30, "save_every": 15, "learning_rate": 3e-3, "seed": training_seed}
         config = make_language_config(text, model={"init_from": str(origin), "dropout": 0.0}, training=training)
-        runs.train(config, out, listener=ear)
+        train(config, out, listener=ear)
         assert any(message.startswith(f"as in {origin}: d_model = 30") for message in ear.messages)
         lines = (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         records = [json.loads(line) for line in lines]
@@ -255,7 +260,7 @@ def test_an_absent_symbol_is_never_learnt(folders: Any, text: Path, tmp_path: Pa
         model={"init_from": str(folders["gpt2"][0])},
         training={"steps": 3, "label_smoothing": 0.1, "learning_rate": 1e-3, "save_every": 3},
     )
-    runs.train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     generator = Generator.load(tmp_path / "run")
     with torch.no_grad():
         assert (generator.model(torch.tensor([[5, 6]])).softmax(-1)[..., :EOS] == 0).all()
@@ -265,12 +270,12 @@ def test_an_absent_symbol_is_never_learnt(folders: Any, text: Path, tmp_path: Pa
 def test_the_vocabulary_of_a_language_model_is_kept_extended_or_replaced(
     vocabulary: str, text: Path, tmp_path: Path
 ) -> None:
-    first, ear = tmp_path / "first", Ear()
-    runs.train(make_language_config(text), first, listener=Ear())
+    first, ear = tmp_path / "first", CollectingListener()
+    train(make_language_config(text), first, listener=CollectingListener())
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "play.txt").write_text("ZEBRA: 안녕, quiz!\n" * 20, encoding="utf-8")
     model = {"init_from": str(first), "init_vocabulary": vocabulary, "dropout": 0.0}
-    runs.train(make_language_config(tmp_path / "more", model=model, training=STILL), tmp_path / "run", listener=ear)
+    train(make_language_config(tmp_path / "more", model=model, training=STILL), tmp_path / "run", listener=ear)
     old, new = (RunDirectory(path) for path in (first, tmp_path / "run"))
     before, after = (run.tokenizers(run.config()).target for run in (old, new))
     rows, found = (load_file(run.path / "model.safetensors")["embedding.tokens.weight"] for run in (old, new))
@@ -293,10 +298,10 @@ def test_the_vocabulary_of_a_language_model_is_kept_extended_or_replaced(
 
 
 def test_a_pretrained_vocabulary_is_replaced_by_one_of_the_text(folders: Any, text: Path, tmp_path: Path) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     model = {"init_from": str(folders["bert"][0]), "init_vocabulary": "replace", "dropout": 0.0}
     config = labelled_config(text, model=model, training=STILL, tokenizer={"kind": "characters"})
-    runs.train(config, tmp_path / "run", listener=ear)
+    train(config, tmp_path / "run", listener=ear)
     (told,) = [message for message in ear.messages if message.startswith("from ")]
     assert "resized: embedding.tokens.weight (" in told
     found = RunDirectory(tmp_path / "run")
@@ -328,7 +333,7 @@ def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
     assert (classifier.warning, classifier.labels.names) == (None, ("LABEL_0", "LABEL_1"))
     right = their_probabilities(theirs, fast, TEXTS)
     assert ours(classifier, TEXTS) == pytest.approx(right, abs=1e-5)
-    done = runs.export(tmp_path / "run", tmp_path / "out", "huggingface")
+    done = export(tmp_path / "run", tmp_path / "out", "huggingface")
     assert done.parity.largest < 1e-4
     assert "labels are the same" in done.lines()[1]
     again = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
@@ -341,7 +346,7 @@ def test_a_head_that_was_never_trained_warns_before_it_classifies(
 ) -> None:
     folder, line = str(folders["masked"][0]), str(tmp_path / "line.txt")
     Path(line).write_text("a great film\n", encoding="utf-8")
-    done = runs.bring(folder, tmp_path / "run", labels=["0", "1"])
+    done = import_model(folder, tmp_path / "run", labels=["0", "1"])
     assert done.new == ("pooler.weight", "pooler.bias", "output.weight", "output.bias")
     assert any(text.startswith("warning: never trained, and by chance: pooler.weight") for text in done.lines())
     capsys.readouterr()
@@ -351,9 +356,9 @@ def test_a_head_that_was_never_trained_warns_before_it_classifies(
     assert told.out.split("\t")[0] in ("0", "1")
     assert program(["classify", str(tmp_path / "run"), line, "-q"]) == 0
     assert capsys.readouterr().err == ""
-    ear = Ear()
+    ear = CollectingListener()
     model = {"init_from": str(tmp_path / "run"), "dropout": 0.0}
-    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
+    train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
     assert any("new: output.weight, output.bias" in message for message in ear.messages)
     assert Classifier.load(tmp_path / "tuned").warning is None
 
@@ -363,9 +368,9 @@ def test_a_head_that_was_never_trained_does_not_say_what_is_pooled(
     pooling: str, text: Path, tmp_path: Path
 ) -> None:
     write_folder(tmp_path / "bare", "bert")  # with a pooler that reads the first token
-    runs.bring(str(tmp_path / "bare"), tmp_path / "run", labels=["0", "1"])
-    ear, model = Ear(), {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
-    runs.train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
+    import_model(str(tmp_path / "bare"), tmp_path / "run", labels=["0", "1"])
+    ear, model = CollectingListener(), {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
+    train(labelled_config(text, model=model, training=STILL), tmp_path / "tuned", listener=ear)
     assert Classifier.load(tmp_path / "tuned").config.model.pooling == pooling
     (told,) = [message for message in ear.messages if message.startswith("from ")]
     assert ("new: pooler.weight, pooler.bias, output.weight, output.bias;" in told) == (pooling == "mean")
@@ -374,14 +379,14 @@ def test_a_head_that_was_never_trained_does_not_say_what_is_pooled(
 def test_an_encoder_without_a_head_asks_for_labels(tmp_path: Path) -> None:
     write_folder(tmp_path / "bert", "bert")
     with pytest.raises(RunError, match=r"an encoder without a head: it classifies nothing.*--labels A,B"):
-        runs.bring(str(tmp_path / "bert"), tmp_path / "run")
+        import_model(str(tmp_path / "bert"), tmp_path / "run")
     for labels in (["A"], ["A", "B", "A"]):
         with pytest.raises(UsageError, match="give at least two, no label twice"):
-            runs.bring(str(tmp_path / "bert"), tmp_path / "run", labels=labels)
+            import_model(str(tmp_path / "bert"), tmp_path / "run", labels=labels)
     with pytest.raises(RunError, match="nowhere is no folder here, and no name on the Hugging Face hub"):
-        runs.bring("nowhere", tmp_path / "run")
+        import_model("nowhere", tmp_path / "run")
     with pytest.raises(UsageError, match="give --language in the place of"):
-        runs.bring(str(tmp_path / "bert"), tmp_path / "run", source="de")
+        import_model(str(tmp_path / "bert"), tmp_path / "run", source="de")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bert"]
 
 
@@ -391,17 +396,17 @@ def test_a_language_model_goes_out_and_one_that_cannot_is_refused_by_name(
     import transformers
 
     folder, theirs, _ = folders["gpt2"]
-    runs.bring(str(folder), tmp_path / "run")
-    done = runs.export(tmp_path / "run", tmp_path / "out", "huggingface")
+    import_model(str(folder), tmp_path / "run")
+    done = export(tmp_path / "run", tmp_path / "out", "huggingface")
     assert done.parity.same_outputs == done.parity.compared
     again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in theirs.state_dict().items())
-    runs.train(make_language_config(text, training={"steps": 1}), tmp_path / "own", listener=Ear())
+    train(make_language_config(text, training={"steps": 1}), tmp_path / "own", listener=CollectingListener())
     said = r'type gpt2 of transformers cannot be this one: tokenizer\.kind = "characters".*model\.positions = "sin'
     with pytest.raises(RunError, match=said):
-        runs.export(tmp_path / "own", tmp_path / "no", "huggingface")
+        export(tmp_path / "own", tmp_path / "no", "huggingface")
     with pytest.raises(UsageError, match='of task = "language-modeling", which goes out by --to huggingface alone'):
-        runs.export(tmp_path / "run", tmp_path / "no", "ctranslate2")
+        export(tmp_path / "run", tmp_path / "no", "ctranslate2")
     assert not (tmp_path / "no").exists()
 
 
@@ -410,8 +415,8 @@ def test_without_transformers_what_is_written_is_read_back(
 ) -> None:
     from importlib import import_module
 
-    for name in ("manyheads.runs.export_text", "manyheads.runs.bring"):
+    for name in ("manyheads.runs.export", "manyheads.runs.import_model"):
         monkeypatch.setattr(import_module(name), "has_transformers", lambda: False)
-    done = runs.bring(str(folders["roberta"][0]), tmp_path / "run")
+    done = import_model(str(folders["roberta"][0]), tmp_path / "run")
     assert done.parity is None
-    assert runs.export(tmp_path / "run", tmp_path / "out", "huggingface").parity.largest == 0.0
+    assert export(tmp_path / "run", tmp_path / "out", "huggingface").parity.largest == 0.0

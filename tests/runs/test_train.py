@@ -27,7 +27,7 @@ from tests.runs.parts import (
     write_corpus,
     write_split,
 )
-from tests.training.parts import Ear, scored
+from tests.training.parts import CollectingListener, scored
 
 from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.checkpoint.checkpoints import Checkpoints
@@ -39,7 +39,7 @@ from manyheads.tasks.translation import Translator
 from manyheads.training.divergence import DivergenceDetector
 from manyheads.training.log import StepReport, ValidationReport
 
-translation = importlib.import_module("manyheads.runs.kinds.translation")
+translation = importlib.import_module("manyheads.runs.training_tasks.translation")
 module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name
 
 
@@ -52,7 +52,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was never disturbed; look, do not touch."""
     out = tmp_path_factory.mktemp("runs") / "whole"
-    train(hard_config(corpus), out, listener=Ear())
+    train(hard_config(corpus), out, listener=CollectingListener())
     return out
 
 
@@ -124,17 +124,17 @@ def test_the_log_holds_the_steps_and_validations(finished: Path) -> None:
 
 def test_training_again_from_the_same_seed_gives_the_same_run(corpus: Path, finished: Path, tmp_path: Path) -> None:
     torch.randn(5)
-    train(hard_config(corpus), tmp_path / "again", listener=Ear())
+    train(hard_config(corpus), tmp_path / "again", listener=CollectingListener())
     assert_same_run(tmp_path / "again", finished)
 
 
 def test_another_seed_gives_another_run(corpus: Path, finished: Path, tmp_path: Path) -> None:
-    train(hard_config(corpus, seed=2), tmp_path / "other", listener=Ear())
+    train(hard_config(corpus, seed=2), tmp_path / "other", listener=CollectingListener())
     assert metrics(tmp_path / "other") != metrics(finished)
 
 
 def test_training_lowers_the_loss(corpus: Path, tmp_path: Path, training_seed: int) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     config = make_config(corpus, training={"steps": 60, "save_every": 30, "seed": training_seed})
     train(config, tmp_path / "run", listener=ear)
     assert ear.validations[-1].loss < 0.9 * ear.validations[0].loss
@@ -154,7 +154,7 @@ def test_every_kind_of_tokenizer_trains_and_translates(
         model={"tied_embeddings": "decoder"},
         training={"steps": 1, "valid_sentences": 0},
     )
-    train(config, tmp_path / "run", listener=Ear())
+    train(config, tmp_path / "run", listener=CollectingListener())
     (found,) = Translator.load(tmp_path / "run").translate(["der Hund läuft"])
     assert len(found.hypotheses) == 1
 
@@ -176,7 +176,7 @@ def test_the_weights_that_translate_are_the_best_and_not_the_last(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script(monkeypatch, {4: 2.0, 8: 1.0, 12: 1.5})
-    found = train(make_config(corpus), tmp_path / "run", listener=Ear())
+    found = train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
     run = RunDirectory(tmp_path / "run")
     published = load_file(run.path / "model.safetensors")
     assert all(torch.equal(tensor, published[name]) for name, tensor in run.checkpoints.weights(8).items())
@@ -193,7 +193,7 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
     losses = iter([2.0, 1.0, 1.5, mean])
     script(monkeypatch, {})
     monkeypatch.setattr(translation.Validation, "__call__", lambda self, step: scored(step, next(losses)))
-    ear = Ear()
+    ear = CollectingListener()
     config = make_config(corpus, training={"average_checkpoints": 3, "keep_checkpoints": 1})
     found = train(config, tmp_path / "run", listener=ear)
     run = RunDirectory(tmp_path / "run")
@@ -212,7 +212,7 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
 
 
 def test_pairs_that_are_too_long_are_left_out_and_counted(corpus: Path, tmp_path: Path) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     config = make_config(corpus, data={"max_length": 12}, tokenizer={"vocab_size": 45}, training={"steps": 1})
     train(config, tmp_path / "run", listener=ear)
     (message,) = [text for text in ear.messages if "too long" in text]
@@ -221,14 +221,14 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(corpus: Path, tmp_path
 
 def test_a_bad_device_is_named(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"training\.device"):
-        train(make_config(corpus, training={"device": "tpu9"}), tmp_path / "run", listener=Ear())
+        train(make_config(corpus, training={"device": "tpu9"}), tmp_path / "run", listener=CollectingListener())
 
 
 # --- going on ---
 
 
 def test_the_same_call_again_trains_nothing_more(corpus: Path, copied: Path) -> None:
-    before, ear = files(copied), Ear()
+    before, ear = files(copied), CollectingListener()
     found = train(hard_config(corpus), copied, listener=ear)
     assert (found.step, ear.steps, ear.validations) == (12, [], [])
     assert files(copied) == before
@@ -255,7 +255,7 @@ def test_a_run_that_was_interrupted_ends_as_one_that_was_not(
         with pytest.raises(KeyboardInterrupt):
             train(hard_config(corpus), out, listener=Interrupting(**moment))
         torch.manual_seed(123)
-    train(hard_config(corpus), out, listener=Ear())
+    train(hard_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
@@ -298,8 +298,8 @@ def test_a_kill_around_a_save_changes_nothing_in_the_end(
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, call, after=after)
         with pytest.raises(Kill):
-            train(hard_config(corpus), out, listener=Ear())
-    train(hard_config(corpus), out, listener=Ear())
+            train(hard_config(corpus), out, listener=CollectingListener())
+    train(hard_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
@@ -308,14 +308,14 @@ def test_a_run_that_was_interrupted_while_it_began_begins_again(
     corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     out = tmp_path / "run"
-    rooms = {"tokenise": "manyheads.runs.prepare", "EncoderDecoder": "manyheads.runs.kinds.translation"}
+    rooms = {"tokenise": "manyheads.runs.prepare", "EncoderDecoder": "manyheads.runs.training_tasks.translation"}
     owner = importlib.import_module(rooms[name])
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, 1, after=True)
         with pytest.raises(Kill):
-            train(hard_config(corpus), out, listener=Ear())
+            train(hard_config(corpus), out, listener=CollectingListener())
     assert (out / "cache").is_dir()
-    train(hard_config(corpus), out, listener=Ear())
+    train(hard_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
@@ -328,9 +328,9 @@ def test_a_run_that_was_killed_between_the_files_of_its_beginning_begins_again(
     with monkeypatch.context() as patch:
         kill_at(patch, owner, "write_atomically", call, after=True)
         with pytest.raises(Kill):
-            train(hard_config(corpus), out, listener=Ear())
+            train(hard_config(corpus), out, listener=CollectingListener())
     assert not RunDirectory(out).exists
-    train(hard_config(corpus), out, listener=Ear())
+    train(hard_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
@@ -356,12 +356,12 @@ def test_a_training_with_a_time_limit_is_that_of_as_many_steps_even_when_interru
     """Nothing that finds out the plan, or holds it over an interruption, touches what is learnt."""
     with pytest.raises(KeyboardInterrupt):
         train(limited_config(corpus), tmp_path / "limited", listener=Interrupting(validation=40))
-    ear = Ear()
+    ear = CollectingListener()
     train(limited_config(corpus), tmp_path / "limited", listener=ear)
     assert not [message for message in ear.messages if "fit into" in message], "the plan stays"
     (steps,) = {report.total_steps for report in ear.steps}
     assert ear.steps[-1].step == steps
-    train(limited_config(corpus, steps=steps, max_minutes=None), tmp_path / "asked", listener=Ear())
+    train(limited_config(corpus, steps=steps, max_minutes=None), tmp_path / "asked", listener=CollectingListener())
     expected = load_file(tmp_path / "asked" / "model.safetensors")
     found = load_file(tmp_path / "limited" / "model.safetensors")
     assert found.keys() == expected.keys()
@@ -385,7 +385,7 @@ def test_what_the_time_will_give_is_said_of_the_settings_that_were_measured(
     points = {"updates": (1, 1_000_000), "scores": (2.0, 30.0), "processors": ("here", "there")}
     measured = MeasuredConfig(settings=plain.fingerprint, pairs=36, **points)
     training = plain.training.model_copy(update=changes)
-    ear = Ear()
+    ear = CollectingListener()
     config = plain.model_copy(update={"measured": measured, "training": training})
     train(config, tmp_path / "run", listener=ear)
     assert len([message for message in ear.messages if told in message]) == 1
@@ -395,7 +395,7 @@ def test_what_the_time_will_give_is_said_of_the_settings_that_were_measured(
 def test_without_a_time_limit_nothing_is_said_of_scores(corpus: Path, tmp_path: Path) -> None:
     plain = hard_config(corpus)
     measured = MeasuredConfig(updates=(100,), scores=(2.0,), processors=("here",))
-    ear = Ear()
+    ear = CollectingListener()
     train(plain.model_copy(update={"measured": measured}), tmp_path / "run", listener=ear)
     assert not [message for message in ear.messages if "measured" in message or "expect" in message]
 
@@ -406,7 +406,7 @@ def test_a_checkpoint_that_was_asked_for_in_between_changes_nothing_in_the_end(
 ) -> None:
     """Nor does it take the place of one that belongs to the mean."""
 
-    class Asking(Ear):
+    class Asking(CollectingListener):
         def step(self, report: StepReport) -> None:
             super().step(report)
             if report.step == 9:
@@ -426,7 +426,7 @@ def test_a_checkpoint_that_was_asked_for_in_between_changes_nothing_in_the_end(
 def test_each_validation_decodes_with_the_weights_of_its_step(corpus: Path, tmp_path: Path, optimizer: str) -> None:
     """Weights are arranged for decoding once, and anew when they have changed; fused optimisers do not tell."""
     training = {"optimizer": optimizer, "steps": 24, "save_every": 8, "keep_checkpoints": 3}
-    train(make_config(corpus, training=training), tmp_path / "run", listener=Ear())
+    train(make_config(corpus, training=training), tmp_path / "run", listener=CollectingListener())
     translator, run = Translator.load(tmp_path / "run", device="cpu"), RunDirectory(tmp_path / "run")
     told = {record["step"]: record["samples"] for record in metrics(run.path) if record["kind"] == "validation"}
     for step in (8, 16, 24):
@@ -442,7 +442,7 @@ def test_a_log_line_cut_by_a_kill_is_forgotten(corpus: Path, finished: Path, tmp
         train(hard_config(corpus), out, listener=Interrupting(step=3))
     with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"kind": "step", "st')
-    train(hard_config(corpus), out, listener=Ear())
+    train(hard_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
@@ -459,9 +459,9 @@ def test_a_full_disk_ends_training_and_the_same_call_goes_on(
 
         patch.setattr(Checkpoints, "save", fill_the_disk)
         with pytest.raises(SaveError, match="No space left on device"):
-            train(hard_config(corpus), out, listener=Ear())
+            train(hard_config(corpus), out, listener=CollectingListener())
     assert RunDirectory(out).checkpoints.steps() == [4]
-    train(hard_config(corpus), out, listener=Ear())
+    train(hard_config(corpus), out, listener=CollectingListener())
     assert_same_run(out, finished)
 
 
@@ -475,7 +475,7 @@ def test_a_disk_full_of_text_is_said(
 ) -> None:
     monkeypatch.setattr(importlib.import_module(f"manyheads.data.{room}"), "written_folder", no_space)
     with pytest.raises(SaveError, match=rf"{what} could not be written .*No space left"):
-        train(make_config(corpus), tmp_path / "run", listener=Ear())
+        train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
@@ -488,7 +488,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_goes_on(
     path.unlink()
     if damage == "truncated":
         path.write_bytes(content[:-20])
-    ear = Ear()
+    ear = CollectingListener()
     train(hard_config(corpus), copied, listener=ear)
     (warning,) = [text for text in ear.messages if text.startswith("warning")]
     assert str(path) in warning
@@ -501,7 +501,7 @@ def test_when_no_checkpoint_can_be_used_training_does_not_begin_anew(corpus: Pat
         (copied / "checkpoints" / f"step-{step}" / "model.safetensors").write_bytes(b"")
     before = files(copied)
     with pytest.raises(RunError, match=r"no checkpoint in .* can be used"):
-        train(hard_config(corpus), copied, listener=Ear())
+        train(hard_config(corpus), copied, listener=CollectingListener())
     assert files(copied) == before
 
 
@@ -511,14 +511,14 @@ def test_when_no_checkpoint_can_be_used_training_does_not_begin_anew(corpus: Pat
 def cry_wolf(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
     """Let the n-th log point look as if training diverged."""
     calls = iter(range(1, 10**9))
-    monkeypatch.setattr(DivergenceDetector, "see", lambda self, loss: next(calls) == call)
+    monkeypatch.setattr(DivergenceDetector, "observe", lambda self, loss: next(calls) == call)
 
 
 def test_on_request_a_run_that_diverges_goes_back_to_its_last_checkpoint(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cry_wolf(monkeypatch, 2)
-    ear = Ear()
+    ear = CollectingListener()
     config = make_config(corpus, training={"divergence": "rollback"})
     assert train(config, tmp_path / "run", listener=ear).step == 12
     assert "Back to step 4, at half the rate." in "".join(ear.messages)
@@ -533,7 +533,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_ends_and_keeps_its_log(
     cry_wolf(monkeypatch, 1)
     config = make_config(corpus, training={"divergence": "rollback"})
     with pytest.raises(TrainingError, match=r"step 3: the loss is .* no checkpoint to go back to"):
-        train(config, tmp_path / "run", listener=Ear())
+        train(config, tmp_path / "run", listener=CollectingListener())
     assert RunDirectory(tmp_path / "run").checkpoints.steps() == []
     assert [record["step"] for record in metrics(tmp_path / "run")] == [3]
 
@@ -559,7 +559,7 @@ def test_another_configuration_is_refused_by_the_name_of_what_differs(
     config = hard_config(corpus)
     other = config.model_copy(update={section: getattr(config, section).model_copy(update={key: value})})
     with pytest.raises(RunError, match="another configuration") as caught:
-        train(other, copied, listener=Ear())
+        train(other, copied, listener=CollectingListener())
     assert f"{section}.{key}: {getattr(getattr(config, section), key)!r} then, {value!r} now" in str(caught.value)
     assert str(caught.value).count(" then, ") == 1
     assert "--force" in str(caught.value)
@@ -570,7 +570,7 @@ def test_what_does_not_change_the_training_may_differ(corpus: Path, copied: Path
     moved = Path(shutil.copytree(corpus, tmp_path / "moved"))
     config = hard_config(moved, log_every=1, save_every=2, keep_checkpoints=1)
     config = config.model_copy(update={"search": config.search.model_copy(update={"beam_size": 7})})
-    assert train(config, copied, listener=Ear()).step == 12
+    assert train(config, copied, listener=CollectingListener()).step == 12
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])
@@ -579,19 +579,21 @@ def test_another_corpus_is_refused_unless_forced(finished: Path, copied: Path, t
     pairs = [("der Hund lacht sehr", "the dog laughs a lot"), *SENTENCES[:7]]
     write_split(other, split, pairs)
     with pytest.raises(RunError, match="the corpus has changed"):
-        train(hard_config(other), copied, listener=Ear())
+        train(hard_config(other), copied, listener=CollectingListener())
     assert (copied / "environment.json").read_bytes() == (finished / "environment.json").read_bytes()
-    assert train(hard_config(other, steps=14), copied, listener=Ear(), force=True).step == 14
-    assert train(hard_config(other, steps=14), copied, listener=Ear()).step == 14, "it is its corpus now"
+    assert train(hard_config(other, steps=14), copied, listener=CollectingListener(), force=True).step == 14
+    assert train(hard_config(other, steps=14), copied, listener=CollectingListener()).step == 14, (
+        "it is its corpus now"
+    )
 
 
 def test_by_force_a_run_goes_on_with_another_plan_and_keeps_it(corpus: Path, copied: Path) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     found = train(hard_config(corpus, steps=15), copied, listener=ear, force=True)
     assert found.step == 15
     assert [report.step for report in ear.steps] == [15]
     assert RunDirectory(copied).config() == hard_config(corpus, steps=15)
-    assert train(hard_config(corpus, steps=15), copied, listener=Ear()).step == 15
+    assert train(hard_config(corpus, steps=15), copied, listener=CollectingListener()).step == 15
 
 
 def test_by_force_a_run_is_described_anew(corpus: Path, finished: Path, copied: Path) -> None:
@@ -600,7 +602,7 @@ def test_by_force_a_run_is_described_anew(corpus: Path, finished: Path, copied: 
     with pytest.raises(KeyboardInterrupt):
         train(config, copied, listener=Interrupting(step=15), force=True)
     assert not RunDirectory(copied).described
-    train(config, copied, listener=Ear())
+    train(config, copied, listener=CollectingListener())
     assert (copied / "README.md").read_bytes() != (finished / "README.md").read_bytes()
 
 
@@ -608,7 +610,12 @@ def test_a_moving_average_asked_for_by_force_begins_with_the_weights_that_are_th
     corpus: Path, copied: Path
 ) -> None:
     still = 1e-30  # a learning rate that moves nothing
-    train(hard_config(corpus, steps=13, ema=0.9, learning_rate=still), copied, listener=Ear(), force=True)
+    train(
+        hard_config(corpus, steps=13, ema=0.9, learning_rate=still),
+        copied,
+        listener=CollectingListener(),
+        force=True,
+    )
     run = RunDirectory(copied)
     averages = run.checkpoints.read(13).optimizer
     for name, tensor in run.checkpoints.weights(12).items():
@@ -619,7 +626,7 @@ def test_a_model_changed_by_force_translates_as_it_was_trained(corpus: Path, cop
     """Weights that fit another activation must not be run with the old one."""
     config = hard_config(corpus, steps=15)
     other = config.model_copy(update={"model": config.model.model_copy(update={"activation": "gelu"})})
-    train(other, copied, listener=Ear(), force=True)
+    train(other, copied, listener=CollectingListener(), force=True)
     assert Translator.load(copied).config.model.activation == "gelu"
 
 
@@ -628,7 +635,7 @@ def test_not_even_force_goes_on_with_weights_that_do_not_fit(corpus: Path, copie
     config = hard_config(corpus)
     other = config.model_copy(update={"model": config.model.model_copy(update={"d_ff": 24})})
     with pytest.raises(RunError, match="does not fit"):
-        train(other, copied, listener=Ear(), force=True)
+        train(other, copied, listener=CollectingListener(), force=True)
     assert files(copied) == before
 
 
@@ -642,13 +649,16 @@ def test_a_place_with_other_things_is_refused(corpus: Path, tmp_path: Path, make
     out = tmp_path / "place"
     make(out)
     with pytest.raises(RunError, match="exists and is no run of manyheads") as caught:
-        train(make_config(corpus), out, listener=Ear())
+        train(make_config(corpus), out, listener=CollectingListener())
     assert str(out) in str(caught.value)
 
 
 def test_an_empty_place_is_taken(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert train(make_config(corpus, training={"steps": 1}), tmp_path / "empty", listener=Ear()).step == 1
+    assert (
+        train(make_config(corpus, training={"steps": 1}), tmp_path / "empty", listener=CollectingListener()).step
+        == 1
+    )
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
@@ -657,22 +667,22 @@ def test_a_split_without_text_is_named(tmp_path: Path, split: str, pairs: list[t
     corpus = write_corpus(tmp_path / "corpus")
     write_split(corpus, split, pairs)
     with pytest.raises(DataError, match=split):
-        train(make_config(corpus), tmp_path / "run", listener=Ear())
+        train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
     assert not (tmp_path / "run").exists()
 
 
 def test_a_corpus_of_too_long_pairs_is_refused_and_a_larger_limit_cures_it(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with pytest.raises(DataError, match=r"longer than data\.max_length = 1 tokens"):
-        train(make_config(corpus, data={"max_length": 1}), out, listener=Ear())
-    assert train(make_config(corpus, training={"steps": 1}), out, listener=Ear()).step == 1
+        train(make_config(corpus, data={"max_length": 1}), out, listener=CollectingListener())
+    assert train(make_config(corpus, training={"steps": 1}), out, listener=CollectingListener()).step == 1
 
 
 def test_line_counts_that_differ_stop_before_anything_is_written(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     (corpus / "train.en").write_text("one line\n", encoding="utf-8")
     with pytest.raises(DataError, match="line counts differ"):
-        train(make_config(corpus), tmp_path / "run", listener=Ear())
+        train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
     assert not (tmp_path / "run").exists()
 
 
@@ -680,7 +690,7 @@ def test_line_counts_that_differ_stop_before_anything_is_written(tmp_path: Path)
 
 
 def test_figures_that_are_not_finite_are_null_in_the_log(tmp_path: Path) -> None:
-    ear = Ear()
+    ear = CollectingListener()
     listener = RecordingListener(ear, tmp_path / "metrics.jsonl")
     report = StepReport(1, 2, 0.5, math.nan, math.inf, 0.1, -math.inf, 1.0, 1.0, 0.0, 1.0, 1.0, 1)
     listener.step(report)
@@ -692,6 +702,6 @@ def test_figures_that_are_not_finite_are_null_in_the_log(tmp_path: Path) -> None
 
 
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    listener = RecordingListener(Ear(), tmp_path / "missing" / "metrics.jsonl")
+    listener = RecordingListener(CollectingListener(), tmp_path / "missing" / "metrics.jsonl")
     with pytest.raises(SaveError, match=r"the log could not be written to .*metrics\.jsonl"):
         listener.validation(scored(1, 1.0))

@@ -13,12 +13,12 @@ import torch
 from tests.runs.parts import make_config, write_corpus
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.decoding.engine import TorchEngine
 from manyheads.runs.corpus import read_corpus
-from manyheads.runs.kinds import prepare_kind
+from manyheads.runs.training_tasks import prepare_task
 from manyheads.runs.validation import Validation
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.engine import TorchEngine
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
 
@@ -31,7 +31,7 @@ def validation(tmp_path: Path) -> Validation:
     """Six pairs, all of them decoded, and a new model."""
     config = make_config(write_corpus(tmp_path / "corpus"), training={"valid_sentences": 6})
     run = RunDirectory(tmp_path / "run")
-    kind = prepare_kind(config, run, read_corpus(config, run), SilentListener())
+    kind = prepare_task(config, run, read_corpus(config, run), SilentListener())
     torch.manual_seed(1)
     found = kind.validation(kind.model().eval(), ALONE)
     assert isinstance(found, Validation)
@@ -101,7 +101,7 @@ def test_a_new_model_writes_no_more_than_a_trained_one(
 def test_without_decoding_the_loss_alone_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = make_config(write_corpus(tmp_path / "corpus"), training={"valid_sentences": 0})
     run = RunDirectory(tmp_path / "run")
-    kind = prepare_kind(config, run, read_corpus(config, run), SilentListener())
+    kind = prepare_task(config, run, read_corpus(config, run), SilentListener())
     found = kind.validation(kind.model().eval(), ALONE)
     assert isinstance(found, Validation)
     stub = Stub(monkeypatch, length=1, seconds=1.0)

@@ -1,4 +1,4 @@
-"""Models without a network: the log-probabilities of what follows a prefix are drawn from the prefix.
+"""Models without a network: random log-probabilities of the next token, a function of the prefix.
 
 And two slower searches of them: a plain beam, a sentence at a time, and the enumeration of every output.
 """
@@ -40,15 +40,15 @@ class Table:
     known: dict[Prefix, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     def log_probs(self, prefix: Prefix) -> Tensor:
-        """What may follow: (V,), float32."""
+        """Return the log-probabilities of the next token: (V,), float32."""
         if prefix not in self.known:
-            dice = random.Random(f"{self.seed} {prefix}")
-            logits = [dice.gauss(0, self.sharpness) for _ in range(self.size)]
+            rng = random.Random(f"{self.seed} {prefix}")
+            logits = [rng.gauss(0, self.sharpness) for _ in range(self.size)]
             if self.steps:
                 logits = [round(logit * self.steps) / self.steps for logit in logits]
             logits[EOS] += self.end_bias
             for token in range(self.size):
-                if dice.random() < self.impossible:
+                if rng.random() < self.impossible:
                     logits[token] = -torch.inf
             row = torch.tensor(logits)
             alive = bool((row > -torch.inf).any())
@@ -56,7 +56,7 @@ class Table:
         return self.known[prefix]
 
     def score_tokens(self, hypothesis: Hypothesis) -> tuple[float, ...]:
-        """The log-probability of each token of an output, read along the tree."""
+        """Return the log-probability of each token of an output."""
         tokens = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
         return tuple(self.log_probs(tokens[:place])[token].item() for place, token in enumerate(tokens))
 
@@ -78,7 +78,7 @@ class Bound(Table):
 
 
 class TableStepper:
-    """A row a table; notes how many rows each step had, and insists on what `Stepper` promises."""
+    """A stepper with one row a table; records the number of rows of each step, and checks its arguments."""
 
     def __init__(self, tables: Sequence[Table]) -> None:
         self.rows: list[tuple[int, Table, Prefix]] = [(place, table, ()) for place, table in enumerate(tables)]
@@ -119,14 +119,14 @@ def score(total: float, length: int, length_penalty: float) -> float:
 
 
 def permitted(table: Table, prefix: Prefix, forbidden: Sequence[int]) -> list[tuple[float, int]]:
-    """(log-probability, token) of what can follow, best first, the lower id first among equals."""
+    """Return (log-probability, token) of the possible next tokens, best first; of equal ones the lower id."""
     row = table.log_probs(prefix).tolist()
     options = [(value, token) for token, value in enumerate(row) if token not in forbidden and value > -torch.inf]
     return sorted(options, key=lambda option: (-option[0], option[1]))
 
 
 def close(table: Table, prefix: Prefix, total: float, length_penalty: float, forbidden: Sequence[int]) -> Found:
-    """What becomes of a prefix that may not grow."""
+    """Return the output of a prefix at its length limit."""
     options = permitted(table, prefix, forbidden)
     if options and options[0][1] == EOS:
         return Found(score(total + options[0][0], len(prefix) + 1, length_penalty), prefix, True)
@@ -136,7 +136,7 @@ def close(table: Table, prefix: Prefix, total: float, length_penalty: float, for
 def enumerate_outputs(
     table: Table, limit: int, length_penalty: float, forbidden: Sequence[int] = ()
 ) -> Iterator[Found]:
-    """Every output there is."""
+    """Return every possible output."""
     stack: list[tuple[Prefix, float]] = [((), 0.0)]
     while stack:
         prefix, total = stack.pop()
@@ -159,7 +159,7 @@ def slow_beam(
     limit: int,
     forbidden: Sequence[int] = (),
 ) -> tuple[list[Found], int]:
-    """Search one sentence with lists; also says how many steps it took."""
+    """Search one sentence with lists; return its outputs and the number of steps."""
     beam: list[tuple[float, Prefix]] = [(0.0, ())]
     outputs: list[Found] = []
     for length in range(limit + 1):

@@ -83,7 +83,7 @@ def test_a_beam_finds_what_a_slow_search_of_one_sentence_finds(beam_size, n_best
 
 
 def test_the_regimes_of_these_tests_have_winners_of_every_length() -> None:
-    """When every winner is one token long, faults of parents, lengths and select stay unseen."""
+    """If all best outputs had one token, errors of parents, lengths and `select` would not be detected."""
     lengths = set()
     for end_bias in END_BIASES:
         tables = [Table(seed, size=13, end_bias=end_bias) for seed in range(9)]
@@ -104,7 +104,7 @@ def test_the_regimes_of_these_tests_have_winners_of_every_length() -> None:
 def test_an_output_does_not_depend_on_the_other_sentences_or_their_order(
     sentences, beam_size, length_penalty, end_bias, steps, impossible
 ) -> None:
-    """To the bit, also with equals among the continuations and with tokens that cannot follow."""
+    """Bit-identical, also with equal continuations and with impossible tokens."""
     tables = [
         Table(seed, size=9, end_bias=end_bias, steps=steps, impossible=impossible, sharpness=1.0)
         for seed, _ in sentences
@@ -314,7 +314,7 @@ def test_equals_are_taken_in_the_order_of_their_ids() -> None:
         def log_probs(self, prefix: tuple[int, ...]) -> Tensor:
             return torch.zeros(self.size).log_softmax(0)
 
-    for size in (9, 3000):  # the wide one is searched in pieces
+    for size in (9, 3000):  # the wide vocabulary is searched in chunks
         (result,) = search([Even(0, size)], [1], beam_size=4, n_best=4, forbidden=(EOS,))
         assert [output.tokens for output in result] == [(0,), (1,), (2,), (4,)]
 

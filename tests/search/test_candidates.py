@@ -1,4 +1,4 @@
-"""The best next tokens of a row against a stable sort of all of it."""
+"""The best next tokens of a row against a stable sort of the whole row."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def by_sorting(log_probs: Tensor, count: int, forbidden: tuple[int, ...]) -> tup
 @settings(deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 2**32),
-    width=st.sampled_from([5, 61, 640, 1999, 4096]),  # wide rows are searched in pieces
+    width=st.sampled_from([5, 61, 640, 1999, 4096]),  # wide rows are searched in chunks
     count=st.sampled_from([1, 2, 7, 13]),
     levels=st.sampled_from([1, 3, 40, 0]),
     forbidden=st.sampled_from([(), (1,), (1, 2, 0)]),
 )
 def test_the_best_tokens_are_those_of_a_stable_sort(seed, width, count, levels, forbidden) -> None:
-    """With hardly any different values (levels) nearly all are equals; with 0 there are none."""
-    dice = torch.Generator().manual_seed(seed)
+    """With few levels nearly all values are equal; with levels = 0 none are."""
+    rng = torch.Generator().manual_seed(seed)
     if levels:
-        log_probs = -torch.randint(levels, (11, width), generator=dice).float()
+        log_probs = -torch.randint(levels, (11, width), generator=rng).float()
     else:
-        log_probs = torch.randn(11, width, generator=dice)
-    log_probs[torch.rand(11, width, generator=dice) < 0.1] = -torch.inf
+        log_probs = torch.randn(11, width, generator=rng)
+    log_probs[torch.rand(11, width, generator=rng) < 0.1] = -torch.inf
     before = log_probs.clone()
     values, ids = best_tokens(log_probs, count, forbidden)
     expected_values, expected_ids = by_sorting(log_probs, count, forbidden)

@@ -1,4 +1,4 @@
-"""Diverse beam search against beams over tables from which the penalties were taken by hand."""
+"""Diverse beam search against beam searches of tables with the penalties subtracted by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def diverse(tables: Sequence[Table], limits: Sequence[int], **options: float) ->
 
 
 class Lowered(Table):
-    """A table whose tokens cost something at some steps."""
+    """A table with penalties on some tokens at some steps."""
 
     taken: list[Counter[int]]
     strength: float
@@ -46,7 +46,7 @@ class Lowered(Table):
 
 
 class Watched(TableStepper):
-    """Notes what the open prefixes took at each step; a row of probability 0 took nothing."""
+    """Records the tokens of the open prefixes at each step; a row of probability 0 does not count."""
 
     taken: list[Counter[int]]
 

@@ -1,4 +1,4 @@
-"""Ensembles: the mean of what the models say, row by row."""
+"""Ensembles: the mean of the models' distributions, row by row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyheads.search.ensemble import EnsembleStepper, mean_logarithm, mean_prob
 
 
 class Mean(Table):
-    """What tables of three seeds say together, from the definition."""
+    """The ensemble of the tables of three seeds, from the definition."""
 
     geometric = False
 

@@ -11,7 +11,7 @@ from manyheads.search.interface import Hypothesis
 
 
 def follow(table: Table, limit: int, forbidden: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
-    """The most likely token again and again."""
+    """Append the most likely token until the end symbol."""
     prefix: tuple[int, ...] = ()
     while True:
         row = table.log_probs(prefix).tolist()

@@ -1,4 +1,4 @@
-"""What may be asked of a search: refused when out of range, cut to some rows, named when on."""
+"""Search options: refused when out of range, selected for some rows, named when on."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_options_that_are_on_are_named_for_engines_that_lack_them() -> None:
 
 def test_some_of_the_rows_keep_what_was_asked_of_them() -> None:
     asked = options(prefixes=((4,), (), (5, 6)), forbidden=(((7,),), (), ((8,),)))
-    part = asked.part([2, 0])
+    part = asked.select_rows([2, 0])
     assert (part.prefixes, part.forbidden, part.required) == (((5, 6), (4,)), (((8,),), ((7,),)), ())
-    assert part.part([0]).beam_size == 4
+    assert part.select_rows([0]).beam_size == 4
 
 
 def test_limits_follow_the_source_and_leave_room_for_what_must_come() -> None:

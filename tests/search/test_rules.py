@@ -1,4 +1,4 @@
-"""Rules around a stepper against tables in which the same is impossible from the start."""
+"""Rules around a stepper against tables in which the forbidden tokens are impossible from the start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
-from manyheads.search.rules import MinLength, NoRepeat, Rule, RuledStepper, Without
+from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper
 from manyheads.search.sampling import sample
 
 SIZE = 8
@@ -76,7 +76,7 @@ def holds(sequences: Sequence[Prefix]) -> Banned:
 
 
 def leaves(start: Prefix, rest: Banned) -> Banned:
-    """A forced prefix, which is above the other rules."""
+    """A forced prefix, within which no rule applies."""
 
     def banned(prefix: Prefix, token: int) -> bool:
         if len(prefix) < len(start):
@@ -91,7 +91,7 @@ PREFIXES: list[Prefix] = [(4, 5), (), (7, 7, 7), (6,)]
 CASES = [
     pytest.param([MinLength([3, 0, 4, 2], EOS)], [shorter_than(n) for n in (3, 0, 4, 2)], id="min length"),
     *(pytest.param([NoRepeat(n)], [repeats(n)] * 4, id=f"no repeat {n}") for n in (1, 2, 3)),
-    pytest.param([Without(SEQUENCES)], [holds(sequences) for sequences in SEQUENCES], id="without"),
+    pytest.param([ForbiddenSequences(SEQUENCES)], [holds(sequences) for sequences in SEQUENCES], id="without"),
 ]
 
 
@@ -151,7 +151,11 @@ def test_rules_together_hold_for_each_sentence_whatever_stands_beside_it(
 ) -> None:
     def search(some: Sequence) -> list[list[Hypothesis]]:
         tables = [Table(seed, size=SIZE, end_bias=-1.0, impossible=impossible) for seed, *_ in some]
-        rules = [MinLength([one[4] for one in some], EOS), NoRepeat(n), Without([one[3] for one in some])]
+        rules = [
+            MinLength([one[4] for one in some], EOS),
+            NoRepeat(n),
+            ForbiddenSequences([one[3] for one in some]),
+        ]
         ruled = stepper(tables, rules, [one[2] for one in some])
         limits = [max(one[1], len(one[2])) for one in some]
         return beam(ruled, limits, beam_size=beam_size, n_best=beam_size)
@@ -175,7 +179,7 @@ def test_rules_together_hold_for_each_sentence_whatever_stands_beside_it(
 def test_greedy_search_and_sampling_obey_the_same_rules(draws) -> None:
     tables = [Table(seed, size=SIZE, end_bias=-1.0) for seed in range(4)]
     limits = torch.tensor([6] * 4)
-    rules = [NoRepeat(1), MinLength([2] * 4, EOS), Without(SEQUENCES)]
+    rules = [NoRepeat(1), MinLength([2] * 4, EOS), ForbiddenSequences(SEQUENCES)]
     marks = {"max_lengths": limits, "bos": BOS, "eos": EOS, "forbidden": FORBIDDEN}
     greedy = greedy_search(stepper(tables, rules, PREFIXES), **marks)
     drawn = sample(stepper(tables, rules, PREFIXES), [(0,), (1,), (2,), (3,)], Sampling(), draws=draws, **marks)
@@ -194,7 +198,7 @@ def test_greedy_search_and_sampling_obey_the_same_rules(draws) -> None:
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_a_row_in_which_all_is_forbidden_ends_cut(beam_size) -> None:
-    rules = [Without([[(token,) for token in range(4, SIZE)] + [(0,), (EOS,)], []])]
+    rules = [ForbiddenSequences([[(token,) for token in range(4, SIZE)] + [(0,), (EOS,)], []])]
     tables = [Table(1, size=SIZE), Table(2, size=SIZE)]
     stuck, other = beam(stepper(tables, rules), [4, 4], beam_size=beam_size, n_best=1)
     assert stuck == [Hypothesis((), 0.0, 0.0, (), ended=False)]
@@ -205,7 +209,7 @@ def test_a_row_in_which_all_is_forbidden_ends_cut(beam_size) -> None:
 
 
 def test_the_log_probabilities_of_the_model_are_left_as_they_are() -> None:
-    """A stepper may hand out what it keeps."""
+    """A stepper may return a tensor that it keeps."""
     table = Table(3, size=SIZE)
     before = table.log_probs(()).clone()
 

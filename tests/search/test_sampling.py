@@ -1,4 +1,4 @@
-"""Sampling: outputs come as often as their exact probability says, and each draw stands for itself."""
+"""Sampling: outputs occur as often as their exact probability says, and each sample is independent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def drawn(
 
 
 def distribution(table: Table, prefix: Prefix, sampling: Sampling) -> dict[int, float]:
-    """What may follow and how probable it is, by lists and loops."""
+    """Return the possible next tokens and their probabilities, computed with lists."""
     row = table.log_probs(prefix).double().tolist()
     weights = {
         token: math.exp(value / sampling.temperature) for token, value in enumerate(row) if token not in FORBIDDEN
@@ -52,7 +52,7 @@ def distribution(table: Table, prefix: Prefix, sampling: Sampling) -> dict[int, 
 
 
 def exact(table: Table, limit: int, sampling: Sampling) -> Iterator[tuple[tuple[Prefix, bool], float]]:
-    """Every output and its probability."""
+    """Return every output and its probability."""
     stack: list[tuple[Prefix, float]] = [((), 1.0)]
     while stack:
         prefix, probability = stack.pop()
@@ -66,7 +66,7 @@ def exact(table: Table, limit: int, sampling: Sampling) -> Iterator[tuple[tuple[
 
 
 def chi_square_bound(freedom: int) -> float:
-    """What a chi-square exceeds once in 10 ** 9 times (Wilson and Hilferty 1931)."""
+    """Return the chi-square quantile exceeded once in 10 ** 9 times (Wilson and Hilferty 1931)."""
     part = 2 / (9 * freedom)
     return freedom * (1 - part + 6.0 * math.sqrt(part)) ** 3
 

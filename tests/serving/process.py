@@ -21,7 +21,7 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs import train
+from manyheads.runs.train import train
 from manyheads.text.interface import EOS
 from manyheads.text.tokenizer import train_tokenizers
 
@@ -159,3 +159,8 @@ def endless_translator(folder: Path, source: str = "en", target: str = "ko") -> 
 
 GERMAN = [german for german, _ in SENTENCES]
 ENGLISH = [english for _, english in SENTENCES]
+
+
+def run_of(server: Server, name: str) -> Path:
+    """Return the run of this name that the server was given."""
+    return next(Path(word) for word in server.process.args if Path(word).name == name)  # type: ignore[union-attr]

@@ -11,14 +11,14 @@ from time import monotonic, sleep
 import pytest
 from tests.tasks.test_translation import make_translator
 
-from manyheads.search.interface import Abandoned
-from manyheads.serving.batching import Batcher, choose
-from manyheads.serving.engine import queued
-from manyheads.serving.items import Item, Stopped, Ticket
+from manyheads.search.interface import Cancelled
+from manyheads.serving.batching import Batcher, choose_batch
+from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
+from manyheads.serving.queued_engine import queued_translator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.result import Translation
 
-Tell = Callable[[int, int], None]
+OnResult = Callable[[int, int], None]
 
 
 @dataclass(eq=False)
@@ -29,10 +29,10 @@ class Doubling:
     held: threading.Event = field(default_factory=threading.Event)
     left: list[int] = field(default_factory=list)
 
-    def compute(self, payloads: Sequence[int], abandoned: Abandoned) -> list[int]:
+    def compute(self, payloads: Sequence[int], cancelled: Cancelled) -> list[int]:
         self.batches.append(list(payloads))
         while not self.held.wait(0.001):
-            gone = abandoned()
+            gone = cancelled()
             if len(gone) == len(payloads):
                 self.left += payloads
                 return list(payloads)
@@ -55,26 +55,30 @@ def free() -> Doubling:
     return group
 
 
-def items(group: Doubling, numbers: Sequence[int], ticket: Ticket | None = None, size: int = 1) -> list[Item]:
-    ticket = ticket or Ticket()
-    return [Item(group, number, size, ticket) for number in numbers]
+def items(
+    group: Doubling, numbers: Sequence[int], handle: RequestHandle | None = None, size: int = 1
+) -> list[QueueItem]:
+    handle = handle or RequestHandle()
+    return [QueueItem(group, number, size, handle) for number in numbers]
 
 
 def test_results_come_in_order(batcher: Batcher) -> None:
     numbers = range(100, 350)
-    assert batcher.results(items(free(), numbers)) == [2 * number for number in numbers]
+    assert batcher.compute_all(items(free(), numbers)) == [2 * number for number in numbers]
 
 
 def test_a_batch_has_no_more_tokens_than_allowed_padding_included(batcher: Batcher) -> None:
     group = free()
     sizes = [7, 30, 8, 9, 60, 31, 7, 200]
-    waiting = [Item(group, size, size, Ticket()) for size in sizes]
+    waiting = [QueueItem(group, size, size, RequestHandle()) for size in sizes]
     while waiting:
-        batch = choose(waiting, 100)
+        batch = choose_batch(waiting, 100)
         assert waiting[0] in batch
         assert len(batch) == 1 or max(item.size for item in batch) * len(batch) <= 100
         waiting = [item for item in waiting if item not in batch]
-    assert [item.payload for item in choose([Item(group, size, size, Ticket()) for size in sizes], 36)] == [
+    assert [
+        item.payload for item in choose_batch([QueueItem(group, size, size, RequestHandle()) for size in sizes], 36)
+    ] == [
         7,
         7,
         8,
@@ -85,18 +89,18 @@ def test_a_batch_has_no_more_tokens_than_allowed_padding_included(batcher: Batch
 def test_who_waits_longest_is_first_and_other_groups_are_left(batcher: Batcher) -> None:
     first, second = free(), free()
     waiting = [*items(first, [1]), *items(second, [2, 3]), *items(first, [4])]
-    assert [item.payload for item in choose(waiting, 100)] == [1, 4]
-    assert [item.payload for item in choose(waiting[1:], 100)] == [2, 3]
+    assert [item.payload for item in choose_batch(waiting, 100)] == [1, 4]
+    assert [item.payload for item in choose_batch(waiting[1:], 100)] == [2, 3]
 
 
 def test_one_that_cannot_be_computed_fails_alone(batcher: Batcher) -> None:
     group = Doubling()
-    blocker = threading.Thread(target=batcher.results, args=(items(group, [0]),))
+    blocker = threading.Thread(target=batcher.compute_all, args=(items(group, [0]),))
     blocker.start()
     while not batcher.computing:
         sleep(0.001)
     with ThreadPoolExecutor(8) as pool:
-        futures = [pool.submit(batcher.results, items(group, [number])) for number in (11, 12, 13, 14, 15)]
+        futures = [pool.submit(batcher.compute_all, items(group, [number])) for number in (11, 12, 13, 14, 15)]
         while len(batcher.waiting) < 5:
             sleep(0.001)
         group.held.set()
@@ -108,24 +112,24 @@ def test_one_that_cannot_be_computed_fails_alone(batcher: Batcher) -> None:
 
 
 def test_a_request_that_is_stopped_leaves_the_queue_and_its_batch(batcher: Batcher) -> None:
-    group, ticket = Doubling(), Ticket()
+    group, handle = Doubling(), RequestHandle()
     with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(batcher.results, items(group, [1], ticket))
+        running = pool.submit(batcher.compute_all, items(group, [1], handle))
         while not batcher.computing:
             sleep(0.001)
-        waiting = pool.submit(batcher.results, items(group, [2], ticket))
+        waiting = pool.submit(batcher.compute_all, items(group, [2], handle))
         while not batcher.waiting:
             sleep(0.001)
-        ticket.stop()
+        handle.cancel()
         for future in (running, waiting):
-            with pytest.raises(Stopped):
+            with pytest.raises(RequestCancelled):
                 future.result(5)
     while batcher.computing:
         sleep(0.001)
     assert group.left == [1]  # told to leave while it was computed
     assert group.batches == [[1]]  # and the other never began
-    with pytest.raises(Stopped):
-        batcher.results(items(group, [3], ticket))
+    with pytest.raises(RequestCancelled):
+        batcher.compute_all(items(group, [3], handle))
 
 
 def test_items_wait_for_others_only_so_long() -> None:
@@ -133,15 +137,15 @@ def test_items_wait_for_others_only_so_long() -> None:
     group = free()
     begun = monotonic()
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(batcher.results, items(group, [1]))
+        first = pool.submit(batcher.compute_all, items(group, [1]))
         sleep(0.05)
-        second = pool.submit(batcher.results, items(group, [2]))
+        second = pool.submit(batcher.compute_all, items(group, [2]))
         assert (first.result(30), second.result(30)) == ([2], [4])
     assert group.batches == [[1, 2]]
     assert monotonic() - begun > 1.9
     patient = Batcher(workers=1, max_tokens=100, max_wait=600.0)
     with ThreadPoolExecutor(1) as pool:
-        whole = pool.submit(patient.results, items(group, [3], size=100))
+        whole = pool.submit(patient.compute_all, items(group, [3], size=100))
         try:
             assert whole.result(60) == [6], "a whole batch waits for no other"
         finally:
@@ -162,34 +166,34 @@ class Stepping(Doubling):
 
 @dataclass(eq=False)
 class Steps:
-    """See `Running`."""
+    """See `ContinuousBatch`."""
 
     group: Stepping
-    batches: list[tuple[dict[int, int], dict[int, int], Abandoned, Tell]] = field(default_factory=list)
+    batches: list[tuple[dict[int, int], dict[int, int], Cancelled, OnResult]] = field(default_factory=list)
 
     @property
-    def parts(self) -> int:
+    def active_batches(self) -> int:
         return len(self.batches)
 
     @property
     def full(self) -> bool:
         return len(self.batches) >= 6
 
-    def add(self, payloads: Sequence[int], abandoned: Abandoned, tell: Tell) -> None:
+    def add(self, payloads: Sequence[int], cancelled: Cancelled, on_result: OnResult) -> None:
         self.group.joined.append(list(payloads))
-        self.batches.append((dict(enumerate(payloads)), dict(enumerate(payloads)), abandoned, tell))
+        self.batches.append((dict(enumerate(payloads)), dict(enumerate(payloads)), cancelled, on_result))
 
     def step(self) -> None:
         self.group.steps += 1
         sleep(0.002)
-        for payloads, left, abandoned, tell in self.batches:
+        for payloads, left, cancelled, on_result in self.batches:
             if 13 in payloads.values():
                 raise ArithmeticError("13")
             for place in list(left):
                 left[place] -= 1
-                if left[place] <= 0 or place in abandoned():
+                if left[place] <= 0 or place in cancelled():
                     del left[place]
-                    tell(place, 2 * payloads[place])
+                    on_result(place, 2 * payloads[place])
         self.batches = [one for one in self.batches if one[1]]
 
 
@@ -199,9 +203,9 @@ def stepping() -> Stepping:
     return group
 
 
-def begin(pool: ThreadPoolExecutor, batcher: Batcher, asked: Sequence[Item]) -> Future[list[int]]:
+def begin(pool: ThreadPoolExecutor, batcher: Batcher, asked: Sequence[QueueItem]) -> Future[list[int]]:
     """Hand in items, and wait until they are computed or, as the workers are, at least wait."""
-    future = pool.submit(batcher.results, asked)
+    future = pool.submit(batcher.compute_all, asked)
     while not all(item in batcher.waiting or item in batcher.computing or item.future.done() for item in asked):
         sleep(0.0005)
     return future
@@ -243,7 +247,7 @@ def test_where_a_step_fails_one_fails_alone(batcher: Batcher) -> None:
         with pytest.raises(ArithmeticError):
             second.result()
         assert (asked[0].future.result(), asked[2].future.result()) == (10, 12)
-        assert batcher.results(items(group, [7])) == [14]  # and the worker goes on
+        assert batcher.compute_all(items(group, [7])) == [14]  # and the worker goes on
     assert not batcher.computing
 
 
@@ -304,13 +308,13 @@ def test_nothing_joins_where_a_worker_is_free() -> None:
 
 
 def test_a_request_that_is_stopped_leaves_what_is_computed_in_steps(batcher: Batcher) -> None:
-    group, ticket = stepping(), Ticket()
+    group, handle = stepping(), RequestHandle()
     with ThreadPoolExecutor(2) as pool:
-        running = begin(pool, batcher, items(group, [10_000], ticket))
+        running = begin(pool, batcher, items(group, [10_000], handle))
         while not group.steps:
             sleep(0.001)
-        ticket.stop()
-        with pytest.raises(Stopped):
+        handle.cancel()
+        with pytest.raises(RequestCancelled):
             running.result(5)
     end = monotonic() + 5
     while batcher.computing and monotonic() < end:
@@ -328,7 +332,9 @@ def test_a_translation_is_the_same_whoever_is_translated_with_it() -> None:
     with ThreadPoolExecutor(len(texts)) as pool:
 
         def one(place: int) -> Translation:
-            return queued(translator, batcher, Ticket()).translate([texts[place]], options=asked[place])[0]
+            return queued_translator(translator, batcher, RequestHandle()).translate(
+                [texts[place]], options=asked[place]
+            )[0]
 
         found = list(pool.map(one, list(range(len(texts))) * 3))
     assert batcher.counts.items == 3 * len(texts)

@@ -21,7 +21,7 @@ from manyheads.serving.server import event_loop
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-PATIENCE = 10  # seconds, on a busy machine too; half of SECONDS_TO_ARRIVE
+PATIENCE = 10  # seconds, on a busy machine too; half of REQUEST_ARRIVAL_SECONDS
 
 
 @asynccontextmanager
@@ -61,7 +61,7 @@ async def closed_after(stream: Stream) -> float:
 
 @pytest.mark.parametrize("sent", [b"", b"POST", HEAD, HEAD + b"abc"])
 def test_one_that_does_not_send_its_request_is_closed(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SECONDS_TO_ARRIVE", 0.2)
+    monkeypatch.setattr(connections, "REQUEST_ARRIVAL_SECONDS", 0.2)
 
     async def run() -> None:
         async with listening() as connect:
@@ -73,7 +73,7 @@ def test_one_that_does_not_send_its_request_is_closed(sent: bytes, monkeypatch: 
 
 
 def test_one_that_has_sent_it_may_wait_for_the_answer_and_send_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SECONDS_TO_ARRIVE", 0.2)
+    monkeypatch.setattr(connections, "REQUEST_ARRIVAL_SECONDS", 0.2)
 
     async def run() -> None:
         async with listening() as connect:
@@ -90,7 +90,7 @@ def test_one_that_has_sent_it_may_wait_for_the_answer_and_send_another(monkeypat
 
 
 def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 3)
 
     async def run() -> None:
         async with listening() as connect:
@@ -115,7 +115,7 @@ INVALID = b'{"error": "Invalid HTTP request"}'
         b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
         HEAD.replace(b"Content-Length: 4", b"Transfer-Encoding: chunked") + b"4\r\nabcdefgh\r\n",
         b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * connections.LARGEST_HEAD,
+        b"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * connections.MAX_HEAD_BYTES,
     ],
 )
 def test_what_is_no_request_is_refused_and_the_connection_closed(sent: bytes) -> None:

@@ -55,7 +55,7 @@ def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pyt
 def test_a_running_server_sees_a_key_that_is_added_or_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(module, "RELOAD_SECONDS", 0.0)
     file = KeyFile(tmp_path / "keys.json")
     old = file.add("old")
     ring = KeyRing(file)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.serving.markup.blocks import Block
-from manyheads.serving.markup.carrying import carry
 from manyheads.serving.markup.document import read_html
-from manyheads.serving.markup.reading import read_blocks
+from manyheads.serving.markup.html_reader import read_blocks
+from manyheads.serving.markup.tag_projection import project_tags
 
 
 def blocks(source: str) -> list[Block]:
@@ -20,7 +20,7 @@ def blocks(source: str) -> list[Block]:
 
 def carried(source: str, text: str, links: str | None) -> str:
     (block,) = blocks(source)
-    return carry(block, text, links)
+    return project_tags(block, text, links)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_every_tag_comes_exactly_once_and_the_text_is_the_translation(
     source: str, text: str, links: list[tuple[int, int]]
 ) -> None:
     for block in blocks(source):
-        found = carry(block, text, " ".join(f"{one}-{other}" for one, other in links))
+        found = project_tags(block, text, " ".join(f"{one}-{other}" for one, other in links))
         assert sorted(re.findall("<[^<>]*>", found)) == sorted(re.findall("<[^<>]*>", block.raw))
         assert re.sub("<[^<>]*>", "", found).split() == text.split() or "".join(
             re.sub("<[^<>]*>", "", found).split()
@@ -143,4 +143,4 @@ def test_a_page_of_nothing_but_tags_takes_no_time() -> None:
     ):
         source = part * (5_000 // len(part))
         for block in blocks(source):
-            carry(block, "a " * 1_000, " ".join(f"{place % 500}-{place}" for place in range(1_000)))
+            project_tags(block, "a " * 1_000, " ".join(f"{place % 500}-{place}" for place in range(1_000)))

@@ -14,8 +14,9 @@ from tests.serving.browser import Reader, open_browser
 from tests.serving.process import Server, serving, train_classifier, train_language_model
 
 from manyheads.cli.main import run as manyheads
-from manyheads.runs import inspect, stand_alone, train
-from manyheads.runs.page import PAGE, script_of
+from manyheads.runs.inspect import inspect
+from manyheads.runs.page import PAGE, script_of, stand_alone
+from manyheads.runs.train import train
 
 SENTENCE = "der Mann isst heute Brot"
 VIEWS = ("translate", "words", "alignment", "attention", "beam", "training", "model")

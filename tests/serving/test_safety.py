@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from tests.serving.process import GERMAN, METRICS, Server, metric, serving
 
 from manyheads.serving.keys import KeyFile
@@ -209,14 +210,12 @@ def test_every_answer_has_the_headers_that_keep_a_browser_safe(server: Server, p
 
 
 def test_metrics_need_their_token_and_are_what_prometheus_reads(server: Server) -> None:
-    parser = pytest.importorskip("prometheus_client.parser")
     with server.client() as client:
         client.post("/translate", json=SHORT)
         assert client.get("/metrics").status_code == 401
         assert client.get("/metrics", headers={"Authorization": "Bearer see-al"}).status_code == 401
         families = {
-            one.name: one
-            for one in parser.text_string_to_metric_families(client.get("/metrics", headers=METRICS).text)
+            one.name: one for one in text_string_to_metric_families(client.get("/metrics", headers=METRICS).text)
         }
     assert families["manyheads_texts"].samples[0].value >= 1
     routes = {sample.labels["route"] for sample in families["manyheads_requests"].samples}

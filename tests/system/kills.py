@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, metrics, write_corpus
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import Config
 from manyheads.runs.train import train
@@ -40,7 +40,7 @@ def hard_config(corpus: Path) -> Config:
 def train_here(corpus: Path, out: Path) -> None:
     """What each process does."""
     torch.set_num_threads(1)
-    train(hard_config(corpus), out, listener=Ear())
+    train(hard_config(corpus), out, listener=CollectingListener())
 
 
 def kill_and_compare(folder: Path, kills: int, seed: int) -> tuple[int, int]:

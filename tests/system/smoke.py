@@ -17,11 +17,11 @@ from pathlib import Path
 import torch
 from tests.golden.test_golden import GOLDEN, expected
 from tests.runs.parts import metrics
-from tests.training.parts import Ear
+from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import ManyheadsError
-from manyheads.runs import export
+from manyheads.runs.export import export
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 
@@ -45,7 +45,7 @@ def update(folder: Path) -> str:
     """Make the last ten updates of the golden run; their losses must be the known ones."""
     config = RunDirectory(folder / "run").config()
     config = config.model_copy(update={"data": config.data.model_copy(update={"root": str(folder / "corpus")})})
-    train(config, folder / "run", listener=Ear())
+    train(config, folder / "run", listener=CollectingListener())
     known = expected(GOLDEN[-1])["losses"]
     losses = {str(one["step"]): one["loss"] for one in metrics(folder / "run") if one["kind"] == "step"}
     far = max(abs(losses[step] - known[step]) for step in known)

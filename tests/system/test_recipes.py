@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.interop.pretrained import write_folder
 
-from manyheads import runs
 from manyheads.config.load import load_config, recipe_paths
+from manyheads.runs.train import train
 from manyheads.training.log import StepReport, ValidationReport
 
 WORDS = [
@@ -81,7 +81,7 @@ def test_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Path
         overrides.append("training.batch_sentences=16")
     config = load_config(RECIPES[name], overrides)
     listener = Silent()
-    summary = runs.train(config, tmp_path / "run", listener=listener)
+    summary = train(config, tmp_path / "run", listener=listener)
     assert summary.step == 2
     assert len(listener.validations) == 1
     assert (tmp_path / "run" / "model.safetensors").is_file()

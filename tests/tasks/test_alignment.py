@@ -1,4 +1,4 @@
-"""Alignments: planted attention comes out as links between words; loops and odd lengths are seen."""
+"""Word alignment of planted attention weights, and the detection of repetitions and unusual lengths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.text.test_incremental import KINDS, TOKENIZERS
 
 from manyheads.tasks.alignment import pharaoh, word_alignment, word_numbers
-from manyheads.tasks.checks import loops, odd_length, repetitions
+from manyheads.tasks.checks import max_repetitions, repeats_itself, unusual_length
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -27,14 +27,14 @@ def test_tokens_belong_to_the_words_of_the_text(kind, text) -> None:
 @settings(max_examples=100)
 @given(st.data())
 def test_a_planted_alignment_is_found(data) -> None:
-    """Each target word looks at one source word, with its weight spread over the tokens of both, and noise."""
+    """Each target word attends to one source word; its weight is spread over the tokens of both, with noise."""
     source_sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=6))
     target_sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=6))
     planted = [data.draw(st.integers(0, len(source_sizes) - 1)) for _ in target_sizes]
     source = [word for word, size in enumerate(source_sizes) for _ in range(size)]
     target = [word for word, size in enumerate(target_sizes) for _ in range(size)]
-    dice = np.random.default_rng(data.draw(st.integers(0, 99)))
-    attention = dice.random((len(target) + 1, len(source) + 1)) * 0.3 / len(source)
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    attention = rng.random((len(target) + 1, len(source) + 1)) * 0.3 / len(source)
     attention[:, -1] = 0.9  # the end mark takes most, and counts for nothing
     attention[-1] = 5.0  # nor does what the end symbol looked at
     for row, word in enumerate(target):
@@ -46,7 +46,7 @@ def test_a_planted_alignment_is_found(data) -> None:
 
 
 def test_weights_of_subwords_add_up() -> None:
-    """Two halves of a word outweigh the whole of another."""
+    """The weights of the two tokens of a word together exceed the weight of another word."""
     attention = [[0.3, 0.3, 0.4, 0.0]]
     assert word_alignment(attention, [0, 0, 1], [0]) == [(0, 0)]
     assert word_alignment(attention, [0, 1, 2], [0]) == [(2, 0)]
@@ -92,20 +92,20 @@ def slow_repetitions(tokens: list[int]) -> int:
 )
 def test_repetitions_are_counted_as_by_hand(before, passage, times, after) -> None:
     tokens = before + passage * times + after
-    found, slow = repetitions(tokens), slow_repetitions(tokens)
+    found, slow = max_repetitions(tokens), slow_repetitions(tokens)
     assert found >= slow
     assert (found >= 4) == (slow >= 4) or found == slow + 1, "a loop may begin in its middle"
 
 
 def test_a_loop_is_one_unless_the_source_has_it_too() -> None:
-    assert loops([5, 6, 7], [1, 2] * 6)
-    assert not loops([9] * 12, [1] * 12)
-    assert not loops([5, 6, 7], [1, 1, 1, 1]), "ha ha ha ha"
-    assert not loops([5, 6, 7], list(range(50)))
+    assert repeats_itself([5, 6, 7], [1, 2] * 6)
+    assert not repeats_itself([9] * 12, [1] * 12)
+    assert not repeats_itself([5, 6, 7], [1, 1, 1, 1]), "ha ha ha ha"
+    assert not repeats_itself([5, 6, 7], list(range(50)))
 
 
 @pytest.mark.parametrize(
     ("source", "output", "odd"), [(3, 19, False), (3, 20, True), (40, 10, False), (41, 10, True)]
 )
 def test_lengths_are_odd_beyond_three_times_and_ten(source, output, odd) -> None:
-    assert odd_length(source, output) == odd
+    assert unusual_length(source, output) == odd

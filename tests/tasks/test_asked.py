@@ -1,4 +1,4 @@
-"""What may be asked of a translator, with a real model: prefixes, phrases, sampling, rivals, ensembles."""
+"""Options of a translator, with a real model: prefixes, phrases, sampling, rivals, ensembles."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.tasks.test_translation import (
 )
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.rescoring import coverage_term
 from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_maps
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Sampling, SearchOptions
-from manyheads.tasks.engine import TorchEngine
-from manyheads.tasks.review import coverage_term
 from manyheads.tasks.translation import TranslateOptions, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
@@ -42,9 +42,9 @@ WAYS = {
 
 @pytest.mark.parametrize("asked", WAYS.values(), ids=WAYS)
 def test_whatever_is_asked_the_line_alone_decides(asked) -> None:
-    texts, dice = lines(9), np.random.default_rng(4)
-    prefixes = ["".join(dice.choice(list(LETTERS), dice.integers(0, 3))) for _ in texts]
-    forbidden = [list(dice.choice(list(LETTERS), 2)) for _ in texts]
+    texts, rng = lines(9), np.random.default_rng(4)
+    prefixes = ["".join(rng.choice(list(LETTERS), rng.integers(0, 3))) for _ in texts]
+    forbidden = [list(rng.choice(list(LETTERS), 2)) for _ in texts]
     translator = make_translator(search={"batch_tokens": 90}, end_bias=1.0)
     together = translator.translate(texts, prefixes=prefixes, forbidden=forbidden, **asked)
     for text, prefix, phrases, found in zip(texts, prefixes, forbidden, together, strict=True):

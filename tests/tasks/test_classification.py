@@ -1,4 +1,4 @@
-"""A classifier: what comes out for a text depends on that text alone."""
+"""Classifier: the result of a text depends on that text alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = ("no", "yes it is", "perhaps")
 
 
 def make_classifier(*, texts: int = 1, seed: int = 3, max_length: int = 23, **model: Any) -> Classifier:
-    """D = 16, 1 layer over letters, three classes, with weights that have opinions."""
+    """D = 16, 1 layer over letters, three classes, with large random weights."""
     sizes = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.4}
     config = Config.model_validate(
         {
@@ -41,8 +41,8 @@ def make_classifier(*, texts: int = 1, seed: int = 3, max_length: int = 23, **mo
 
 
 def some_texts(count: int = 17, seed: int = 1) -> list[str]:
-    dice = np.random.default_rng(seed)
-    return ["".join(dice.choice(list(LETTERS), dice.integers(1, 20))) for _ in range(count)]
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list(LETTERS), rng.integers(1, 20))) for _ in range(count)]
 
 
 def values(classifier: Classifier, texts: list[str]) -> np.ndarray:
@@ -50,7 +50,7 @@ def values(classifier: Classifier, texts: list[str]) -> np.ndarray:
 
 
 def by_hand(classifier: Classifier, ids: list[int], types: list[int] | None = None) -> Tensor:
-    """The model fed with one text, no padding."""
+    """Return the probabilities of one text by itself, without padding."""
     kinds = None if types is None else torch.tensor([types])
     with torch.inference_mode():
         return classifier.model.eval()(torch.tensor([ids]), kinds)[0].double().softmax(-1)

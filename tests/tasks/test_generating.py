@@ -1,16 +1,16 @@
-"""What a language model writes: a function of the beginning, the options and the number of the sample alone."""
+"""Generator: a text is a function of the prompt, the options and the index of the sample alone."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from tests.model.test_continuation import language_model
+from tests.decoding.test_language_model import language_model
 
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.search.options import Sampling
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
-from manyheads.tasks.stopping import until_stop
+from manyheads.tasks.stopping import stream_before_stop
 from manyheads.text.characters import CharacterTokenizer
 from manyheads.text.tokenizer import UNK
 from manyheads.text.vocabulary import Vocabulary
@@ -94,10 +94,10 @@ def test_a_stop_text_in_the_beginning_does_not_count() -> None:
 
 @pytest.mark.parametrize("pieces", [["abcab", "cabx", "y"], list("abcabcabxy"), ["abcabcabxy"]])
 def test_pieces_that_may_be_a_stop_text_are_held_back(pieces: list[str]) -> None:
-    assert "".join(until_stop(pieces, ["abx"])) == "abcabc"
-    assert "".join(until_stop(pieces, ["xyz", "by"])) == "abcabcabxy"
-    assert "".join(until_stop(pieces, [])) == "abcabcabxy"
-    assert list(until_stop(pieces, ["a"])) == []
+    assert "".join(stream_before_stop(pieces, ["abx"])) == "abcabc"
+    assert "".join(stream_before_stop(pieces, ["xyz", "by"])) == "abcabcabxy"
+    assert "".join(stream_before_stop(pieces, [])) == "abcabcabxy"
+    assert list(stream_before_stop(pieces, ["a"])) == []
 
 
 def test_scores_are_those_of_the_model_whatever_the_temperature() -> None:
@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_told() -> None:
 
 
 def test_only_the_end_of_a_long_beginning_counts() -> None:
-    """A document of 100,000 tokens is read in a moment, and its last ones say what comes."""
+    """A document of 100,000 tokens is encoded quickly, and its last tokens determine the output."""
     generator = make_generator()
     end = "the last twelve and more of these."
     held = [texts(generator, [f"{start}{end}"], GenerateOptions(sampling=None, max_tokens=20)) for start in

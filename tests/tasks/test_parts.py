@@ -1,4 +1,4 @@
-"""Long lines: nothing is left out, blank space stays, and what is translated alone is what stands in the line."""
+"""Long lines: no text is lost, blank space is kept, and every part is a substring of the line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tasks.test_translation import LETTERS, MAX_POSITIONS, assert_same, make_translator, watch_sources
 
-from manyheads.model.decoding import EncoderDecoderStepper
-from manyheads.tasks.parts import glue, split_line
+from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.tasks.parts import blank_between, split_line
 from manyheads.tasks.translation import TranslateOptions, Translator
 from manyheads.text.characters import ByteTokenizer
 
@@ -28,10 +28,10 @@ def translator(**options) -> Translator:
 def test_the_parts_and_the_blanks_between_them_are_the_line(text, split, usual) -> None:
     tokenizer = ByteTokenizer(lowercase=False)
     (ids,) = tokenizer.encode([text])
-    line = split_line(text, ids, tokenizer, "en", split=split, usual=usual, longest=1000)
+    line = split_line(text, ids, tokenizer, "en", split=split, trained_length=usual, longest=1000)
     assert len(line.parts) == len(line.spans)
     if text.strip():
-        again = line.put_together([text[start:end] for start, end in line.spans])
+        again = line.join([text[start:end] for start, end in line.spans])
         assert again.replace(" ", "") == text.replace(" ", "")  # behind a wide mark a blank may have come
     if split != "none":
         assert all(
@@ -90,7 +90,7 @@ def test_an_output_cut_in_any_part_is_told() -> None:
 
 
 def test_a_million_characters_in_one_line_are_translated_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As sentences, and as one word; with a model that ends soon."""
+    """As several sentences, and as one word; with a model of short outputs."""
     shapes = watch_sources(monkeypatch)
     made = make_translator(end_bias=50.0, letters=KNOWN, data={"max_length": 40}, search={"beam_size": 1})
     for text in ("Abc def, ghi jkl. " * 56_000, "a" * 1_000_000):
@@ -185,7 +185,7 @@ def test_alignments_of_parts_count_through_the_line() -> None:
     ],
 )
 def test_parts_without_a_blank_between_get_one_where_the_target_has_them(mark, last, first, between) -> None:
-    assert glue(mark, last, first) == between
+    assert blank_between(mark, last, first) == between
 
 
 def test_the_same_sentence_in_a_line_and_alone_is_translated_the_same() -> None:

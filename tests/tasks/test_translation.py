@@ -1,4 +1,4 @@
-"""A translator: what comes out for a line depends on that line alone, and is scored as the model scores it."""
+"""Translator: the translation of a line depends on that line alone, and its scores are the model's."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
+from manyheads.decoding import continuous
+from manyheads.decoding import engine as module
+from manyheads.decoding.model import InferenceModel
 from manyheads.errors import RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
-from manyheads.model.packed import PackedModel
-from manyheads.tasks import engine as module
-from manyheads.tasks import joining
 from manyheads.tasks.translation import TranslateOptions, Translation, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
@@ -36,7 +36,7 @@ def make_translator(
     letters: str = LETTERS,
     **model: Any,
 ) -> Translator:
-    """D = 16, 1 + 1 layers over letters, with weights that have opinions; `end_bias` makes outputs short."""
+    """D = 16, 1 + 1 layers over letters, with large random weights; `end_bias` makes outputs short."""
     sizes = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
     config = Config.model_validate(
         {
@@ -61,8 +61,8 @@ def make_translator(
 
 def lines(count: int = 13, seed: int = 1) -> list[str]:
     """Words of 1 to 14 letters."""
-    dice = np.random.default_rng(seed)
-    return ["".join(dice.choice(list(LETTERS), dice.integers(1, 15))) for _ in range(count)]
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list(LETTERS), rng.integers(1, 15))) for _ in range(count)]
 
 
 def assert_same(found: Translation, expected: Translation) -> None:
@@ -188,7 +188,7 @@ def test_more_candidates_than_the_beam_has_widen_it() -> None:
 
 
 def teacher_forced(translator: Translator, text: str, ids: list[int], *, ended: bool) -> Tensor:
-    """Log-probability of each token of an output, and of its end mark, when all are given at once."""
+    """Return the teacher-forced log-probability of each token of an output and of its end mark."""
     source = torch.tensor([[*translator.tokenizers.source.encode([text])[0], EOS]])
     with torch.no_grad():
         log_probs = translator.model(source, torch.tensor([[BOS, *ids]]))[0].log_softmax(-1)
@@ -210,7 +210,7 @@ def test_a_score_is_that_of_the_output_given_to_the_model(length_penalty: float,
 
 
 def letters_of(tokens: list[str]) -> list[str]:
-    """The pieces without the end mark, the unknown symbol as a symbol that is unknown."""
+    """Join the pieces without the end mark; the unknown symbol is written as such."""
     return [{"<unk>": "☃"}.get(token, token) for token in tokens if token != "</s>"]
 
 
@@ -232,7 +232,7 @@ def test_a_beam_of_one_is_greedy() -> None:
 
 
 def test_a_wider_beam_finds_outputs_at_least_as_likely() -> None:
-    """Without length penalty and with room enough; not a law for every line, but for their sum here."""
+    """Without length penalty and length limit; true here for the sum of all lines, not for every line."""
     translator = make_translator(search={"length_penalty": 0.0})
     totals = [sum(one.score for one in translator.translate(lines(), beam_size=size)) for size in (1, 4, 8)]
     assert totals[0] < totals[1] <= totals[2] + 1e-5
@@ -285,21 +285,21 @@ def test_outputs_that_end_are_not_said_to_be_cut() -> None:
 
 
 def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The shapes of all sources that are encoded."""
+    """Record the shapes of all encoded sources."""
     shapes: list[tuple[int, int]] = []
-    stepper, read = module.EncoderDecoderStepper, PackedModel.read
+    stepper, read = module.EncoderDecoderStepper, InferenceModel.read
 
     def watched(model: EncoderDecoder, source: Tensor) -> object:
         shapes.append((source.size(0), source.size(1)))
         return stepper(model, source)
 
-    def watched_read(model: PackedModel, rows: Sequence[Sequence[int]]) -> list[KeysValues]:
+    def watched_read(model: InferenceModel, rows: Sequence[Sequence[int]]) -> list[KeysValues]:
         shapes.append((len(rows), max(map(len, rows))))
         return read(model, rows)
 
-    for where in (module, joining):
+    for where in (module, continuous):
         monkeypatch.setattr(where, "EncoderDecoderStepper", watched)
-    monkeypatch.setattr(PackedModel, "read", watched_read)
+    monkeypatch.setattr(InferenceModel, "read", watched_read)
     return shapes
 
 
@@ -325,7 +325,7 @@ def test_what_is_decoded_together_keeps_to_the_budget(monkeypatch: pytest.Monkey
 # --- from a run directory, to JSON ---
 
 
-@pytest.mark.parametrize("choice", [{"compile": True}, {"precision": "bf16"}, {"ensemble": ["other"]}])
+@pytest.mark.parametrize("choice", [{"precision": "bf16"}, {"ensemble": ["other"]}])
 def test_what_another_engine_would_ignore_is_refused_by_its_name(tmp_path: Path, choice: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(choice))):
         Translator.load(tmp_path, engine="ctranslate2", **choice)
@@ -360,7 +360,7 @@ def test_json_holds_the_documented_keys(line: str) -> None:
 
 
 def test_a_fresh_model_can_translate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even one whose outputs are all alike: no search may run for ever."""
+    """Even one whose outputs are all equal: no search may run forever."""
     translator = make_translator()
     with torch.no_grad():
         for parameter in translator.model.parameters():

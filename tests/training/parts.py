@@ -77,8 +77,8 @@ class PairUpdates:
         return f"lines {pairs.tolist()}"
 
 
-class Ear:
-    """A listener that remembers."""
+class CollectingListener:
+    """Collects the messages and reports of a training in lists."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -118,7 +118,7 @@ class Bench:
         self.config = TrainingConfig(**(plan | settings))
         self.model = model or tiny_model()
         self.updates = updates or PairUpdates(*random_pairs(23))
-        self.ear = Ear()
+        self.listener = CollectingListener()
         self.saved: list[tuple[Snapshot, bool]] = []
         self.trainer = Trainer(
             TranslationObjective(self.model, self.config.label_smoothing, self.config.r_drop),
@@ -126,7 +126,7 @@ class Bench:
             self.updates,
             device=CPU,
             precision="fp32",
-            listener=self.ear,
+            listener=self.listener,
             validate=validate or (lambda step: scored(step, 1 / max(1, step))),
             save=save or (lambda snapshot, best: self.saved.append((copy.deepcopy(snapshot), best))),
             measured=measured,

@@ -19,7 +19,7 @@ from tests.training.parts import (
     EOS,
     PAD,
     Bench,
-    Ear,
+    CollectingListener,
     PairUpdates,
     needs_compiler,
     random_pairs,
@@ -32,9 +32,9 @@ from manyheads.cli.recipes import described
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.data.sampler import Sampler
-from manyheads.model.decoding import EncoderDecoderStepper
+from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.bench.training import bench_train
+from manyheads.runs.bench_train import bench_train
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.training import compilation
@@ -79,7 +79,7 @@ def gradients(updater: Updater, batch: Batch) -> dict[str, Tensor]:
     """Those of a batch, with its loss."""
     ((_, loss, nll),) = updater.gradients([batch], batch.target_tokens)
     found = {name: parameter.grad.clone() for name, parameter in updater.model.named_parameters()}  # type: ignore[union-attr]
-    updater.forget()
+    updater.zero_grad()
     return found | {"loss": loss, "nll": nll}
 
 
@@ -188,9 +188,9 @@ def test_training_that_compiles_makes_the_updates_of_one_that_does_not(graphs: G
     eager, compiled = bench(), bench(compile=True)
     eager.trainer.run()
     compiled.trainer.run()
-    expected, found = ([report.loss for report in one.ear.steps] for one in (eager, compiled))
+    expected, found = ([report.loss for report in one.listener.steps] for one in (eager, compiled))
     assert found == pytest.approx(expected, rel=1e-9)
-    assert compiled.ear.steps[-1].padding > eager.ear.steps[-1].padding, "what is padded on is counted"
+    assert compiled.listener.steps[-1].padding > eager.listener.steps[-1].padding, "what is padded on is counted"
 
 
 def test_code_made_for_too_many_reasons_is_an_error_and_not_slow(
@@ -231,10 +231,10 @@ def losses(run: Path) -> list[float]:
 
 @needs_compiler
 def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs, tmp_path: Path) -> None:
-    train(config_of(tmp_path, compile=False), tmp_path / "eager", listener=Ear())
+    train(config_of(tmp_path, compile=False), tmp_path / "eager", listener=CollectingListener())
     with pytest.raises(KeyboardInterrupt):
         train(config_of(tmp_path), tmp_path / "compiled", listener=Interrupting(step=9))
-    train(config_of(tmp_path), tmp_path / "compiled", listener=Ear())
+    train(config_of(tmp_path), tmp_path / "compiled", listener=CollectingListener())
     assert graphs.count > 0
     assert losses(tmp_path / "compiled") == pytest.approx(losses(tmp_path / "eager"), abs=1e-4)
     compiled, eager = (
@@ -246,8 +246,8 @@ def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs,
 @needs_compiler
 def test_the_bench_leaves_out_the_time_that_compiling_takes(graphs: Graphs, tmp_path: Path) -> None:
     """And counts what is padded on."""
-    compiled = bench_train(config_of(tmp_path), rounds=1, updates=5, listener=Ear())
-    eager = bench_train(config_of(tmp_path, compile=False), rounds=1, updates=5, listener=Ear())
+    compiled = bench_train(config_of(tmp_path), rounds=1, updates=5, listener=CollectingListener())
+    eager = bench_train(config_of(tmp_path, compile=False), rounds=1, updates=5, listener=CollectingListener())
     assert compiled.padding > eager.padding
     assert compiled.median > eager.median / 20, "compiling takes a hundred times as long as an update"
 

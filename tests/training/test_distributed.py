@@ -17,7 +17,7 @@ import torch
 import torch._inductor.config
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, metrics, write_corpus
-from tests.training.parts import Ear, needs_compiler
+from tests.training.parts import CollectingListener, needs_compiler
 
 from manyheads.cli.recipes import described
 from manyheads.config.schema import Config
@@ -78,7 +78,7 @@ def train_as(rank: int, world: dict[str, str], config: Config, out: Path, force:
     torch.set_num_threads(1)
     if config.training.compile:  # else each would start a process for every core, to compile in
         torch._inductor.config.compile_threads = 1
-    train(config, out, listener=Ear(), force=force)
+    train(config, out, listener=CollectingListener(), force=force)
 
 
 def free_port() -> int:
@@ -107,7 +107,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def alone(folder: Path) -> Path:
-    train(config_of(folder), folder / "alone", listener=Ear())
+    train(config_of(folder), folder / "alone", listener=CollectingListener())
     return folder / "alone"
 
 
@@ -139,7 +139,7 @@ def test_two_processes_make_the_updates_of_one(alone: Path, two: Path) -> None:
 def test_two_processes_adapt_the_same_factors(folder: Path) -> None:
     """Each draws them alike, freezes alike, and unfreezes at the same update."""
     config = config_of(folder, lora_rank=2, optimizer="adamw", frozen_layers=0, unfreeze_every=3, steps=8)
-    train(config, folder / "adapted alone", listener=Ear())
+    train(config, folder / "adapted alone", listener=CollectingListener())
     run(config, folder / "adapted by two", 2)
     expected = load_file(folder / "adapted alone" / "model.safetensors")
     found = load_file(folder / "adapted by two" / "model.safetensors")
@@ -166,9 +166,9 @@ def test_spread_weights_train_as_whole_ones(folder: Path, ema: float) -> None:
     """And are whole in the run directory: one process goes on with them, and two with those of one."""
     settings = {"optimizer": "adamw", "weight_decay": 0.1, "ema": ema, "average_checkpoints": 2}
     one, two = folder / f"whole-{ema}", folder / f"spread-{ema}"
-    train(config_of(folder, **settings), one, listener=Ear())
+    train(config_of(folder, **settings), one, listener=CollectingListener())
     run(config_of(folder, **settings, shard=True, steps=7), two, 2)
-    train(config_of(folder, **settings, steps=10), two, listener=Ear(), force=True)
+    train(config_of(folder, **settings, steps=10), two, listener=CollectingListener(), force=True)
     run(config_of(folder, **settings, shard=True), two, 2, force=True)
     steps = [[record["loss"] for record in metrics(out) if record["kind"] == "step"] for out in (one, two)]
     assert steps[1] == pytest.approx(steps[0], abs=2e-5)
@@ -204,7 +204,7 @@ def test_fewer_pairs_than_parts_leave_some_idle(folder: Path, pairs: int, parts:
     """One process has nothing to do for once; the sums are right, and none waits for the other in vain."""
     plan = {"batch_sentences": pairs, "accumulation": parts, "steps": 5, "optimizer": "adamw"}
     one, two = folder / f"single-{pairs}", folder / f"pair-{pairs}"
-    train(config_of(folder, **plan), one, listener=Ear())
+    train(config_of(folder, **plan), one, listener=CollectingListener())
     run(config_of(folder, **plan, shard=spread), two, 2)
     assert losses(two) == pytest.approx(losses(one), abs=1e-5)
 
@@ -228,7 +228,7 @@ def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folde
     os.kill(children(process.pid)[1], signal.SIGKILL)
     end(process)
     assert process.returncode != 0
-    found = Ear()
+    found = CollectingListener()
     (last,) = (int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*"))
     train(config_of(folder, steps=last + 1, save_every=5, keep_checkpoints=1), out, listener=found, force=True)
     assert f"going on after step {last:,}" in found.messages

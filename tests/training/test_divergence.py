@@ -11,21 +11,21 @@ from manyheads.training.divergence import FAR, MEMORY, SETTLED, DivergenceDetect
 def seen(*losses: float) -> DivergenceDetector:
     watch = DivergenceDetector()
     for loss in losses:
-        assert not watch.see(loss)
+        assert not watch.observe(loss)
     return watch
 
 
 def test_a_loss_far_above_its_running_mean_is_told_once() -> None:
     watch = seen(*[2.0] * SETTLED)
-    assert [watch.see(2.1 + FAR) for _ in range(3)] == [True, False, False]
-    assert not watch.see(2.0)
-    assert watch.see(2.1 + FAR), "and again when it had come back"
+    assert [watch.observe(2.1 + FAR) for _ in range(3)] == [True, False, False]
+    assert not watch.observe(2.0)
+    assert watch.observe(2.1 + FAR), "and again when it had come back"
 
 
 def test_what_is_astray_does_not_move_the_mean() -> None:
     watch = seen(*[2.0] * SETTLED)
     for _ in range(100):
-        watch.see(9.0)
+        watch.observe(9.0)
     assert watch.mean == 2.0
 
 
@@ -36,8 +36,8 @@ def test_the_first_losses_and_a_falling_loss_are_no_matter() -> None:
 
 def test_a_loss_that_is_not_finite_is_counted_elsewhere() -> None:
     watch = seen(*[2.0] * SETTLED)
-    assert not watch.see(math.nan)
-    assert not watch.see(math.inf)
+    assert not watch.observe(math.nan)
+    assert not watch.observe(math.inf)
     assert watch.mean == 2.0
 
 
@@ -48,7 +48,7 @@ def test_it_remembers_the_last_points_only() -> None:
 
 def test_it_goes_on_from_its_state() -> None:
     watch, other = seen(*[2.0] * SETTLED), DivergenceDetector()
-    watch.see(9.0)
+    watch.observe(9.0)
     other.restore(json.loads(json.dumps(watch.state())))
-    assert not other.see(9.0), "already told"
+    assert not other.observe(9.0), "already told"
     assert other.mean == 2.0

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from tests.model.test_continuation import V, language_model, read_whole
+from tests.decoding.test_language_model import V, language_model, read_whole
 from torch.nn import functional
 
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
-from manyheads.model.continuation import window_step
+from manyheads.decoding.language_model import window_step
 from manyheads.training.language_modeling import LanguageModelObjective, Windows, window_nll
 
 TOKENS = np.random.default_rng(5).integers(4, V, 61).astype(np.int32)

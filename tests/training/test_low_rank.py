@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.training.depth import freeze
+from manyheads.training.layerwise import freeze
 from manyheads.training.low_rank import LowRank
 from manyheads.training.optimizer import build_optimizer, optimizer_tensors, restore_optimizer
 

@@ -69,11 +69,13 @@ def test_the_gradient_of_halves_is_that_of_the_whole(rows: int) -> None:
     for one, other in zip(expected, found, strict=True):
         for name in one:
             torch.testing.assert_close(other[name], one[name], rtol=1e-5, atol=1e-7)
-    assert [report.loss for report in poor.ear.steps] == pytest.approx([r.loss for r in whole.ear.steps], rel=1e-6)
+    assert [report.loss for report in poor.listener.steps] == pytest.approx(
+        [r.loss for r in whole.listener.steps], rel=1e-6
+    )
     splits = poor.trainer.oom.splits
     assert splits == math.ceil(math.log2(7 / rows)) or rows == 4
     assert tried.count(7) == 1, "what is too large is tried once"
-    assert sum("memory ran out" in text for text in poor.ear.messages) == splits
+    assert sum("memory ran out" in text for text in poor.listener.messages) == splits
 
 
 def test_gradients_of_a_backward_pass_that_broke_off_are_dropped() -> None:
@@ -163,7 +165,7 @@ def test_when_training_goes_on_what_was_too_large_is_not_tried_again() -> None:
     tried = memory_for(second, 4)
     second.trainer.run()
     assert set(tried) == {3, 4}
-    assert second.ear.messages == []
+    assert second.listener.messages == []
 
 
 def test_one_of_several_processes_does_not_halve_what_the_others_do_not() -> None:

@@ -38,7 +38,7 @@ from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.objective import translation_loss
 from manyheads.training.progress import Snapshot
 from manyheads.training.timing import WARM_UPDATES
-from manyheads.training.trainer import MOST_SKIPPED
+from manyheads.training.trainer import MOST_SKIPPED, Trainer
 
 STILL = 1e-30  # a learning rate that moves nothing
 
@@ -90,17 +90,17 @@ class Clock:
     def slow(self, bench: Bench, update: Callable[[int], float] | float, saving: float = 0.0) -> Bench:
         """Let the updates and checkpoints of a bench take these seconds."""
         numbers = itertools.count(1)
-        apply, save = bench.trainer.updater.apply, bench.trainer.save
+        clip, save = bench.trainer.updater.clip_gradients, bench.trainer.save
 
-        def slow_apply(*arguments: Any) -> float:
+        def slow_clip() -> float:
             self.now += update(next(numbers)) if callable(update) else update
-            return apply(*arguments)
+            return clip()
 
         def slow_save(snapshot: Snapshot, best: bool) -> None:
             self.now += saving
             save(snapshot, best)
 
-        bench.trainer.updater.apply = slow_apply  # type: ignore[method-assign]
+        bench.trainer.updater.clip_gradients = slow_clip  # type: ignore[method-assign]
         bench.trainer.save = slow_save
         return bench
 
@@ -158,7 +158,9 @@ def test_a_log_point_is_the_mean_over_the_target_tokens_of_all_its_updates(parts
     for smoothing, found in ((0.1, "loss"), (0.0, "nll")):
         pairs = list(pair_losses(bench.model, updates, smoothing))
         expected = sum(float(loss.detach()) for loss, _ in pairs) / sum(tokens for _, tokens in pairs)
-        assert [getattr(report, found) for report in bench.ear.steps] == pytest.approx([expected] * 2, rel=1e-6)
+        assert [getattr(report, found) for report in bench.listener.steps] == pytest.approx(
+            [expected] * 2, rel=1e-6
+        )
 
 
 def test_a_window_that_crosses_the_end_of_an_epoch_is_not_cut() -> None:
@@ -169,11 +171,11 @@ def test_a_window_that_crosses_the_end_of_an_epoch_is_not_cut() -> None:
     each.trainer.run()
     plan = [pairs for epoch in range(4) for pairs in updates.epoch(epoch)]
     tokens = [updates.batch(pairs).target_tokens for pairs in plan]
-    for place, report in enumerate(bench.ear.steps):
+    for place, report in enumerate(bench.listener.steps):
         window = range(4 * place, 4 * place + 4)
-        expected = sum(each.ear.steps[i].loss * tokens[i] for i in window) / sum(tokens[i] for i in window)
+        expected = sum(each.listener.steps[i].loss * tokens[i] for i in window) / sum(tokens[i] for i in window)
         assert report.loss == pytest.approx(expected, rel=1e-6)
-        norms = [each.ear.steps[i].gradient_norm for i in window]
+        norms = [each.listener.steps[i].gradient_norm for i in window]
         assert report.gradient_norm == pytest.approx(sum(norms) / 4, rel=1e-6)
 
 
@@ -183,8 +185,8 @@ def test_gradients_are_clipped_and_the_norm_before_is_told() -> None:
     free.trainer.run()
     clipped.trainer.run()
     norms = [math.sqrt(sum(float(gradient.square().sum()) for gradient in row.values())) for row in whole]
-    assert [report.gradient_norm for report in free.ear.steps] == pytest.approx(norms, rel=1e-6)
-    assert clipped.ear.steps[0].gradient_norm == pytest.approx(norms[0], rel=1e-6)
+    assert [report.gradient_norm for report in free.listener.steps] == pytest.approx(norms, rel=1e-6)
+    assert clipped.listener.steps[0].gradient_norm == pytest.approx(norms[0], rel=1e-6)
     for name, gradient in cut[0].items():
         torch.testing.assert_close(gradient, whole[0][name] * (1e-3 / norms[0]), rtol=1e-4, atol=1e-12)
 
@@ -202,7 +204,7 @@ def test_training_lowers_the_loss_on_what_it_trains_on(training_seed: int) -> No
     updates = PairUpdates(*random_pairs(6, training_seed), size=6)
     bench = Bench(tiny_model(training_seed), updates, steps=60, learning_rate=0.02)
     bench.trainer.run()
-    assert bench.ear.steps[-1].nll < 0.3 * bench.ear.steps[0].nll
+    assert bench.listener.steps[-1].nll < 0.3 * bench.listener.steps[0].nll
 
 
 # --- the plan ---
@@ -216,7 +218,7 @@ def test_every_update_has_the_rate_of_its_own_step() -> None:
     )
     bench.trainer.run()
     expected = [bench.trainer.schedule.rate(step, 9) for step in range(1, 10)]
-    assert used == expected == [report.learning_rate for report in bench.ear.steps]
+    assert used == expected == [report.learning_rate for report in bench.listener.steps]
     assert used[2] == 0.01
 
 
@@ -228,14 +230,16 @@ def test_muon_moves_matrices_at_a_multiple_of_the_rate() -> None:
         lambda *_: used.append([group["lr"] for group in groups])
     )
     bench.trainer.run()
-    assert used == [[7 * rate, 7 * rate, rate] for rate in (report.learning_rate for report in bench.ear.steps)]
+    assert used == [
+        [7 * rate, 7 * rate, rate] for rate in (report.learning_rate for report in bench.listener.steps)
+    ]
 
 
 def test_log_and_save_points_come_at_their_steps_and_at_the_end() -> None:
     bench = Bench(steps=15, log_every=4, save_every=6)
     bench.trainer.run()
-    assert [report.step for report in bench.ear.steps] == [4, 8, 12, 15]
-    assert bench.saved_steps == [report.step for report in bench.ear.validations] == [6, 12, 15]
+    assert [report.step for report in bench.listener.steps] == [4, 8, 12, 15]
+    assert bench.saved_steps == [report.step for report in bench.listener.validations] == [6, 12, 15]
     assert bench.trainer.progress.step == 15
 
 
@@ -244,7 +248,7 @@ def test_epochs_replace_steps() -> None:
     bench = Bench(updates=updates, steps=100, epochs=4)
     bench.trainer.run()
     assert bench.trainer.progress.step == bench.trainer.progress.total_steps == 12
-    assert [report.epoch for report in bench.ear.steps][:4] == pytest.approx([1 / 3, 2 / 3, 1, 4 / 3])
+    assert [report.epoch for report in bench.listener.steps][:4] == pytest.approx([1 / 3, 2 / 3, 1, 4 / 3])
 
 
 def test_every_pair_is_seen_once_an_epoch_in_the_order_of_the_plan() -> None:
@@ -299,7 +303,7 @@ def test_figures_of_speed_and_padding(clock: Clock) -> None:
     updates = PairUpdates([[4], [4] * 5], [[5] * 3, [5] * 7], size=2)
     bench = clock.bench(0.5, updates=updates, steps=12, log_every=4)
     bench.trainer.run()
-    first = bench.ear.steps[0]
+    first = bench.listener.steps[0]
     assert first.source_tokens_per_second == pytest.approx(8 / 0.5)
     assert first.target_tokens_per_second == pytest.approx(12 / 0.5)
     assert first.padding == pytest.approx(1 - (8 + 12) / (2 * 6 + 2 * 8))
@@ -309,7 +313,7 @@ def test_figures_of_speed_and_padding(clock: Clock) -> None:
 def test_the_time_left_follows_the_speed_of_the_last_minute(clock: Clock) -> None:
     bench = clock.bench(lambda update: 0.5 if update <= 100 else 5.0, steps=200, log_every=20)
     bench.trainer.run()
-    left = {report.step: report.seconds_left for report in bench.ear.steps}
+    left = {report.step: report.seconds_left for report in bench.listener.steps}
     assert left[100] == pytest.approx(100 * 0.5)
     assert left[140] == pytest.approx(60 * 5.0, rel=0.05), "200 seconds after the machine became slower"
 
@@ -357,7 +361,7 @@ def test_the_best_is_chosen_by_the_metric(metric: str, expected: list[bool]) -> 
     figures = {1: (2.0, 10.0, 30.0), 2: (1.5, 9.0, 31.0), 3: (1.6, 12.0, 32.0), 4: (1.5, 12.0, 32.0)}
     bench = Bench(validate=lambda step: scored(step, *figures[step]), steps=4, save_every=1, metric=metric)
     bench.trainer.run()
-    assert [best for _, best in bench.saved] == expected == [report.best for report in bench.ear.validations]
+    assert [best for _, best in bench.saved] == expected == [report.best for report in bench.listener.validations]
     assert bench.trainer.progress.best_step == max(step for step in figures if expected[step - 1])
     best = {"loss": -1.5, "bleu": 12.0, "chrf": 32.0}[metric]
     assert bench.trainer.progress.best == best
@@ -366,7 +370,7 @@ def test_the_best_is_chosen_by_the_metric(metric: str, expected: list[bool]) -> 
 def test_a_report_reaches_the_listener_unchanged_but_for_the_best() -> None:
     bench = Bench(validate=lambda step: scored(step, 2.0, 11.0, 22.0), steps=1)
     bench.trainer.run()
-    (found,) = bench.ear.validations
+    (found,) = bench.listener.validations
     assert (found.step, found.loss, found.perplexity, *found.scores.values(), found.best) == (
         1, 2.0, pytest.approx(math.exp(2)), 11.0, 22.0, True,
     )  # fmt: skip
@@ -401,7 +405,7 @@ def test_a_plateau_of_the_validation_loss_lowers_the_rate(metric: str) -> None:
         **settings,
     )
     bench.trainer.run()
-    rates = [report.learning_rate for report in bench.ear.steps]
+    rates = [report.learning_rate for report in bench.listener.steps]
     assert rates == pytest.approx([0.08, 0.08, 0.08, 0.04, 0.04, 0.02])
 
 
@@ -430,20 +434,20 @@ def test_an_update_without_a_finite_gradient_is_not_applied_but_counted() -> Non
     bench = Bench(steps=5)
     poison(bench, {3})
     after: dict[int, dict[str, Tensor]] = {}
-    tell = bench.ear.step
+    tell = bench.listener.step
 
     def note(report: StepReport) -> None:
         after[report.step] = weights(bench.model)
         tell(report)
 
-    bench.ear.step = note  # type: ignore[method-assign]
+    bench.listener.step = note  # type: ignore[method-assign]
     bench.trainer.run()
     assert all(torch.equal(after[2][name], after[3][name]) for name in after[2])
     assert not any(
         torch.equal(after[3][name], after[4][name]) for name in ("decoder_norm.weight", "decoder_norm.bias")
     )
-    assert [report.skipped for report in bench.ear.steps] == [0, 0, 1, 1, 1]
-    (message,) = bench.ear.messages
+    assert [report.skipped for report in bench.listener.steps] == [0, 0, 1, 1, 1]
+    (message,) = bench.listener.messages
     assert "step 3: the gradient is not finite" in message
     assert bench.updates.describe(bench.updates.epoch(0)[2]) in message
     ((moments, _),) = bench.saved
@@ -454,7 +458,7 @@ def test_a_log_point_leaves_out_what_is_not_finite() -> None:
     bench = Bench(steps=6, log_every=3)
     poison(bench, {2, 4, 5, 6})
     bench.trainer.run()
-    first, second = bench.ear.steps
+    first, second = bench.listener.steps
     assert math.isfinite(first.gradient_norm)
     assert math.isnan(second.gradient_norm)
     assert math.isfinite(second.loss)
@@ -465,7 +469,7 @@ def test_a_log_point_of_nothing_finite_is_not_a_number() -> None:
     with torch.no_grad():
         bench.model.output.bias[5] = math.nan
     bench.trainer.run()
-    assert all(math.isnan(report.loss) and math.isnan(report.nll) for report in bench.ear.steps)
+    assert all(math.isnan(report.loss) and math.isnan(report.nll) for report in bench.listener.steps)
     assert all(json.dumps(snapshot.state, allow_nan=False) for snapshot, _ in bench.saved)
 
 
@@ -500,17 +504,17 @@ def lead_astray(bench: Bench, steps: set[int], seen: list[int]) -> None:
         seen.append(bench.trainer.progress.step)
         return seen[-1] in steps and bool(steps.discard(seen[-1]) or True)
 
-    bench.trainer.divergence.see = see  # type: ignore[method-assign]
+    bench.trainer.divergence.observe = see  # type: ignore[method-assign]
 
 
 def remembering_bench(**settings: Any) -> Bench:
     """A bench that can go back to what it saved last."""
     bench = Bench(tiny_model(dropout=0.3), PairUpdates(*random_pairs(23), size=5), **settings)
 
-    def go_back() -> bool:
+    def go_back(trainer: Trainer) -> bool:
         snapshot, _ = bench.saved[-1]
         load_weights(bench.model, snapshot.model, "the snapshot")
-        bench.trainer.restore(snapshot.optimizer, snapshot.state)
+        trainer.restore(snapshot.optimizer, snapshot.state)
         return True
 
     bench.trainer.go_back = go_back
@@ -523,7 +527,7 @@ def test_a_loss_gone_astray_is_told_and_training_goes_on() -> None:
     lead_astray(bench, {6}, seen)
     bench.trainer.run()
     assert seen == [2, 4, 6, 8, 10, 12]
-    (message,) = bench.ear.messages
+    (message,) = bench.listener.messages
     assert message.startswith("warning: step 6: the loss is")
 
 
@@ -537,11 +541,11 @@ def test_on_request_training_goes_back_and_on_at_half_the_rate(clock: Clock) -> 
     torch.manual_seed(3)
     clock.slow(bench, 0.5).trainer.run()
     assert seen == [2, 4, 6, 6, 8, 10, 10, 12], "6 and 10 are done again, from 4 and 8"
-    rates = {report.step: report.learning_rate for report in calm.ear.steps}
+    rates = {report.step: report.learning_rate for report in calm.listener.steps}
     halvings = [0, 0, 0, 1, 1, 1, 2, 2]
-    found = [report.learning_rate for report in bench.ear.steps]
+    found = [report.learning_rate for report in bench.listener.steps]
     assert found == pytest.approx([rates[step] / 2**n for step, n in zip(seen, halvings, strict=True)])
-    assert bench.ear.messages[0].endswith("Back to step 4, at half the rate.")
+    assert bench.listener.messages[0].endswith("Back to step 4, at half the rate.")
     assert bench.saved_steps == [4, 8, 12]
     assert bench.saved[-1][0].state["progress"]["rollbacks"] == 2
     assert bench.trainer.progress.seconds == pytest.approx(12 * 0.5), "going back is no training"
@@ -549,11 +553,11 @@ def test_on_request_training_goes_back_and_on_at_half_the_rate(clock: Clock) -> 
 
 def test_when_going_back_does_not_help_training_ends() -> None:
     bench = remembering_bench(steps=12, save_every=4, log_every=2, divergence="rollback")
-    bench.trainer.divergence.see = lambda loss: bench.trainer.progress.step == 6  # type: ignore[method-assign]
+    bench.trainer.divergence.observe = lambda loss: bench.trainer.progress.step == 6  # type: ignore[method-assign]
     with pytest.raises(TrainingError, match="going back 3 times has not helped"):
         bench.trainer.run()
     assert bench.saved_steps == [4]
-    assert sum("Back to step 4" in message for message in bench.ear.messages) == 3
+    assert sum("Back to step 4" in message for message in bench.listener.messages) == 3
 
 
 def test_without_a_checkpoint_there_is_nothing_to_go_back_to() -> None:
@@ -599,8 +603,8 @@ def test_the_steps_that_fit_into_the_time_are_planned_once(clock: Clock) -> None
     # 3 updates of 10 s, and 330 s for 165 of 2 s
     assert bench.trainer.progress.total_steps == bench.trainer.progress.step == 168
     assert bench.trainer.progress.seconds == pytest.approx(360)
-    assert [report.total_steps for report in bench.ear.steps][:4] == [10_000, 10_000, 168, 168]
-    (message,) = bench.ear.messages
+    assert [report.total_steps for report in bench.listener.steps][:4] == [10_000, 10_000, 168, 168]
+    (message,) = bench.listener.messages
     plan = itertools.islice((pairs for n in itertools.count() for pairs in bench.updates.epoch(n)), 3, 30)
     speed = sum(bench.updates.batch(pairs).target_tokens for pairs in plan) / 54
     assert message == f"{speed:,.0f} target tokens/s, 0.0 s a validation: 168 updates fit into 6 minutes"
@@ -648,14 +652,14 @@ def test_half_the_updates_of_the_same_time_remain_when_validation_takes_the_othe
 def test_much_validation_is_warned_about_with_a_cure_that_mends_it(clock: Clock) -> None:
     bench = clock.bench(4.0, validation=20.0, steps=10_000, max_minutes=20, save_every=5)
     bench.trainer.run()
-    warning = bench.ear.messages[1]
+    warning = bench.listener.messages[1]
     told = re.match(r"warning: validation and saving take 20\.0 s each time, (\d+)% of the 20 minutes\.", warning)
     assert told is not None
     assert 45 <= int(told[1]) <= 50
     (every,) = re.findall(r"set training\.save_every = (\d+),", warning)
     mended = clock.bench(4.0, validation=20.0, steps=10_000, max_minutes=20, save_every=int(every))
     mended.trainer.run()
-    assert len(mended.ear.messages) == 1
+    assert len(mended.listener.messages) == 1
     assert mended.trainer.progress.step > 1.4 * bench.trainer.progress.step
 
 
@@ -663,12 +667,12 @@ def test_validation_longer_than_the_time_is_said_before_the_first_validation(clo
     bench = clock.bench(
         2.0, steps=10_000, max_minutes=2, sample_validation=lambda every: 400.0, save_every=10, validation=400.0
     )
-    bench.ear.validation = lambda report: stop()  # type: ignore[method-assign]
+    bench.listener.validation = lambda report: stop()  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         bench.trainer.run()
-    assert "400.0 s each time" in bench.ear.messages[1]
-    assert "validate on less text" in bench.ear.messages[1]
-    assert "save_every" not in bench.ear.messages[1]  # there is no seldom enough
+    assert "400.0 s each time" in bench.listener.messages[1]
+    assert "validate on less text" in bench.listener.messages[1]
+    assert "save_every" not in bench.listener.messages[1]  # there is no seldom enough
 
 
 def test_what_is_validated_to_time_it_is_little_of_the_time(clock: Clock) -> None:
@@ -684,7 +688,7 @@ def test_what_is_validated_to_time_it_is_little_of_the_time(clock: Clock) -> Non
         bench = clock.bench(2.0, steps=60, max_minutes=minutes, sample_validation=sample, validation=32.0)
         bench.trainer.run()
         assert shares == expected  # the first is for code that is compiled then
-        assert "32.0 s a validation" in bench.ear.messages[0]
+        assert "32.0 s a validation" in bench.listener.messages[0]
 
 
 def test_to_time_a_validation_changes_nothing_that_training_depends_on(clock: Clock) -> None:
@@ -729,13 +733,13 @@ TABLE = MeasuredConfig(updates=(100, 400, 1_600), scores=(20.0, 36.0, 43.0), pro
 def test_what_the_time_will_give_is_said_at_the_start(clock: Clock, minutes: int, message: str) -> None:
     bench = clock.bench(2.0, steps=10_000, max_minutes=minutes, measured=TABLE)
     bench.trainer.run(stop=lambda: bench.trainer.progress.fixed)
-    assert bench.ear.messages[0].partition(": ")[2] == message
+    assert bench.listener.messages[0].partition(": ")[2] == message
 
 
 def test_the_minutes_that_the_recipe_needs_hold_its_validations(clock: Clock) -> None:
     first = clock.bench(2.0, validation=20.0, steps=10_000, max_minutes=20, save_every=100, measured=TABLE)
     first.trainer.run(stop=lambda: first.trainer.progress.fixed)
-    (minutes,) = re.findall(r"(\d+) minutes here", first.ear.messages[0])
+    (minutes,) = re.findall(r"(\d+) minutes here", first.listener.messages[0])
     assert int(minutes) == 59  # 1,600 of 2 s and 16 of 20 s
     second = clock.bench(2.0, validation=20.0, steps=10_000, max_minutes=60, save_every=100, measured=TABLE)
     second.trainer.run(stop=lambda: second.trainer.progress.fixed)
@@ -788,7 +792,7 @@ def test_when_the_time_is_over_before_it_is_measured_training_ends_there(clock: 
 
 def test_a_plan_that_was_fixed_stays_when_training_goes_on(clock: Clock) -> None:
     first = clock.bench(2.0, steps=10_000, max_minutes=2, save_every=40)
-    first.ear.validation = lambda report: stop()  # type: ignore[method-assign]
+    first.listener.validation = lambda report: stop()  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         first.trainer.run()
     snapshot = first.trainer.snapshot()
@@ -796,7 +800,7 @@ def test_a_plan_that_was_fixed_stays_when_training_goes_on(clock: Clock) -> None
     second.trainer.restore(snapshot.optimizer, snapshot.state)
     second.trainer.run()
     assert second.trainer.progress.step == 60
-    assert second.ear.messages == []
+    assert second.listener.messages == []
 
 
 def stop() -> None:
@@ -826,7 +830,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
     first.trainer.save = lambda snapshot, best: run.checkpoints.save(
         Checkpoint(snapshot.state["progress"]["step"], snapshot.model, snapshot.optimizer, snapshot.state), 1
     )
-    first.ear.step = lambda report: stop() if report.step > cut else first.ear.steps.append(report)  # type: ignore[method-assign]
+    first.listener.step = lambda report: stop() if report.step > cut else first.listener.steps.append(report)  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         first.trainer.run()
     torch.manual_seed(99)
@@ -835,7 +839,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
     checkpoint = run.checkpoints.read(cut)
     load_weights(second.model, checkpoint.model, "the checkpoint")
     second.trainer.restore(checkpoint.optimizer, checkpoint.state)
-    second.ear.steps += [report for report in first.ear.steps if report.step <= cut]
+    second.listener.steps += [report for report in first.listener.steps if report.step <= cut]
     second.trainer.run()
     return second
 
@@ -891,7 +895,7 @@ def steps_told(bench: Bench) -> list[tuple[float, ...]]:
     """Of each log point what does not depend on the clock."""
     return [
         (r.step, r.epoch, r.loss, r.nll, r.learning_rate, r.gradient_norm, r.padding, r.skipped)
-        for r in bench.ear.steps
+        for r in bench.listener.steps
     ]
 
 
@@ -900,7 +904,7 @@ def test_dropout_differs_from_update_to_update() -> None:
     updates = PairUpdates(*random_pairs(4), size=4)
     bench = Bench(tiny_model(dropout=0.3), updates, steps=3, learning_rate=STILL)
     bench.trainer.run()
-    assert len({report.loss for report in bench.ear.steps}) == 3
+    assert len({report.loss for report in bench.listener.steps}) == 3
 
 
 def test_a_plan_made_longer_is_followed_from_the_checkpoint() -> None:

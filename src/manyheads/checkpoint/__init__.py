@@ -1,11 +1,12 @@
-"""A run directory in and out: the model is one directory of safetensors, JSON and the tokenizer.
+"""Read and write run directories: a model is one directory of safetensors, JSON and tokenizer files.
 
 ```
 config.json  model.safetensors  tokenizer.source.*  tokenizer.target.*  metrics.jsonl  environment.json  README.md
 checkpoints/step-N/  model.safetensors  optimizer.safetensors  state.json (all else, and the sha256 of all three)
 ```
-Everything is written to a temporary name, synced and renamed: whatever happens, the last good one stays.
-No pickle is read or written. `model.safetensors` in the root holds the weights that translate: the best so far.
+Every file is written to a temporary name, synced and renamed, so that the last good version survives any failure.
+No pickle is read or written. `model.safetensors` in the run directory holds the best weights so far: those that
+translate.
 """
 
 from manyheads.checkpoint.checkpoints import Checkpoint

@@ -1,4 +1,4 @@
-"""What resuming needs: one folder a checkpoint, whole or not there at all, with the checksums of its files."""
+"""Checkpoints, from which a training resumes: one folder each, written atomically, with checksums of its files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATE = "state.json"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What resuming needs: tensors by name, and the state."""
+    """A checkpoint: tensors by name, and the rest of the state."""
 
     step: int
     model: dict[str, Tensor]
@@ -43,34 +43,34 @@ class Checkpoints:
     """The checkpoints of a run, by step.
 
     Attributes:
-        folder: where they are, or will be.
+        folder: folder of all checkpoints, which may not exist yet.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def folder_of(self, step: int) -> Path:
-        """Where the checkpoint of a step is."""
+        """Return the folder of the checkpoint of a step."""
         return self.folder / f"step-{step}"
 
     def steps(self) -> list[int]:
-        """The steps of which there is a checkpoint, first to last."""
+        """Return the steps that have a checkpoint, in order."""
         found = self.folder.glob("step-*")
         return sorted(int(path.name.removeprefix("step-")) for path in found if path.name[5:].isdigit())
 
     def save(self, checkpoint: Checkpoint, keep: int, *, every: int = 1) -> None:
-        """Write a checkpoint, whole or not at all, then remove those after it, and all but the last `keep`.
+        """Write a checkpoint atomically, then remove all later ones, and all but the last `keep`.
 
-        Only this one and those of every `every`-th step are kept: one that was saved in between because somebody
-        asked must not take the place of a planned one in a mean.
+        Only this one and those of every `every`-th step are kept: a checkpoint that was saved in between on request
+        must not take the place of a planned one when checkpoints are averaged.
 
         Raises:
-            SaveError: it could not be written; those before it are intact.
+            SaveError: the checkpoint could not be written; earlier ones are intact.
         """
         folder = self.folder_of(checkpoint.step)
         draft = folder.with_name(f".{folder.name}.draft")
-        for abandoned in self.folder.glob(".step-*.draft"):  # by a kill
-            shutil.rmtree(abandoned, ignore_errors=True)
+        for cancelled in self.folder.glob(".step-*.draft"):  # by a kill
+            shutil.rmtree(cancelled, ignore_errors=True)
         try:
             with saving(f"the checkpoint of step {checkpoint.step}", self.folder):
                 draft.mkdir(parents=True)
@@ -91,21 +91,21 @@ class Checkpoints:
             shutil.rmtree(self.folder_of(step), ignore_errors=True)
 
     def read(self, step: int) -> Checkpoint:
-        """Read a checkpoint and check its sums.
+        """Read a checkpoint and verify its checksums.
 
         Raises:
-            RunError: a file is missing or damaged; it is named.
+            RunError: a file is missing or damaged; the message names it.
         """
         folder, state = self.checked(step)
         return Checkpoint(step, read_tensors(folder / WEIGHTS), read_tensors(folder / OPTIMIZER), state)
 
     def weights(self, step: int) -> dict[str, Tensor]:
-        """The weights of a checkpoint; raises as `read`."""
+        """Read the weights of a checkpoint; raises as `read`."""
         folder, _ = self.checked(step)
         return read_tensors(folder / WEIGHTS)
 
     def checked(self, step: int) -> tuple[Path, dict[str, Any]]:
-        """The folder of a checkpoint whose sums are right, and its state."""
+        """Verify the checksums of a checkpoint; return its folder and its state."""
         folder = self.folder_of(step)
         content = read_json(folder / STATE)
         sums, state = content.get("sha256"), content.get("state")

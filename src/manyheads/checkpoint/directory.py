@@ -1,4 +1,4 @@
-"""One run on disk: what it was begun with, its checkpoints, and the weights that translate."""
+"""A run directory: configuration, tokenizers, checkpoints, and the best weights."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class RunDirectory:
     """The files of one run.
 
     Attributes:
-        path: its folder.
-        checkpoints: what resuming needs, by step.
+        path: folder of the run.
+        checkpoints: its checkpoints, by step.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,10 +63,10 @@ class RunDirectory:
 
     @classmethod
     def existing(cls, path: Path) -> RunDirectory:
-        """A run that exists.
+        """Open an existing run.
 
         Raises:
-            RunError: there is no such directory, or it is none of ours.
+            RunError: there is no such directory, or it is not a run directory.
         """
         if (path / CONFIG).is_file():
             return cls(path)
@@ -75,15 +75,15 @@ class RunDirectory:
 
     @property
     def metrics_path(self) -> Path:
-        """Where the log points go, one JSON object a line."""
+        """Path of the training log, one JSON object a line."""
         return self.path / "metrics.jsonl"
 
     @property
     def weights_path(self) -> Path:
-        """The weights that translate.
+        """Path of the best weights so far.
 
         Raises:
-            RunError: there are none yet.
+            RunError: there are no weights yet.
         """
         path = self.path / WEIGHTS
         if not path.is_file():
@@ -92,15 +92,15 @@ class RunDirectory:
 
     @property
     def exists(self) -> bool:
-        """Whether a run has begun here."""
+        """Whether the directory holds a run."""
         return (self.path / CONFIG).is_file()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep all others from writing to this directory; the system opens it again however the process ends.
+        """Lock the directory against other writers; the lock ends with the process.
 
         Raises:
-            RunError: another process writes here.
+            RunError: another process holds the lock.
             SaveError: the directory cannot be written.
         """
         with saving("the run directory", self.path):
@@ -119,7 +119,7 @@ class RunDirectory:
                 self.tidy()
 
     def tidy(self) -> None:
-        """Leave nothing behind when nothing has begun here."""
+        """Remove the directory if it holds no run."""
         if not self.exists:
             (self.path / LOCK).unlink(missing_ok=True)
             for folder in (self.path / "cache", self.path):
@@ -133,16 +133,16 @@ class RunDirectory:
         environment: Mapping[str, Any],
         more: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Write what stands before the first step.
+        """Write the files that a run has before its first step.
 
         Args:
-            config: of the run.
-            tokenizers: of its text.
-            environment: what it is made with.
-            more: what else its task must remember, as JSON documents by the names of their files.
+            config: configuration of the run.
+            tokenizers: tokenizers of source and target.
+            environment: versions and machine that the run is made with.
+            more: further JSON documents of its task, by file name.
 
         Raises:
-            SaveError: it could not be written.
+            SaveError: a file could not be written.
         """
         with saving("the beginning of the run", self.path):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -158,10 +158,10 @@ class RunDirectory:
             write_atomically(self.path / CONFIG, config_to_json(config).encode())  # last: now it is a run
 
     def config(self) -> Config:
-        """The configuration of the run.
+        """Read the configuration of the run.
 
         Raises:
-            RunError: it is none of ours, damaged, or of a newer format.
+            RunError: the file is missing, damaged, or of a newer format.
         """
         path = self.path / CONFIG
         try:
@@ -170,7 +170,7 @@ class RunDirectory:
             raise RunError(str(error)) from error
 
     def config_of(self, task: Task) -> Config:
-        """The configuration of a run of a task; raises as `config`, and `RunError` when it is of another."""
+        """Read the configuration of a run of this task; raises as `config`, and `RunError` for another task."""
         config = self.config()
         if config.task != task:
             use = f"{VERBS[config.task]} {self.path}"
@@ -182,23 +182,23 @@ class RunDirectory:
         return config
 
     def environment(self) -> dict[str, Any]:
-        """What the run was begun with."""
+        """Read the versions and the machine that the run was begun with."""
         return read_json(self.path / ENVIRONMENT)
 
     def tokenizers(self, config: Config) -> TokenizerPair:
-        """The tokenizers of the run.
+        """Read the tokenizers of the run.
 
         Raises:
-            RunError: one is missing, damaged, or not the one that the run was begun with.
+            RunError: a tokenizer is missing, damaged, or not the one that the run was begun with.
         """
         recorded = self.environment().get("tokenizer_sha256") if (self.path / ENVIRONMENT).is_file() else None
         return read_tokenizers(self.path, config, recorded)
 
     def document(self, name: str) -> dict[str, Any]:
-        """A JSON document that `begin` was given.
+        """Read a JSON document that `begin` wrote.
 
         Raises:
-            RunError: it is missing, damaged, or not the one that the run was begun with.
+            RunError: the document is missing, damaged, or not the one that the run was begun with.
         """
         path = self.path / name
         content = read_json(path)
@@ -208,7 +208,7 @@ class RunDirectory:
         return content
 
     def model(self, config: Config, tokenizers: TokenizerPair) -> EncoderDecoder:
-        """The translator with the weights of the best validation, on the CPU, in eval mode.
+        """Load the translation model with the best weights, on the CPU, in eval mode.
 
         Raises:
             RunError: the weights are missing, damaged, or of another shape.
@@ -221,26 +221,26 @@ class RunDirectory:
         return self.fill(model)
 
     def fill(self, model: Model) -> Model:
-        """A model given the weights of the best validation, in eval mode; raises as `model`."""
+        """Load the best weights into a model and put it in eval mode; raises as `model`."""
         load_weights(model, self.weights(), str(self.weights_path))
         return model.eval()
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights of the best validation; raises as `model`."""
+        """Read the best weights; raises as `model`."""
         return read_tensors(self.weights_path)
 
     def publish(self, tensors: Mapping[str, Tensor]) -> None:
-        """Make these the weights that translate.
+        """Write the best weights.
 
         Raises:
-            SaveError: they could not be written; those before are intact.
+            SaveError: the file could not be written; the previous weights are intact.
         """
         with saving(WEIGHTS, self.path):
             write_tensors(self.path / WEIGHTS, tensors)
 
     @property
     def described(self) -> bool:
-        """Whether there is a model card: it is what is written last."""
+        """Whether there is a model card, which is written last."""
         return (self.path / CARD).is_file()
 
     def describe(self, card: str) -> None:
@@ -250,7 +250,7 @@ class RunDirectory:
 
 
 def runs_near(path: Path) -> str:
-    """What to give instead of something that is no run: those in it, beside it or around it."""
+    """Name the runs in, beside or above a path that is not a run, for a message."""
     folder = path if path.is_dir() else path.parent
     found = sorted(
         str(file.parent) for around in (folder, folder.parent) for file in around.glob(f"*/{ENVIRONMENT}")

@@ -1,7 +1,7 @@
-"""Files that are whole or not there: written to a temporary name, synced, renamed.
+"""Write files atomically, and read files that may come from anybody.
 
-What is read may come from anybody: sizes are checked before anything is read, headers before tensors, and links out
-of a folder are not followed.
+Files are written to a temporary name, synced and renamed. When reading, sizes are checked before content, headers
+before tensors, and links out of a folder are not followed.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ MOST_NODES = 1_000_000  # values of a JSON document
 
 
 def plain_file(path: Path) -> Path:
-    """The path of a file that can be read without a surprise.
+    """Return the path of a regular file.
 
     Raises:
-        RunError: it is missing, a device or pipe, or a link that leads out of its folder.
+        RunError: the file is missing, a device or pipe, or a link that leads out of its folder.
     """
     if not path.is_file():
         raise RunError(f"{path} cannot be read: it is missing, or no file.")
@@ -58,7 +58,7 @@ def plain_file(path: Path) -> Path:
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of a file of a run, which has at most so many bytes."""
+    """Read a file of a run of at most `most` bytes."""
     try:
         size = plain_file(path).stat().st_size
         if size > most:
@@ -69,7 +69,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def check_nodes(data: bytes, origin: Path) -> bytes:
-    """The bytes of a JSON document, unless it would take far more memory than what we write ever does."""
+    """Return the bytes of a JSON document, unless parsing it would take far more memory than our files ever do."""
     nodes = sum(data.count(sign) for sign in (b",", b"[", b"{"))
     if nodes > MOST_NODES:
         raise RunError(
@@ -79,7 +79,7 @@ def check_nodes(data: bytes, origin: Path) -> bytes:
 
 
 def read_json_text(path: Path) -> str:
-    """A JSON document of a run, not yet parsed."""
+    """Read a JSON document of a run without parsing it."""
     try:
         return check_nodes(read_bytes(path), path).decode()
     except UnicodeDecodeError as error:
@@ -87,7 +87,7 @@ def read_json_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object of a run."""
+    """Read a JSON object of a run."""
     try:
         content = json.loads(read_json_text(path))
     except (ValueError, RecursionError) as error:
@@ -98,11 +98,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the tensors of a safetensors file, from its header alone.
+    """Read names and shapes of the tensors of a safetensors file from its header.
 
     Raises:
-        RunError: the header is longer than the file or than makes sense, is no JSON, names a tensor twice, or puts
-            tensors where they overlap.
+        RunError: the header is too long, is not JSON, names a tensor twice, or has overlapping tensors.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -134,7 +133,7 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """A safetensors file."""
+    """Read a safetensors file."""
     read_shapes(path)
     try:
         return load_file(path)
@@ -148,7 +147,7 @@ def saving(
     where: Path,
     cure: str = "The last checkpoint is intact; free some space and run the same line again.",
 ) -> Iterator[None]:
-    """Say what could not be written, and what to do."""
+    """Turn the errors of writing into a `SaveError` that says what to do."""
     try:
         yield
     except OSError as error:
@@ -156,7 +155,7 @@ def saving(
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """A safetensors file, synced and renamed."""
+    """Write a safetensors file atomically."""
     draft = path.with_name(f".{path.name}.draft")
     plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
     try:
@@ -171,7 +170,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """A file, synced and renamed."""
+    """Write a file atomically: temporary name, sync, rename."""
     draft = path.with_name(f".{path.name}.draft")
     try:
         draft.write_bytes(content)
@@ -182,7 +181,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have the system put a file or folder onto the disk."""
+    """Flush a file or folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -191,11 +190,11 @@ def sync(path: Path) -> None:
 
 
 def sha256(path: Path) -> str:
-    """Checksum of a file."""
+    """Return the SHA-256 of a file."""
     with plain_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:
-    """A JSON document for people and programs."""
+    """Format a value as indented JSON."""
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -1,4 +1,4 @@
-"""The tokenizer files of a folder: one a side, and the checksums that tie them to the weights."""
+"""Read and write the tokenizer files of a folder, one a side, with checksums that tie them to the weights."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def write_tokenizers(folder: Path, tokenizers: TokenizerPair) -> None:
 
 
 def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None) -> TokenizerPair:
-    """The tokenizers of both sides.
+    """Read the tokenizers of both sides.
 
     Args:
-        folder: where they are.
-        config: of the run.
-        recorded: their checksums when the folder was made, where they are known.
+        folder: folder of the files.
+        config: configuration of the run.
+        recorded: checksums of the files when the folder was made, if known.
 
     Raises:
-        RunError: one is missing, damaged, or not the one that the weights were trained with.
+        RunError: a tokenizer is missing, damaged, or not the one that the weights were trained with.
     """
     source, target = (
         load_tokenizer(config.tokenizer, language, tokenizer_bytes(folder, side))
@@ -47,7 +47,7 @@ def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None
 
 
 def tokenizer_bytes(folder: Path, side: str) -> bytes:
-    """The tokenizer file of a side."""
+    """Read the tokenizer file of a side."""
     found = sorted(folder.glob(f"tokenizer.{side}.*"))
     if not found:
         raise RunError(f"{folder} has no tokenizer.{side}.* file. Copy the whole run directory.")

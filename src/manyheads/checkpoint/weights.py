@@ -1,4 +1,4 @@
-"""Weights by name: into a model, and several to their mean."""
+"""Load weights into a model by name, and average the weights of several models."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ __all__ = ["Unfilled", "average_tensors", "check_shapes", "load_weights"]
 
 
 class Unfilled(TorchFunctionMode):
-    """While open, no tensor is filled with random numbers: for models that are given their weights afterwards.
+    """Skip the random initialisation of tensors in this context: for models whose weights are loaded afterwards.
 
-    It saves time and memory; and on the meta device torch would import 70 MiB of its compiler to draw nothing.
+    It saves time and memory; on the meta device, drawing random numbers would make torch import 70 MiB of its
+    compiler.
     """
 
     def __torch_function__(
@@ -30,7 +31,7 @@ class Unfilled(TorchFunctionMode):
         arguments: tuple[Any, ...] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Any:
-        """What is called instead of each function of torch."""
+        """Handle each call of a torch function."""
         if getattr(function, "__name__", "") in ("normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"):
             return arguments[0] if arguments else (options or {})["tensor"]
         return function(*arguments, **(options or {}))
@@ -39,10 +40,10 @@ class Unfilled(TorchFunctionMode):
 def check_shapes(
     config: ModelConfig, sizes: tuple[int, int], shapes: Mapping[str, tuple[int, ...]], origin: str
 ) -> None:
-    """Compare the tensors of a file with the model that a configuration asks for, without building it.
+    """Compare the tensors of a file with the model of a configuration, without building it.
 
     Raises:
-        RunError: names or shapes differ; the differences are listed.
+        RunError: names or shapes differ; the message lists them.
     """
     layers = config.num_encoder_layers + config.num_decoder_layers
     if layers > len(shapes):
@@ -56,7 +57,7 @@ def check_shapes(
 
 
 def compare(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], origin: str) -> None:
-    """Raise `RunError` with the differences between names and shapes, where there are any."""
+    """Raise `RunError` if names or shapes differ; the message lists the differences."""
     problems = [f"{name} is missing" for name in wanted.keys() - found.keys()]
     problems += [f"{name} is unknown" for name in found.keys() - wanted.keys()]
     problems += [
@@ -68,10 +69,10 @@ def compare(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int
 
 
 def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: str) -> None:
-    """Copy tensors into a model whose names, shapes and types they must fit exactly.
+    """Copy tensors into a model; names, shapes and types must match exactly.
 
     Raises:
-        RunError: names, shapes or types differ; the differences are listed.
+        RunError: names, shapes or types differ; the message lists them.
     """
     own = dict(model.named_parameters())
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
@@ -92,7 +93,7 @@ def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: 
 
 
 def average_tensors(models: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of the weights of several models, taken in float64."""
+    """Return the mean of the weights of several models, computed in float64."""
     return {
         name: torch.stack([model[name].double() for model in models]).mean(0).to(tensor.dtype)
         for name, tensor in models[0].items()

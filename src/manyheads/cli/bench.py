@@ -1,4 +1,4 @@
-"""`bench`: how fast this machine is at it."""
+"""`bench`: the speed of training and translating on this machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import Verb, VerbGroup, echo_result, json_option, set_option, settings_of
+from manyheads.cli.verbs import (
+    Verb,
+    VerbGroup,
+    device_option,
+    echo_result,
+    json_option,
+    option,
+    set_option,
+    settings_of,
+)
 
 __all__ = ["VERBS"]
 
@@ -24,6 +33,7 @@ def bench() -> None:
 
 @bench.command(
     cls=Verb,
+    short_help="Measure the speed of training.",
     epilog="""\b
 Examples:
   manyheads bench train
@@ -31,60 +41,78 @@ Examples:
 )
 @click.argument("config", default="demo-de-en")
 @set_option()
-@click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="How often to measure.")
-@click.option("--updates", type=click.IntRange(min=1), default=10, show_default=True, help="Updates a round.")
+@option("--rounds", type=click.IntRange(min=1), metavar="N", default=5, help="Number of measurements.")
+@option(
+    "--updates",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=10,
+    help="Number of optimiser updates per measurement.",
+)
 @json_option()
 @click.pass_context
 def train(
     context: click.Context, config: str, overrides: tuple[str, ...], rounds: int, updates: int, as_json: bool
 ) -> None:
-    """Train for a moment, and say how fast it was, and how fast it could be.
+    """Measure the speed of training, also as a share of the fastest matrix product on this machine.
 
-    CONFIG is a TOML file, or the name of a recipe; the default needs no text. Nothing is kept.
+    CONFIG is a TOML file or the name of a recipe; the default, demo-de-en, uses built-in text. No file is written.
     """
     from manyheads.config.load import load_config, resolve_recipe
 
     settings = load_config(resolve_recipe(config), overrides)
 
-    from manyheads import runs  # after the configuration: its mistakes need not wait for torch
+    # imports torch: only once the configuration is valid
     from manyheads.cli.progress import open_progress
+    from manyheads.runs.bench_train import bench_train
 
     with open_progress(settings_of(context)) as progress:
-        found = runs.bench_train(settings, rounds=rounds, updates=updates, listener=progress)
-    echo_result(found, as_json=as_json)
+        speed = bench_train(settings, rounds=rounds, updates=updates, listener=progress)
+    echo_result(speed, as_json=as_json)
 
 
 @bench.command(
     cls=Verb,
+    short_help="Measure the speed of translating.",
     epilog="""\b
 Examples:
   manyheads bench decode runs/mine
   manyheads bench decode runs/mine --precision bf16 --beam 1 --batch 1 --json""",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--precision",
     type=click.Choice(["fp32", "bf16", "int8"]),
     default="fp32",
-    show_default=True,
-    help="Of the model.",
+    help="Number format of the computation; fp32 is exact.",
 )
-@click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
-@click.option("--compile", is_flag=True, help="Compile the steps of up to 16 lines a call, on a GPU.")
-@click.option(
-    "--beam", "beams", type=click.IntRange(min=1), multiple=True, help="1 and the run's own unless given."
+@device_option()
+@option(
+    "--beam",
+    "beams",
+    type=click.IntRange(min=1),
+    metavar="N",
+    multiple=True,
+    show_default="1 and search.beam_size of the run",
+    help="Beam size; may be repeated to measure several.",
 )
-@click.option(
+@option(
     "--batch",
     "batches",
     type=click.IntRange(min=0),
+    metavar="N",
     multiple=True,
     default=(1, 64, 0),
-    show_default=True,
-    help="Sentences a call; 0 is all.",
+    help="Number of sentences translated in one call; 0 means all; may be repeated to measure several.",
 )
-@click.option("--sentences", type=click.IntRange(min=1), default=500, show_default=True, help="Of the test text.")
-@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True, help="How often to measure.")
+@option(
+    "--sentences",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=500,
+    help="Maximum number of test sentences to use.",
+)
+@option("--rounds", type=click.IntRange(min=1), metavar="N", default=3, help="Number of measurements.")
 @json_option()
 @click.pass_context
 def decode(
@@ -92,30 +120,28 @@ def decode(
     run: Path,
     precision: str,
     device: str,
-    compile: bool,
     beams: tuple[int, ...],
     batches: tuple[int, ...],
     sentences: int,
     rounds: int,
     as_json: bool,
 ) -> None:
-    """Translate the test text of RUN in some ways in turn, and say how fast that was."""
-    from manyheads import runs
+    """Measure how fast RUN translates its test set, for each beam size and batch size."""
     from manyheads.cli.progress import open_progress
+    from manyheads.runs.bench_decode import bench_decode
 
     with open_progress(settings_of(context)) as progress:
-        found = runs.bench_decode(
+        speed = bench_decode(
             run,
             precision=precision,
             device=device,
-            compile=compile,
             beams=beams,
             batches=batches,
             sentences=sentences,
             rounds=rounds,
             listener=progress,
         )
-    echo_result(found, as_json=as_json)
+    echo_result(speed, as_json=as_json)
 
 
 VERBS = {"bench": bench}

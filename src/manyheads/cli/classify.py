@@ -1,6 +1,6 @@
-r"""`classify`: lines in, labels out, in the same order and of the same number.
+r"""`classify`: one output line for each input line, in the same order.
 
-A line ends at "\n" and nowhere else. Text is UTF-8 whatever the locale says.
+Only "\n" ends a line. Text is UTF-8 in every locale.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from manyheads.cli.verbs import Verb, input_lines, json_option, opened_output, output_option, settings_of, text_line
+from manyheads.cli.verbs import (
+    Verb,
+    device_option,
+    input_lines,
+    json_option,
+    open_output,
+    output_option,
+    settings_of,
+    text_line,
+)
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERBS"]
 
-LINES_AT_ONCE = 512  # classified together; from a terminal each line is answered at once
+BATCH_LINES = 512  # lines classified in one call; 1 when a person types at a terminal
 
 
 @click.command(
@@ -35,16 +44,17 @@ Examples:
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), default="-")
-@click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
+@device_option()
 @output_option("labels")
 @json_option()
 @click.pass_context
 def classify(
     context: click.Context, run: Path, file: Path, device: str, output: Path | None, as_json: bool
 ) -> None:
-    """Label FILE, or standard input: for each line its label, a tab and the probability; empty lines stay empty.
+    """Classify each line of FILE or standard input: print its label, a tab and the probability of the label.
 
-    Where examples have two texts, a tab stands between them. --json holds the probabilities of all labels.
+    Empty lines stay empty. If the classifier takes two texts, separate them by a tab. --json prints the
+    probabilities of all labels.
     """
     if output is not None and output.exists() and file.exists() and output.samefile(file):
         raise UsageError(f"{output} is the input; write to another file.")
@@ -59,11 +69,11 @@ def classify(
     if classifier.warning and not quiet:
         click.echo(f"warning: {classifier.warning}", err=True)
     lines = input_lines(file, classifier.config.data.invalid_utf8)
-    found = classifications(classifier, lines, 1 if interactive else LINES_AT_ONCE)
-    with opened_output(output) as sink:
-        cut = write_json(found, sink) if as_json else write_lines(found, sink)
-    if cut and not quiet:
-        shown = ", ".join(map(str, cut[:10])) + (", ..." if len(cut) > 10 else "")
+    results = classifications(classifier, lines, 1 if interactive else BATCH_LINES)
+    with open_output(output) as sink:
+        truncated = write_json(results, sink) if as_json else write_lines(results, sink)
+    if truncated and not quiet:
+        shown = ", ".join(map(str, truncated[:10])) + (", ..." if len(truncated) > 10 else "")
         limit = classifier.longest
         click.echo(
             f"warning: longer than {limit:,} tokens, and only their beginning was read: line {shown}", err=True
@@ -71,28 +81,28 @@ def classify(
 
 
 def classifications(classifier: Classifier, lines: Iterator[str], size: int) -> Iterator[Classification]:
-    """What each line is, in order, `size` of them at once."""
+    """Yield the classification of each line in order, classifying `size` lines in one call."""
     while batch := list(islice(lines, size)):
         yield from classifier.classify(batch)
 
 
-def write_lines(found: Iterator[Classification], stream: BinaryIO) -> list[int]:
-    """Write a line for each; returns the numbers of those that were cut, from 1."""
-    cut = []
-    for number, one in enumerate(found, start=1):
-        stream.write(text_line(f"{one.label}\t{one.probability:.4f}" if one.label else ""))
+def write_lines(results: Iterator[Classification], stream: BinaryIO) -> list[int]:
+    """Write one line for each classification; returns the numbers of the truncated lines, from 1."""
+    truncated = []
+    for number, result in enumerate(results, start=1):
+        stream.write(text_line(f"{result.label}\t{result.probability:.4f}" if result.label else ""))
         stream.flush()
-        if one.truncated:
-            cut.append(number)
-    return cut
+        if result.truncated:
+            truncated.append(number)
+    return truncated
 
 
-def write_json(found: Iterator[Classification], stream: BinaryIO) -> list[int]:
-    """Write one JSON list; returns the numbers of those that were cut, from 1."""
-    all_of_them = list(found)
-    document = json.dumps([one.to_json() for one in all_of_them], ensure_ascii=False, indent=2)
+def write_json(results: Iterator[Classification], stream: BinaryIO) -> list[int]:
+    """Write one JSON list; returns the numbers of the truncated lines, from 1."""
+    classified = list(results)
+    document = json.dumps([result.to_json() for result in classified], ensure_ascii=False, indent=2)
     stream.write(document.encode() + b"\n")
-    return [number for number, one in enumerate(all_of_them, start=1) if one.truncated]
+    return [number for number, result in enumerate(classified, start=1) if result.truncated]
 
 
 VERBS = {"classify": classify}

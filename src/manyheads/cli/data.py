@@ -1,4 +1,4 @@
-"""`data fetch` and `data report`: text before training."""
+"""`data fetch` and `data report`: fetch corpora, and report on text before training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import Verb, VerbGroup, echo_json, echo_result, json_option, set_option, settings_of
+from manyheads.cli.verbs import (
+    Verb,
+    VerbGroup,
+    echo_json,
+    echo_result,
+    json_option,
+    option,
+    set_option,
+    settings_of,
+)
 
 __all__ = ["VERBS"]
 
@@ -18,29 +27,28 @@ Example:
   manyheads data report multi30k-en-de-tiny --set data.root=data/multi30k""",
 )
 def data() -> None:
-    """Fetch public text, and report on text before training."""
+    """Fetch public corpora, and report on text before training."""
 
 
 @data.command(
     cls=Verb,
-    short_help="Fetch a public corpus and check it, or list them.",
+    short_help="Download a public corpus and verify it, or list all corpora.",
     epilog="""\b
 Example:
   manyheads data fetch multi30k --root data""",
 )
 @click.argument("name", required=False)
-@click.option(
+@option(
     "--root",
     type=click.Path(path_type=Path, file_okay=False),
     default="data",
-    show_default=True,
     metavar="DIR",
-    help="Where its folder goes.",
+    help="Directory in which the folder of the corpus is created.",
 )
 @json_option()
 @click.pass_context
 def fetch(context: click.Context, name: str | None, root: Path, as_json: bool) -> None:
-    """Fetch a public corpus by NAME and check it; without NAME, list them."""
+    """Download the public corpus NAME and verify it; without NAME, list all corpora."""
     from manyheads.cli.progress import open_progress
     from manyheads.data import download
 
@@ -64,7 +72,7 @@ def fetch(context: click.Context, name: str | None, root: Path, as_json: bool) -
 
 @data.command(
     cls=Verb,
-    short_help="Count and measure the text of a configuration.",
+    short_help="Report counts and lengths of the text of a configuration.",
     epilog="""\b
 Example:
   manyheads data report multi30k-en-de-tiny --set data.root=data/multi30k --json""",
@@ -73,18 +81,18 @@ Example:
 @set_option()
 @json_option()
 def report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Count and measure the text of a configuration, and what of it training would use.
+    """Report counts and lengths of the text of a configuration, and the share that training would use.
 
-    CONFIG is a TOML file, or the name of a recipe.
+    CONFIG is a TOML file or the name of a recipe.
     """
     from manyheads.config.load import load_config, resolve_recipe
 
     settings = load_config(resolve_recipe(config), overrides)
 
-    from manyheads import runs  # after the configuration: its mistakes need not wait for torch
+    # imports torch: only once the configuration is valid
+    from manyheads.runs.corpus import data_report
 
-    found = runs.data_report(settings)
-    echo_result(found, as_json=as_json)
+    echo_result(data_report(settings), as_json=as_json)
 
 
 VERBS = {"data": data}

@@ -1,4 +1,4 @@
-"""`doctor` and `museum`: what is wrong, and what that looks like."""
+"""`doctor`: find problems. `museum`: small programs that show typical defects."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.folding import USUAL, folded, terminal_width
-from manyheads.cli.verbs import Verb, echo_json, json_option, set_option, settings_of
+from manyheads.cli.folding import DEFAULT_WIDTH, fold_lines, terminal_width
+from manyheads.cli.verbs import Verb, echo_json, json_option, option, set_option, settings_of
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
     from manyheads.doctor.diagnosis import Diagnosis
     from manyheads.doctor.machine import MachineReport
-    from manyheads.doctor.museum import Language
+    from manyheads.doctor.texts import Language
 
 __all__ = ["VERBS"]
 
@@ -25,37 +25,48 @@ __all__ = ["VERBS"]
 Examples:
   manyheads doctor
   manyheads doctor multi30k-de-en --set data.root=data/multi30k
-  manyheads doctor runs/multi30k-de-en --json""",
+  manyheads doctor runs/multi30k-de-en --json
+  manyheads doctor runs/multi30k-de-en --lang ko""",
 )
 @click.argument("subject", metavar="[CONFIG|RUN]", required=False)
 @set_option()
+@option(
+    "--lang",
+    "language",
+    type=click.Choice(["en", "ko"]),
+    default="en",
+    help="Language of causes and cures: English or Korean; measured figures are described in English.",
+)
 @json_option()
 @click.pass_context
-def doctor(context: click.Context, subject: str | None, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Say what is wrong with this machine, a configuration or a trained run. Ends with 1 when something is.
+def doctor(
+    context: click.Context, subject: str | None, overrides: tuple[str, ...], language: Language, as_json: bool
+) -> None:
+    """Find problems in this machine, a configuration or a trained run; exit with code 1 if there are any.
 
-    CONFIG is a TOML file, or the name of a recipe: its text, its settings and a new model are examined. RUN is a
-    run directory: its curves, its weights, how it decodes and what it writes. Nothing is changed.
+    CONFIG is a TOML file or the name of a recipe: the doctor examines its text, its settings and a newly
+    initialised model. RUN is a run directory: the doctor examines its training curves, weights, decoding and
+    outputs. No file is changed.
     """
-    found: MachineReport | Diagnosis
+    report: MachineReport | Diagnosis
     if subject is None:
         if overrides:
             raise UsageError("--set changes the settings of a configuration or a run. Name one.")
         from manyheads.doctor import examine_machine
 
-        found = examine_machine()
+        report = examine_machine()
     else:
-        found = examined(context, subject, overrides)
+        report = examine(context, subject, overrides)
     if as_json:
-        echo_json(found.to_json())
+        echo_json(report.to_json(language))
     else:
-        for line in folded(found.lines(), terminal_width()):
+        for line in fold_lines(report.lines(language), terminal_width()):
             click.echo(line)
-    context.exit(found.exit_code)
+    context.exit(report.exit_code)
 
 
-def examined(context: click.Context, subject: str, overrides: tuple[str, ...]) -> Diagnosis:
-    """The diagnosis of a run, if it is a folder, else of a configuration."""
+def examine(context: click.Context, subject: str, overrides: tuple[str, ...]) -> Diagnosis:
+    """Examine a run if `subject` is a directory, else a configuration."""
     if Path(subject).is_dir():
         from manyheads.cli.progress import open_progress
         from manyheads.runs.examination import examine_run
@@ -66,9 +77,7 @@ def examined(context: click.Context, subject: str, overrides: tuple[str, ...]) -
 
     config = load_config(resolve_recipe(subject), overrides)
 
-    from manyheads.cli.progress import (
-        open_progress,  # after the configuration: its mistakes need not wait for torch
-    )
+    from manyheads.cli.progress import open_progress  # imports torch: only once the configuration is valid
     from manyheads.runs.examination import examine_config
 
     with open_progress(settings_of(context)) as progress:
@@ -84,18 +93,24 @@ Examples:
   manyheads museum 3 --lang ko""",
 )
 @click.argument("name", metavar="[EXHIBIT]", required=False)
-@click.option("--lang", "language", type=click.Choice(["en", "ko"]), default="en", help="English or Korean.")
+@option(
+    "--lang",
+    "language",
+    type=click.Choice(["en", "ko"]),
+    default="en",
+    help="Language of titles, explanations, causes and cures: English or Korean.",
+)
 @json_option()
 def museum(name: str | None, language: Language, as_json: bool) -> None:
-    """Show the defects of tutorials at work, and what the doctor says of them.
+    """Run a small program with a typical defect of Transformer code, and show the doctor's diagnosis.
 
-    EXHIBIT is a name or a number; without one they are listed. Each is a small program that runs in seconds.
+    EXHIBIT is the name or the number of a program; without it, all programs are listed. Each runs in seconds.
     """
     from manyheads.doctor.museum import exhibit, exhibits, played, visit
 
     if name is None:
         listed = [
-            {"number": one.number, "name": one.name, "title": one.words(language).title} for one in exhibits()
+            {"number": each.number, "name": each.name, "title": each.text(language).title} for each in exhibits()
         ]
         if as_json:
             echo_json(listed)
@@ -103,11 +118,11 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
         for row in listed:
             click.echo(f"{row['number']:>2}  {row['name']:<24}  {row['title']}")
         return
-    one = exhibit(name)
+    chosen = exhibit(name)
     if as_json:
-        echo_json(visit(one).to_json())
+        echo_json(visit(chosen).to_json(language))
         return
-    for line in folded(played(one, language), terminal_width() or USUAL):
+    for line in fold_lines(played(chosen, language), terminal_width() or DEFAULT_WIDTH):
         click.echo(line)
 
 

@@ -1,4 +1,4 @@
-"""`evaluate`: scores of one run, or of two side by side."""
+"""`evaluate`: the scores of one run, or the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from manyheads.cli.verbs import (
     Verb,
     echo_result,
     json_option,
-    opened_output,
+    open_output,
+    option,
     output_option,
     set_option,
     settings_of,
@@ -35,13 +36,24 @@ Examples:
   manyheads evaluate runs/mine --against runs/other""",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--split", type=click.Choice(["train", "valid", "test"]), default="test", show_default=True)
-@click.option(
-    "--source", type=FILE, metavar="FILE", help="Text to translate, classify or guess, instead of a split."
+@option(
+    "--split",
+    type=click.Choice(["train", "valid", "test"]),
+    default="test",
+    help="Split of the run's data to evaluate on.",
 )
-@click.option("--reference", type=FILE, metavar="FILE", help="Its translation by people or labels, line by line.")
-@click.option(
-    "--against", type=click.Path(path_type=Path), metavar="RUN", help="A run to compare with: paired bootstrap."
+@option("--source", type=FILE, metavar="FILE", help="File to evaluate on instead of a split.")
+@option(
+    "--reference",
+    type=FILE,
+    metavar="FILE",
+    help="File of reference translations or labels, one line for each line of --source.",
+)
+@option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Another run to compare with, by paired bootstrap resampling.",
 )
 @set_option()
 @output_option("translations or labels")
@@ -58,23 +70,27 @@ def evaluate(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Score a run on its test set, or on files; or test the difference between two runs."""
+    """Score RUN on its test set or on files, or test whether it differs significantly from another run."""
     if source is None and reference is not None:
         raise click.UsageError("--source and --reference belong together.", context)
     if against is not None and output is not None:
         raise click.UsageError("--output does not go with --against.", context)
 
-    from manyheads import runs
     from manyheads.cli.progress import open_progress
+    from manyheads.runs.compare import Comparison
+    from manyheads.runs.compare import compare as compare_run
+    from manyheads.runs.evaluate import ClassEvaluation, Evaluation
+    from manyheads.runs.evaluate import evaluate as evaluate_run
+    from manyheads.runs.text_scores import MaskedEvaluation, TextEvaluation
 
-    result: runs.Evaluation | runs.ClassEvaluation | runs.TextEvaluation | runs.MaskedEvaluation | runs.Comparison
+    result: Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation | Comparison
     with open_progress(settings_of(context)) as progress:
         if against is None:
-            result = runs.evaluate(
+            result = evaluate_run(
                 run, split=split, source=source, reference=reference, overrides=overrides, listener=progress
             )
         else:
-            result = runs.compare(
+            result = compare_run(
                 run,
                 against,
                 split=split,
@@ -83,10 +99,10 @@ def evaluate(
                 overrides=overrides,
                 listener=progress,
             )
-    if output is not None and isinstance(result, runs.TextEvaluation | runs.MaskedEvaluation):
+    if output is not None and isinstance(result, TextEvaluation | MaskedEvaluation):
         raise click.UsageError("--output is for translations and labels; a language model is only asked.", context)
-    if output is not None and isinstance(result, runs.Evaluation | runs.ClassEvaluation):
-        with opened_output(output) as file:
+    if output is not None and isinstance(result, Evaluation | ClassEvaluation):
+        with open_output(output) as file:
             file.writelines(text_line(text) for text in result.outputs)
     echo_result(result, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""`export`, `import` and `push`: models to other programs and from them."""
+"""`export`, `import` and `push`: exchange models with other programs and the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option, settings_of
+from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option, option, settings_of
 
 __all__ = ["VERBS"]
 
 FORMATS = ["ctranslate2", "argos", "huggingface", "onnx", "sentence-transformers"]
-NUMBERS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16"]
+QUANTIZATIONS = [
+    "float32",
+    "int8",
+    "int8_float32",
+    "int8_bfloat16",
+    "int8_float16",
+    "bfloat16",
+    "float16",
+    "int16",
+]
 FOLDER = click.Path(path_type=Path)
 
 
@@ -27,28 +36,33 @@ Examples:
 )
 @click.argument("run", type=FOLDER)
 @click.argument("out", type=FOLDER)
-@click.option("--to", type=click.Choice(FORMATS), required=True, help="The program that shall open it.")
-@click.option(
+@option("--to", type=click.Choice(FORMATS), required=True, help="Format to write, named after the program.")
+@option(
     "--quantization",
-    type=click.Choice(NUMBERS),
-    help="Number type of the stored matrices.  [default: float32; for argos int8]",
+    type=click.Choice(QUANTIZATIONS),
+    show_default="float32; int8 for argos",
+    help="Number format of the stored weight matrices.",
 )
-@click.option("--force", is_flag=True, help="Keep a quantized export that costs over 1 BLEU or 0.1 nats a token.")
+@option(
+    "--force",
+    is_flag=True,
+    help="Keep a quantized export even if it loses more than 1 BLEU or 0.1 nats per token.",
+)
 @json_option()
 @click.pass_context
 def export(
     context: click.Context, run: Path, out: Path, to: str, quantization: str | None, force: bool, as_json: bool
 ) -> None:
-    """Write RUN as OUT for another program, and compare both.
+    """Convert RUN to the format of another program, write it to OUT, and compare the outputs of both.
 
-    OUT is a new folder, or for argos a file that ends in .argosmodel. What does not give what the run gives is not
-    kept. What quantization costs on this machine is measured on the run's validation text.
+    OUT is a new directory, or for argos a file that ends in .argosmodel. OUT is written only if the outputs agree.
+    The quality lost by quantization is measured on this machine, on the run's validation text.
     """
-    from manyheads import runs
     from manyheads.cli.progress import open_progress
+    from manyheads.runs.export import export as export_run
 
     with open_progress(settings_of(context)) as progress:
-        result = runs.export(run, out, to, quantization=quantization, force=force, listener=progress)
+        result = export_run(run, out, to, quantization=quantization, force=force, listener=progress)
     echo_result(result, as_json=as_json)
 
 
@@ -64,11 +78,31 @@ Examples:
 )
 @click.argument("model")
 @click.argument("out", type=FOLDER)
-@click.option("--source", metavar="LANGUAGE", help="Language translated from.  [default: what the model says]")
-@click.option("--target", metavar="LANGUAGE", help="Language translated into.  [default: what the model says]")
-@click.option("--language", metavar="LANGUAGE", help="Language of the text, where nothing is translated.")
-@click.option("--labels", metavar="A,B", help="Make a classifier of an encoder without a head.")
-@click.option("--trust-pickle", is_flag=True, help="Read weights that are a pickle; only from somebody you trust.")
+@option(
+    "--source",
+    metavar="LANGUAGE",
+    show_default="as the model states",
+    help="Source language of a translation model, such as de.",
+)
+@option(
+    "--target",
+    metavar="LANGUAGE",
+    show_default="as the model states",
+    help="Target language of a translation model, such as en.",
+)
+@option(
+    "--language",
+    metavar="LANGUAGE",
+    help="Language of the text of a classifier or language model, such as en.",
+)
+@option(
+    "--labels", metavar="A,B", help="Add a new classification head with these labels to an encoder without a head."
+)
+@option(
+    "--trust-pickle",
+    is_flag=True,
+    help="Read weights from a pickle file; use this only if you trust the author of the model.",
+)
 @json_option()
 def import_(
     model: str,
@@ -80,15 +114,15 @@ def import_(
     trust_pickle: bool,
     as_json: bool,
 ) -> None:
-    """Make a run directory OUT of a model of transformers, and compare both.
+    """Import a pretrained model of transformers as the run directory OUT, and compare the outputs of both.
 
-    MODEL is a folder, or user/name on the Hugging Face hub (extra hf): MarianMT (opus-mt), BERT, DistilBERT,
-    RoBERTa or GPT-2. An encoder without a head becomes a classifier with --labels; its head is new, and must
-    be trained.
+    MODEL is a directory, or user/name on the Hugging Face hub (extra hf): MarianMT (opus-mt), BERT, DistilBERT,
+    RoBERTa or GPT-2. With --labels, an encoder without a head becomes a classifier; train its new head before
+    you use it.
     """
-    from manyheads import runs
+    from manyheads.runs.import_model import import_model
 
-    found = runs.bring(
+    imported = import_model(
         model,
         out,
         source=source,
@@ -97,7 +131,7 @@ def import_(
         labels=[label.strip() for label in (labels or "").split(",") if label.strip()],
         trust_pickle=trust_pickle,
     )
-    echo_result(found, as_json=as_json)
+    echo_result(imported, as_json=as_json)
 
 
 @click.command(
@@ -108,19 +142,19 @@ Example:
 )
 @click.argument("run", type=FOLDER)
 @click.argument("name")
-@click.option("--private", is_flag=True, help="Only for you, when the hub has no such name yet.")
+@option("--private", is_flag=True, help="Create the repository as private, if it does not exist yet.")
 @json_option()
 @click.pass_context
 def push(context: click.Context, run: Path, name: str, private: bool, as_json: bool) -> None:
-    """Put the model of RUN on the Hugging Face hub as user/name (extra hf).
+    """Upload the model of RUN to the Hugging Face hub as NAME, in the form user/name (extra hf).
 
-    Its README.md must name a licence.
+    The README.md of RUN must name a licence.
     """
-    from manyheads import runs
     from manyheads.cli.progress import open_progress
+    from manyheads.runs.push import push as push_run
 
     with open_progress(settings_of(context)) as progress:
-        address = runs.push(run, name, private=private, listener=progress)
+        address = push_run(run, name, private=private, listener=progress)
     if as_json:
         echo_json({"run": str(run), "name": name, "address": address})
     else:

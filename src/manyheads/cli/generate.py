@@ -1,15 +1,26 @@
-"""`generate`: what a language model writes after the beginning of a text."""
+"""`generate`: text that a language model writes after a prompt."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, input_lines, json_option, opened_output, output_option, settings_of
+from manyheads.cli.verbs import (
+    Verb,
+    device_option,
+    echo_json,
+    input_lines,
+    json_option,
+    open_output,
+    option,
+    output_option,
+    settings_of,
+)
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERBS"]
 
-BETWEEN = "---"  # a line between samples
+SEPARATOR = "---"  # line between two texts
 
 
 @click.command(
@@ -30,43 +41,46 @@ Examples:
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--prompt", metavar="TEXT", help="How the text begins.  [default: as the model likes]")
-@click.option(
+@option("--prompt", metavar="TEXT", show_default="empty", help="Text to continue.")
+@option(
     "--temperature",
     type=click.FloatRange(min=0),
     default=1.0,
-    show_default=True,
     metavar="X",
-    help="Less is bolder, more is wilder; 0 takes the likeliest token.",
+    help="Sampling temperature: below 1 makes likely tokens likelier; 0 always takes the likeliest token.",
 )
-@click.option("--top-k", type=click.IntRange(min=0), default=0, metavar="N", help="Draw from the N likeliest.")
-@click.option(
+@option(
+    "--top-k",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Sample from the N likeliest tokens only; 0 means all tokens.",
+)
+@option(
     "--top-p",
     type=click.FloatRange(0, 1, min_open=True),
     default=1.0,
     metavar="P",
-    help="Draw from the fewest that hold a share of P.",
+    help="Sample from the smallest set of likeliest tokens with total probability P.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what is drawn.")
-@click.option(
+@option("--seed", type=click.IntRange(min=0), default=1, metavar="N", help="Random seed of the sampling.")
+@option(
     "--max-tokens",
     type=click.IntRange(min=1),
     default=256,
-    show_default=True,
     metavar="N",
-    help="The longest text.",
+    help="Maximum number of tokens to generate for each text.",
 )
-@click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; may be repeated.")
-@click.option(
+@option("--stop", multiple=True, metavar="TEXT", help="End the output before this text; may be repeated.")
+@option(
     "--samples",
     type=click.IntRange(min=1),
     default=1,
-    show_default=True,
     metavar="N",
-    help="Texts for each beginning.",
+    help="Number of texts to generate for each prompt.",
 )
-@click.option("--stream", is_flag=True, help="Print each token as it comes.")
-@click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
+@option("--stream", is_flag=True, help="Print each token as soon as it is generated.")
+@device_option()
 @output_option("texts")
 @json_option()
 @click.pass_context
@@ -87,10 +101,10 @@ def generate(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Go on with a text: with --prompt, with what stands in FILE ("-" is standard input), or from nothing.
+    """Generate text that continues --prompt, FILE ("-" is standard input) or, without either, an empty prompt.
 
-    FILE is one beginning as a whole where the model has learnt from whole files (data.documents), and else one a
-    line. Each text is printed with its beginning; a line of --- stands between several.
+    FILE is a single prompt if the model was trained on whole files (data.documents = "file"); otherwise each line
+    is a prompt. Each generated text is printed after its prompt; a line of --- separates the texts.
     """
     if file is not None and prompt is not None:
         raise click.UsageError("--prompt and FILE are two ways to begin. Give one.", context)
@@ -107,25 +121,31 @@ def generate(
     sampling = Sampling(temperature, top_k, top_p, seed) if temperature else None
     options = GenerateOptions(sampling=sampling, samples=samples, max_tokens=max_tokens, stop=stop)
     generator = Generator.load(run, device=device)
-    prompts = [prompt or ""] if file is None else beginnings(generator, file)
+    prompts = [prompt or ""] if file is None else read_prompts(generator, file)
     if output is not None and file is not None and output.exists() and file.exists() and output.samefile(file):
         raise UsageError(f"{output} is the input; write to another file.")
     if not settings_of(context).quiet:
-        warn(generator, prompts)
+        warn_about_prompts(generator, prompts)
     if as_json:
-        found = [one.to_json() for one in generator.generate(prompts, options)]
+        document = [continuation.to_json() for continuation in generator.generate(prompts, options)]
         if output is None:
-            echo_json(found)
+            echo_json(document)
             return
-        with opened_output(output) as sink:
-            sink.write(json.dumps(found, ensure_ascii=False, indent=2).encode() + b"\n")
+        with open_output(output) as sink:
+            sink.write(json.dumps(document, ensure_ascii=False, indent=2).encode() + b"\n")
         return
-    with opened_output(output) as sink:
-        write_texts(streamed(generator, prompts, options) if stream else whole(generator, prompts, options), sink)
+    texts = stream_texts(generator, prompts, options) if stream else complete_texts(generator, prompts, options)
+    with open_output(output) as sink:
+        write_texts(texts, sink)
 
 
-def beginnings(generator: Generator, file: Path) -> list[str]:
-    """The texts of a file to go on with."""
+def read_prompts(generator: Generator, file: Path) -> list[str]:
+    """Return the prompts of a file: the whole file, or each of its lines (data.documents).
+
+    Raises:
+        UsageError: the file is empty.
+        DataError: the file is missing, damaged or not UTF-8.
+    """
     data = generator.config.data
     lines = list(input_lines(file, data.invalid_utf8))
     if not lines:
@@ -133,57 +153,53 @@ def beginnings(generator: Generator, file: Path) -> list[str]:
     return ["\n".join(lines)] if data.documents == "file" else lines
 
 
-def warn(generator: Generator, prompts: Sequence[str]) -> None:
-    """Tell on stderr what the model cannot see of the beginnings."""
+def warn_about_prompts(generator: Generator, prompts: Sequence[str]) -> None:
+    """Warn on stderr about prompts that are longer than the context window or hold unknown symbols."""
     cut, unknown = generator.unseen(prompts)
     if cut:
         click.echo(
-            f"warning: {described(cut, len(prompts))} longer than the {generator.window} tokens that the model "
+            f"warning: {prompts_text(cut, len(prompts))} longer than the {generator.window} tokens that the model "
             "looks at: it sees the end.",
             err=True,
         )
     if unknown:
         click.echo(
-            f"warning: {described(unknown, len(prompts))} not all in the vocabulary: what is unknown is read as "
+            f"warning: {prompts_text(unknown, len(prompts))} not all in the vocabulary: what is unknown is read as "
             "<unk>.",
             err=True,
         )
 
 
-def described(numbers: Sequence[int], count: int) -> str:
-    """Which of the beginnings."""
+def prompts_text(numbers: Sequence[int], count: int) -> str:
+    """Return the subject of a warning about the prompts of these line numbers, out of `count` prompts."""
     if count == 1:
         return "the beginning is"
     shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
     return f"the beginnings of lines {shown} are"
 
 
-def whole(generator: Generator, prompts: Sequence[str], options: GenerateOptions) -> Iterator[Iterator[str]]:
-    """The texts, each in one piece."""
-    found: list[Continuation] = generator.generate(prompts, options)
-    for one in found:
-        for sample in one.samples:
-            yield iter([one.prompt, sample.text])
+def complete_texts(
+    generator: Generator, prompts: Sequence[str], options: GenerateOptions
+) -> Iterator[Iterator[str]]:
+    """Yield each text as two pieces: the prompt and its complete continuation."""
+    continuations: list[Continuation] = generator.generate(prompts, options)
+    for continuation in continuations:
+        for sample in continuation.samples:
+            yield iter([continuation.prompt, sample.text])
 
 
-def streamed(generator: Generator, prompts: Sequence[str], options: GenerateOptions) -> Iterator[Iterator[str]]:
-    """The texts, one after the other, each in pieces as they come."""
+def stream_texts(generator: Generator, prompts: Sequence[str], options: GenerateOptions) -> Iterator[Iterator[str]]:
+    """Yield each text as its prompt and then the pieces of its continuation, as they are generated."""
     for prompt in prompts:
         for sample in range(options.samples):
-            yield prefixed(prompt, generator.stream(prompt, options, sample=sample))
-
-
-def prefixed(prompt: str, pieces: Iterator[str]) -> Iterator[str]:
-    """The beginning, then the pieces."""
-    yield prompt
-    yield from pieces
+            yield chain([prompt], generator.stream(prompt, options, sample=sample))
 
 
 def write_texts(texts: Iterator[Iterator[str]], sink: BinaryIO) -> None:
-    """Write the texts as they come, a line between them."""
+    """Write the pieces of the texts as they arrive, with a separator line between two texts."""
     for number, pieces in enumerate(texts):
         if number:
-            sink.write(f"{BETWEEN}\n".encode())
+            sink.write(f"{SEPARATOR}\n".encode())
         for piece in pieces:
             sink.write(piece.encode(errors="replace"))
             sink.flush()

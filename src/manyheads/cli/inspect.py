@@ -1,16 +1,17 @@
-"""`inspect` and `curves`: look inside a model, and at its training."""
+"""`inspect`: the internals of a model for one text. `curves`: the training curves of runs."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.verbs import Verb, json_option, settings_of
+from manyheads.cli.verbs import Decorator, Verb, device_option, json_option, option, settings_of
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,24 +20,29 @@ if TYPE_CHECKING:
 
 __all__ = ["VERBS"]
 
-NARROWEST, WIDEST = 40, 160  # columns
+MIN_WIDTH, MAX_WIDTH = 40, 160  # columns
 FORMATS = ("html", "svg", "png", "json", "csv")
 
 
-def save_option() -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--save`."""
-    return click.option(
+def save_option() -> Decorator:
+    """Add `--save`."""
+    return option(
         "--save",
         "--out",
         "save",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="Write a file instead: .html, .svg, .png (extra plot), .json or .csv.",
+        help="Write to FILE instead of printing, in the format of its suffix: .html, .svg, .png (extra plot), "
+        ".json or .csv.",
     )
 
 
 def check_file(path: Path | None) -> None:
-    """Refuse a file that cannot be written, before anything is computed."""
+    """Check the path of --save before the computation.
+
+    Raises:
+        UsageError: the suffix is unknown, or the directory does not exist.
+    """
     if path is None:
         return
     if path.suffix.removeprefix(".").lower() not in FORMATS:
@@ -47,7 +53,7 @@ def check_file(path: Path | None) -> None:
 
 def deliver(
     context: click.Context,
-    found: Shown,
+    shown: Shown,
     save: Path | None,
     view: str | None,
     look: Look,
@@ -55,13 +61,13 @@ def deliver(
     as_json: bool,
     page: Callable[[], str] | None = None,
 ) -> None:
-    """Write the file that was asked for, or print; `page` makes the HTML of all views."""
+    """Write the result to the file of --save, or print it; `page` returns the HTML page of all views."""
     if save is not None:
         kind = save.suffix.removeprefix(".").lower()
         if kind == "html" and view is None and page is not None:
             content = page().encode()
         else:
-            content = found.to_format(kind, view, look)
+            content = shown.to_format(kind, view, look)
         try:
             save.write_bytes(content)
         except OSError as error:
@@ -70,16 +76,26 @@ def deliver(
             click.echo(f"wrote {save}", err=True)
         return
     if as_json:
-        click.echo(found.to_json())
+        click.echo(shown.to_json())
         return
-    columns = min(WIDEST, max(NARROWEST, shutil.get_terminal_size((100, 24)).columns))
-    for line in found.lines(view, look, width=columns):
+    columns = min(MAX_WIDTH, max(MIN_WIDTH, shutil.get_terminal_size((100, 24)).columns))
+    for line in shown.lines(view, look, width=columns):
         click.echo(line)
 
 
 @click.command(
     cls=Verb,
     epilog="""\b
+Views:
+  translation     probabilities, alignment, attention, heads, beam, outputs,
+                  occlusion, masks, neighbours, tokens
+  classification  classes, attention, heads, occlusion, masks, neighbours,
+                  tokens
+  language model  probabilities, next, attention, heads, masks, neighbours,
+                  tokens
+  without TEXT    blocks, tensors, positions, learning-rate, symbols
+
+\b
 Examples:
   manyheads inspect runs/mine "Ein Hund läuft." --view attention --kind cross --layer 2 --head mean
   manyheads inspect runs/mine "Ein Hund läuft." --view beam --beam 3
@@ -88,18 +104,63 @@ Examples:
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("text", required=False)
-@click.option("--view", metavar="NAME", help="What to show; without, the most telling one, or in HTML all.")
-@click.option("--kind", metavar="NAME", help="Attention: encoder, decoder or cross.")
-@click.option("--layer", type=int, default=-1, metavar="N", help="Attention: layer from 0; -1 is the last.")
-@click.option("--head", default="mean", metavar="N", help="Attention: head from 0, or mean.")
-@click.option("--target", metavar="TEXT", help="Look at this output instead of searching for one.")
-@click.option("--prefix", default="", metavar="TEXT", help="Go on from this beginning of the output.")
-@click.option("--beam", type=click.IntRange(min=1), metavar="N", help="Beam size; 1 is greedy.")
-@click.option("--rivals", type=click.IntRange(min=0), default=5, metavar="N", help="Other tokens beside each.")
-@click.option("--padding", type=click.IntRange(min=0), default=0, metavar="N", help="<pad> after the source.")
-@click.option("--max-tokens", type=click.IntRange(min=0), default=0, metavar="N", help="A language model goes on.")
-@click.option("--no-occlusion", is_flag=True, help="Leave no words out: faster for long texts.")
-@click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
+@option(
+    "--view",
+    metavar="NAME",
+    show_default="the first view of the list; all views in HTML",
+    help="View to show, from the list below.",
+)
+@option(
+    "--kind",
+    metavar="[encoder|decoder|cross]",
+    show_default="the last one that the model has",
+    help="Attention to show.",
+)
+@option(
+    "--layer",
+    type=int,
+    default=-1,
+    metavar="N",
+    help="Layer whose attention to show, from 0; -1 is the last layer.",
+)
+@option(
+    "--head",
+    default="mean",
+    metavar="N",
+    help="Head whose attention to show, from 0; mean averages all heads.",
+)
+@option("--target", metavar="TEXT", help="Output to inspect instead of the one that the search finds.")
+@option("--prefix", default="", show_default=False, metavar="TEXT", help="Beginning of the output.")
+@option(
+    "--beam",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="search.beam_size of the run",
+    help="Beam size; 1 is greedy search.",
+)
+@option(
+    "--rivals",
+    type=click.IntRange(min=0),
+    default=5,
+    metavar="N",
+    help="Number of alternative tokens to show for each output token.",
+)
+@option(
+    "--padding",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Number of <pad> tokens to append to the source, to check that the attention masks hide them.",
+)
+@option(
+    "--max-tokens",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Number of tokens that a language model generates after TEXT.",
+)
+@option("--no-occlusion", is_flag=True, help="Skip the occlusion view, which runs the model once for each word.")
+@device_option()
 @save_option()
 @json_option()
 @click.pass_context
@@ -122,11 +183,9 @@ def inspect(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what TEXT does inside the model of RUN; without TEXT, the model as a whole. "-" reads standard input.
+    """Show the internals of the model of RUN while it processes TEXT ("-" reads standard input).
 
-    Views of a translation: probabilities, alignment, attention, heads, beam, outputs, occlusion, masks, neighbours,
-    tokens. Of a class: classes instead of the first two. Of a language model: probabilities, next. Of a model:
-    blocks, tensors, positions, learning-rate, symbols.
+    Without TEXT, show the weights and the structure of the model itself.
     """
     check_file(save)
     if as_json and save is not None:
@@ -134,13 +193,14 @@ def inspect(
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
-    from manyheads import runs
     from manyheads.inspection.views import Look
+    from manyheads.runs.inspect import inspect as inspect_run
+    from manyheads.runs.page import stand_alone
 
-    read = sys.stdin.read().strip("\n") if text == "-" else text
-    found = runs.inspect(
+    content = sys.stdin.read().strip("\n") if text == "-" else text
+    inspection = inspect_run(
         run,
-        read,
+        content,
         target=target,
         prefix=prefix,
         beam_size=beam,
@@ -151,7 +211,8 @@ def inspect(
         device=device,
     )
     look = Look(kind, layer, None if head == "mean" else int(head))
-    deliver(context, found, save, view, look, as_json=as_json, page=lambda: runs.stand_alone(run, found))
+    page = partial(stand_alone, run, inspection)
+    deliver(context, inspection, save, view, look, as_json=as_json, page=page)
 
 
 @click.command(
@@ -163,14 +224,19 @@ Examples:
   manyheads curves runs/mine --save training.html""",
 )
 @click.argument("run", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--view", metavar="NAME", help="What to show; without, the loss, or in HTML all.")
+@option(
+    "--view",
+    metavar="NAME",
+    show_default="loss; all views in HTML",
+    help="View to show, from the list above.",
+)
 @save_option()
 @json_option()
 @click.pass_context
 def curves(
     context: click.Context, run: tuple[Path, ...], view: str | None, save: Path | None, as_json: bool
 ) -> None:
-    """Show how the training of one or several RUNs went, also while it goes on.
+    """Plot the training curves of one or several RUNs, also while the training is still running.
 
     Views: loss, perplexity, scores, learning-rate, gradient-norm, speed, attention-entropy, samples.
     """
@@ -178,10 +244,10 @@ def curves(
     if as_json and save is not None:
         raise click.UsageError("--json prints, and --save writes a file: give one of them.", context)
 
-    from manyheads import runs
     from manyheads.inspection.views import Look
+    from manyheads.runs.inspect import curves
 
-    deliver(context, runs.curves(run), save, view, Look(), as_json=as_json)
+    deliver(context, curves(run), save, view, Look(), as_json=as_json)
 
 
 VERBS = {"inspect": inspect, "curves": curves}

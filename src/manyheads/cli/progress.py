@@ -1,4 +1,4 @@
-"""What training tells, on stderr: one live line above which messages pass, or plain lines without a terminal."""
+"""Training progress on stderr: one live line at the bottom of a terminal, or plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from manyheads.training.log import Listener, StepReport, ValidationReport
 
 __all__ = ["LiveProgress", "NoProgress", "PlainProgress", "Progress", "open_progress"]
 
-SECONDS_APART = 5.0  # plain lines: never closer
-SECONDS_AT_MOST = 60.0  # plain lines: a sign of life when a tenth of the way takes longer
-BAR = 24  # columns
-# How scores are shown, and which of them stay in the line (name, format, in the line).
+MIN_INTERVAL = 5.0  # seconds between two plain lines, at least
+MAX_INTERVAL = 60.0  # seconds between two plain lines, at most, even if less than a tenth of the steps is done
+BAR_WIDTH = 24  # columns
+# Scores by their name in a report: name to print, format, whether the progress line shows the latest value.
 SCORES = {
     "bleu": ("BLEU", ".1f", True),
     "chrf": ("chrF", ".1f", False),
@@ -34,7 +34,7 @@ SCORES = {
 
 
 class Progress(Listener, Protocol):
-    """A listener that can also print a result in between."""
+    """A listener that can also print results to stdout during the training."""
 
     def write(self, text: str) -> None:
         """Print a line of the result to stdout."""
@@ -43,7 +43,12 @@ class Progress(Listener, Protocol):
 
 @contextmanager
 def open_progress(settings: Settings, unit: str = "tokens") -> Iterator[Progress]:
-    """The right kind for stderr: none when quiet, live on a terminal, else plain lines; speed is in `unit`."""
+    """Open the progress display for stderr: none if quiet, a live line on a terminal, else plain lines.
+
+    Args:
+        settings: verbosity of the command line.
+        unit: unit of the speed, "tokens" or "texts" (per second).
+    """
     stream = sys.stderr
     if settings.quiet:
         yield NoProgress()
@@ -66,16 +71,16 @@ def open_progress(settings: Settings, unit: str = "tokens") -> Iterator[Progress
 
 
 class NoProgress:
-    """Tells results only."""
+    """Print results only."""
 
     def message(self, text: str) -> None:
-        """Nothing."""
+        """Ignore the message."""
 
     def step(self, report: StepReport) -> None:
-        """Nothing."""
+        """Ignore the report."""
 
     def validation(self, report: ValidationReport) -> None:
-        """Nothing."""
+        """Ignore the report."""
 
     def write(self, text: str) -> None:
         """Print a line of the result to stdout."""
@@ -83,7 +88,7 @@ class NoProgress:
 
 
 class PlainProgress:
-    """Lines at sensible intervals, for files and pipes."""
+    """Print plain lines at intervals, for files and pipes."""
 
     def __init__(
         self,
@@ -102,23 +107,23 @@ class PlainProgress:
         self.score: str | None = None
 
     def message(self, text: str) -> None:
-        """Print the line."""
+        """Print the message as a line."""
         click.echo(text, file=self.stream)
 
     def step(self, report: StepReport) -> None:
-        """Print the first report, the last, and those between that are due."""
+        """Print the first report, the last report, and a report whenever the interval has passed."""
         now = self.clock()
         waited = now - self.last_time
         tenth = 10 * (report.step - self.last_step) >= report.total_steps
-        due = waited >= SECONDS_AT_MOST or (waited >= SECONDS_APART and tenth)
+        due = waited >= MAX_INTERVAL or (waited >= MIN_INTERVAL and tenth)
         if due or self.verbose or report.step >= report.total_steps:
             self.last_time, self.last_step = now, report.step
-            parts = step_parts(report, self.score, self.unit, verbose=self.verbose)
-            self.message("  ".join(part.text for part in parts))
+            segments = step_segments(report, self.score, self.unit, verbose=self.verbose)
+            self.message("  ".join(segment.text for segment in segments))
 
     def validation(self, report: ValidationReport) -> None:
-        """Print every one."""
-        self.score = headline(report)
+        """Print every report."""
+        self.score = main_score(report)
         for line in validation_lines(report, verbose=self.verbose):
             self.message(line)
 
@@ -128,7 +133,7 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """One line of a terminal that is drawn anew at each report; all else passes above it."""
+    """Redraw one line of a terminal at each report; messages are printed above this line."""
 
     def __init__(self, console: Console, *, verbose: bool = False, unit: str = "tokens") -> None:
         self.console = console
@@ -138,118 +143,118 @@ class LiveProgress:
         self.score: str | None = None
 
     def message(self, text: str) -> None:
-        """Print the line above."""
+        """Print the message above the live line."""
         self.console.print(Text(text), soft_wrap=True)
 
     def step(self, report: StepReport) -> None:
-        """Draw the line anew, as wide as the terminal is now."""
+        """Redraw the line at the current width of the terminal."""
         if self.live is None:
             self.live = Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=False)
             self.live.start()
-        parts = [bar(report), *step_parts(report, self.score, self.unit, verbose=self.verbose)]
-        self.live.update(fitted(parts, self.console.width - 1), refresh=True)
+        segments = [bar(report), *step_segments(report, self.score, self.unit, verbose=self.verbose)]
+        self.live.update(fit_to_width(segments, self.console.width - 1), refresh=True)
 
     def validation(self, report: ValidationReport) -> None:
-        """Print the scores above, and keep BLEU in the line."""
-        self.score = headline(report)
+        """Print the scores above the live line, and show the main score in the line."""
+        self.score = main_score(report)
         for line in validation_lines(report, verbose=self.verbose):
             self.message(line)
 
     def write(self, text: str) -> None:
-        """Take the line away, then print to stdout."""
+        """Remove the live line, then print to stdout."""
         self.pause()
         click.echo(text)
 
     def pause(self) -> None:
-        """Take the line away until the next report."""
+        """Remove the live line until the next report."""
         if self.live is not None:
             self.live.stop()
             self.live = None
 
 
-class Part(NamedTuple):
-    """A piece of the line; those of low weight give way in a narrow terminal."""
+class Segment(NamedTuple):
+    """A segment of the progress line; a narrow terminal omits the segments of lowest priority."""
 
-    weight: int
+    priority: int
     text: str
     style: str = ""
 
 
-def step_parts(report: StepReport, score: str | None, unit: str, *, verbose: bool) -> list[Part]:
-    """The pieces of a report, in the order of reading, with a score of the last validation."""
+def step_segments(report: StepReport, score: str | None, unit: str, *, verbose: bool) -> list[Segment]:
+    """Return the segments of a report from left to right, with the main score of the last validation."""
     share = report.step / max(1, report.total_steps)
-    parts = [
-        Part(9, f"step {report.step:,}/{report.total_steps:,}"),
-        Part(5, f"{math.floor(100 * share)}%"),
-        Part(8, f"loss {report.loss:.3f}"),
-        Part(4, f"{report.target_tokens_per_second:,.0f} {unit}/s"),
-        Part(7, f"{duration(report.seconds_left)} left"),
+    segments = [
+        Segment(9, f"step {report.step:,}/{report.total_steps:,}"),
+        Segment(5, f"{math.floor(100 * share)}%"),
+        Segment(8, f"loss {report.loss:.3f}"),
+        Segment(4, f"{report.target_tokens_per_second:,.0f} {unit}/s"),
+        Segment(7, f"{duration(report.seconds_left)} left"),
     ]
     if score is not None:
-        parts.append(Part(6, score))
+        segments.append(Segment(6, score))
     if report.skipped:
-        parts.append(Part(6, f"{report.skipped:,} skipped", "yellow"))
+        segments.append(Segment(6, f"{report.skipped:,} skipped", "yellow"))
     if verbose:
-        parts += [
-            Part(3, f"epoch {report.epoch:.2f}"),
-            Part(3, f"rate {report.learning_rate:.2e}"),
-            Part(2, f"norm {report.gradient_norm:.2f}"),
-            Part(2, f"padding {report.padding:.0%}"),
+        segments += [
+            Segment(3, f"epoch {report.epoch:.2f}"),
+            Segment(3, f"rate {report.learning_rate:.2e}"),
+            Segment(2, f"norm {report.gradient_norm:.2f}"),
+            Segment(2, f"padding {report.padding:.0%}"),
         ]
-    return parts
+    return segments
 
 
-def bar(report: StepReport) -> Part:
-    """How far, as a bar."""
-    done = round(BAR * min(1.0, report.step / max(1, report.total_steps)))
-    return Part(1, "━" * done + "─" * (BAR - done), "cyan")
+def bar(report: StepReport) -> Segment:
+    """Return the share of finished steps as a progress bar."""
+    done = round(BAR_WIDTH * min(1.0, report.step / max(1, report.total_steps)))
+    return Segment(1, "━" * done + "─" * (BAR_WIDTH - done), "cyan")
 
 
-def fitted(parts: list[Part], width: int) -> Text:
-    """The pieces in one line of at most `width` columns; the lightest are left out first."""
-    kept = list(parts)
-    while len(kept) > 1 and cell_len("  ".join(part.text for part in kept)) > width:
-        kept.remove(min(kept, key=lambda part: part.weight))
-    line = Text("  ").join(Text(part.text, part.style) for part in kept)
+def fit_to_width(segments: list[Segment], width: int) -> Text:
+    """Join the segments to a line of at most `width` columns; the lowest priority is omitted first."""
+    visible = list(segments)
+    while len(visible) > 1 and cell_len("  ".join(segment.text for segment in visible)) > width:
+        visible.remove(min(visible, key=lambda segment: segment.priority))
+    line = Text("  ").join(Text(segment.text, segment.style) for segment in visible)
     line.truncate(max(1, width))
     return line
 
 
 def validation_lines(report: ValidationReport, *, verbose: bool) -> Iterator[str]:
-    """The scores in one line; when verbose, one sentence with its output."""
+    """Yield the scores as one line; if verbose, also a sample sentence with its reference and output."""
     scores = [f"step {report.step:,}", f"valid loss {report.loss:.3f}"]
     scores += [f"perplexity {report.perplexity:.2f}"] if "accuracy" not in report.scores else []
-    scores += shown_scores(report)
+    scores += score_texts(report)
     yield "  ".join([*scores, *(["best so far"] if report.best else [])])
     if verbose and report.sample:
         for name, text in zip(("source", "reference", "output"), report.sample, strict=True):
             yield f"  {name:<9}  {printable(text)}"
 
 
-def shown_scores(report: ValidationReport, *, in_line: bool = False) -> list[str]:
-    """The scores that were measured, each with its name; or those alone that stay in the line."""
-    found = []
+def score_texts(report: ValidationReport, *, in_line: bool = False) -> list[str]:
+    """Return each measured score with its name; with `in_line` only the scores that the progress line shows."""
+    texts = []
     for name, value in report.scores.items():
-        title, form, stays = SCORES.get(name, (name, ".3f", False))
-        if value is not None and (stays or not in_line):
-            found.append(f"{title} {value:{form}}")
-    return found
+        title, number_format, shown_in_line = SCORES.get(name, (name, ".3f", False))
+        if value is not None and (shown_in_line or not in_line):
+            texts.append(f"{title} {value:{number_format}}")
+    return texts
 
 
-def headline(report: ValidationReport) -> str | None:
-    """The score that stays in the line."""
-    return next(iter(shown_scores(report, in_line=True)), None)
+def main_score(report: ValidationReport) -> str | None:
+    """Return the score that the progress line shows; None if it was not measured."""
+    return next(iter(score_texts(report, in_line=True)), None)
 
 
 def printable(text: str) -> str:
-    """Text from a corpus without what a terminal would obey."""
-    return "".join(symbol if symbol.isprintable() else "�" for symbol in text)
+    """Replace the control characters of a text, such as terminal escape sequences."""
+    return "".join(character if character.isprintable() else "�" for character in text)
 
 
 def duration(seconds: float) -> str:
-    """Hours, minutes and seconds: 1:02:03, 2:03."""
+    """Format seconds as hours, minutes and seconds: 1:02:03, 2:03."""
     if not math.isfinite(seconds):
         return "?"
-    minutes, rest = divmod(max(0, round(seconds)), 60)
+    minutes, remainder = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{hours}:{minutes:02}:{remainder:02}" if hours else f"{minutes}:{remainder:02}"

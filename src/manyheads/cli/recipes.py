@@ -1,4 +1,4 @@
-"""`recipes`, `init` and `show-config`: configurations to begin with, and to read."""
+"""`recipes`, `init` and `show-config`: list, copy and print configurations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, in_color, json_option, set_option
+from manyheads.cli.verbs import Verb, echo_json, in_color, json_option, option, set_option
 from manyheads.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERBS"]
 
-MEASURED = "Measured:"  # begins the last part of the comment at the head of a recipe: its result
+MEASURED = "Measured:"  # begins the measured result, at the end of the comment at the top of a recipe
 FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 
 
@@ -33,20 +33,20 @@ Example:
 )
 @json_option()
 def recipes(as_json: bool) -> None:
-    """List the recipes: what each trains, and the result that was measured.
+    """List the recipes: the model that each trains, and its measured result.
 
-    Where fewer updates were measured too, as many as a slower processor makes in the time, their scores are listed.
+    Some recipes also list the scores after fewer updates, as a slower processor reaches them in the same time.
     """
     from manyheads.config.load import recipe_paths
 
-    found = [
+    listed = [
         {"name": name, **headline(path.read_text("utf-8")), "scores": scores_of(path)}
         for name, path in recipe_paths().items()
     ]
     if as_json:
-        echo_json(found)
+        echo_json(listed)
         return
-    for recipe in found:
+    for recipe in listed:
         click.secho(recipe["name"], bold=True, color=in_color(sys.stdout))
         result = recipe["measured"] and f"{MEASURED} {recipe['measured']}"
         table = recipe["scores"] and f"Scores: {recipe['scores']}"
@@ -56,18 +56,18 @@ def recipes(as_json: bool) -> None:
 
 
 def scores_of(path: Path) -> str | None:
-    """Return the scores of a configuration file by number of updates; None where it has none for its settings."""
+    """Return the scores of a configuration file by number of updates; None if its settings were not measured."""
     from manyheads.config.load import load_config
 
     try:
         config = load_config(path)
     except ConfigError:
-        return None  # a file with mistakes can be copied to mend them
+        return None  # a file with mistakes may be copied in order to correct it
     return config.measured.summary() if config.measured.settings == config.fingerprint else None
 
 
 def headline(text: str) -> dict[str, Any]:
-    """The first sentence of the comment a recipe begins with, and its measured result or None."""
+    """Return the first sentence of the comment at the top of a recipe, and its measured result or None."""
     lines = takewhile(lambda line: line.startswith("#"), text.split("\n"))
     comment = " ".join(line.lstrip("#").strip() for line in lines)
     description, _, measured = comment.partition(MEASURED)
@@ -82,20 +82,20 @@ Examples:
   manyheads init mine --from multi30k-en-de""",
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--from", "recipe", metavar="RECIPE", help="Copy a recipe, or a TOML file.")
-@click.option(
+@option("--from", "recipe", metavar="RECIPE", help="Recipe or TOML file to copy.")
+@option(
     "--data",
     "root",
     type=click.Path(path_type=Path),
     metavar="ROOT",
-    help="Look at the text in a folder, and choose by its size.",
+    help="Directory of parallel text; choose the settings by its size. Requires --source and --target.",
 )
-@click.option("--source", metavar="LANGUAGE", help="With --data: language translated from.")
-@click.option("--target", metavar="LANGUAGE", help="With --data: language translated into.")
+@option("--source", metavar="LANGUAGE", help="Source language of the text in --data, such as de.")
+@option("--target", metavar="LANGUAGE", help="Target language of the text in --data, such as en.")
 def init(folder: Path, recipe: str | None, root: Path | None, source: str | None, target: str | None) -> None:
-    """Write a configuration to edit, DIR/DIR.toml: a copy of a recipe, or one chosen for your own text.
+    """Write the configuration file DIR/DIR.toml for you to edit: a copy of a recipe, or settings for your own text.
 
-    What is chosen for your text says why.
+    Settings chosen for your own text are explained in comments.
     """
     if (recipe is None) == (root is None):
         raise click.UsageError("give either --from RECIPE, or --data ROOT with --source and --target.")
@@ -107,9 +107,9 @@ def init(folder: Path, recipe: str | None, root: Path | None, source: str | None
     else:
         if root is None or source is None or target is None:
             raise click.UsageError("--data needs the languages: --source and --target.")
-        from manyheads import runs
+        from manyheads.runs.suggest import suggest
 
-        content, scores = runs.suggest(root, source, target).to_toml().encode(), None
+        content, scores = suggest(root, source, target).to_toml().encode(), None
     path = folder / f"{folder.resolve().name}.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -137,12 +137,12 @@ Examples:
 @click.argument("config", required=False)
 @set_option()
 @json_option()
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of a configuration, for editors.")
+@option("--schema", is_flag=True, help="Print the JSON Schema of configurations, for editors.")
 def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, schema: bool) -> None:
-    """Show every setting as TOML: its meaning, its value, and its default where that differs.
+    """Show every setting as TOML with its meaning, its value, and its default if that differs.
 
-    CONFIG is a TOML file, or the name of a recipe; without it the defaults are shown. In an editor with TOML
-    support the line `#:schema manyheads.schema.json`, first in a file, brings completion and explanations.
+    CONFIG is a TOML file or the name of a recipe; without it, the defaults are shown. In editors with TOML support,
+    the line `#:schema manyheads.schema.json` at the top of a file enables completion and explanations.
     """
     from manyheads.config.load import json_schema, load_config, parse_config, resolve_recipe
 
@@ -165,7 +165,7 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
 
 
 def described(config: Config) -> Iterator[str]:
-    """A configuration as lines of TOML that `load_config` reads back, with each setting's meaning and default."""
+    """Yield a configuration as lines of TOML that `load_config` reads, with each setting's meaning and default."""
     from manyheads.config.schema.section import Section
 
     for name, value in config:
@@ -178,15 +178,15 @@ def described(config: Config) -> Iterator[str]:
 
 
 def described_setting(key: str, value: object, field: FieldInfo) -> Iterator[str]:
-    """The lines of one setting."""
+    """Yield the lines of one setting: its meaning as a comment, then its value."""
     from manyheads.config.load import to_toml
 
     if field.description:
         yield f"# {field.description}"
-    mark = ""
-    if not field.is_required() and field.default != "":  # what is named for one task only has none
-        mark = "  # default" if value == field.default else f"  # default: {to_toml(field.default)}"
-    yield f"{key} = {to_toml(value)}{mark}"
+    comment = ""
+    if not field.is_required() and field.default != "":  # "" marks a setting of one task only, without a default
+        comment = "  # default" if value == field.default else f"  # default: {to_toml(field.default)}"
+    yield f"{key} = {to_toml(value)}{comment}"
 
 
 VERBS = {"recipes": recipes, "init": init, "show-config": show_config}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, json_option, program_name, set_option, settings_of
+from manyheads.cli.verbs import Verb, echo_json, json_option, option, program_name, set_option, settings_of
 
 __all__ = ["VERBS"]
 
@@ -23,34 +23,36 @@ Examples:
 )
 @click.argument("config")
 @set_option()
-@click.option(
+@option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="The run directory.  [default: runs/ and the name of CONFIG]",
+    show_default="runs/ and the name of CONFIG",
+    help="Run directory to write or resume.",
 )
-@click.option("--force", is_flag=True, help="Go on although settings or text of the run have changed.")
+@option("--force", is_flag=True, help="Resume even if the settings or the text have changed since the run began.")
 @json_option()
 @click.pass_context
 def train(
     context: click.Context, config: str, overrides: tuple[str, ...], out: Path | None, force: bool, as_json: bool
 ) -> None:
-    """Train a model; the same line again resumes.
+    """Train a model; run the same command again to resume.
 
-    CONFIG is a TOML file, or the name of a recipe. Ctrl-C saves.
+    CONFIG is a TOML file or the name of a recipe. Ctrl-C saves a checkpoint and stops.
     """
     from manyheads.config.load import load_config, resolve_recipe
 
     path = resolve_recipe(config)
     settings = load_config(path, overrides)
 
-    from manyheads import runs  # after the configuration: its mistakes need not wait for torch
+    # imports torch: only once the configuration is valid
     from manyheads.cli.progress import duration, open_progress
+    from manyheads.runs.train import train as train_run
     from manyheads.training.distributed import is_main_process
 
     unit = "texts" if settings.task == "classification" else "tokens"
     with open_progress(settings_of(context), unit) as progress:
-        summary = runs.train(settings, out or RUNS / path.stem, listener=progress, force=force)
+        summary = train_run(settings, out or RUNS / path.stem, listener=progress, force=force)
     if not is_main_process():
         return
     if as_json:
@@ -72,16 +74,26 @@ Example:
   manyheads average runs/multi30k-en-de-tiny --last 5 --out runs/multi30k-en-de-tiny-averaged""",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="How many.  [default: all that are kept]")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="The new run directory.  [default: RUN-averaged]"
+@option(
+    "--last",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="all checkpoints of the run",
+    help="Number of checkpoints to average, counted from the last one.",
+)
+@option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    show_default="RUN-averaged",
+    help="New run directory to write.",
 )
 @json_option()
 def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> None:
-    """Average the weights of the last checkpoints of a run into a new one."""
-    from manyheads import runs
+    """Average the weights of the last checkpoints of RUN into a new run."""
+    from manyheads.runs.average import average as average_run
 
-    written = runs.average(run, last=last, out=out)
+    written = average_run(run, last=last, out=out)
     if as_json:
         echo_json({"run": str(written)})
     else:
@@ -94,21 +106,28 @@ def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> Non
 Example:
   manyheads demo --pair ko-en""",
 )
-@click.option(
-    "--pair", type=click.Choice(["de-en", "ko-en"]), default="de-en", show_default=True, help="Languages."
+@option(
+    "--pair",
+    type=click.Choice(["de-en", "ko-en"]),
+    default="de-en",
+    help="Source and target language: German-English or Korean-English.",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run directory.  [default: runs/demo-PAIR]"
+@option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    show_default="runs/demo-PAIR",
+    help="Run directory to write.",
 )
 @click.pass_context
 def demo(context: click.Context, pair: str, out: Path | None) -> None:
     """Train a small translator on built-in text in about a minute, score it, and translate with it."""
-    from manyheads import runs
     from manyheads.cli.progress import open_progress
+    from manyheads.runs.demo import demo as run_demo
 
     with open_progress(settings_of(context)) as progress:
         out = out or RUNS / f"demo-{pair}"
-        runs.demo(pair, out, listener=progress, write=progress.write, program=program_name())
+        run_demo(pair, out, listener=progress, write=progress.write, program=program_name())
 
 
 VERBS = {"train": train, "average": average, "demo": demo}

@@ -1,6 +1,6 @@
-r"""`translate`: lines in, lines out, in the same order and of the same number.
+r"""`translate`: one output line for each input line, in the same order.
 
-A line ends at "\n" and nowhere else. Text is UTF-8 whatever the locale says.
+Only "\n" ends a line. Text is UTF-8 in every locale.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from manyheads.cli.searching import Companions, Searching, batches, searching_options
+from manyheads.cli.search_options import ConstraintFiles, SearchArguments, batches, search_options
 from manyheads.cli.verbs import (
     Verb,
+    device_option,
     input_lines,
     json_option,
-    opened_output,
+    open_output,
+    option,
     output_option,
     set_option,
     settings_of,
@@ -33,10 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["VERBS"]
 
-LINES_AT_ONCE = 512  # translated together; from a terminal each line is answered at once
+BATCH_LINES = 512  # lines translated in one call; 1 when a person types at a terminal
 TRUNCATED = "cut at the length limit of the model or of the search"
 
-Notes = dict[str, list[int]]  # what looks wrong, and the numbers of the lines where, from 1
+LineNumbers = dict[str, list[int]]  # kind of warning -> numbers of the lines concerned, from 1
 
 
 @click.command(
@@ -50,25 +52,56 @@ Examples:
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), default="-")
-@click.option("--beam", type=click.IntRange(min=1), metavar="N", help="Beam size; 1 is greedy.")
-@click.option(
+@option(
+    "--beam",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="search.beam_size of the run",
+    help="Beam size; 1 is greedy search.",
+)
+@option(
     "--n-best",
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="Print the N best of a line as: line number, |||, text, |||, score; lines count from 0.",
+    help="Number of translations for each line; above 1, print each as: line number from 0, |||, text, |||, score.",
 )
-@searching_options()
-@click.option("--prefix", type=click.Path(path_type=Path), metavar="FILE", help="How each output begins.")
-@click.option("--forbid", type=click.Path(path_type=Path), metavar="FILE", help="Phrases, tabs between, a line.")
-@click.option("--require", type=click.Path(path_type=Path), metavar="FILE", help="Phrases, tabs between, a line.")
-@click.option("--ensemble", multiple=True, type=click.Path(path_type=Path), metavar="RUN", help="Decides too.")
-@click.option("--geometric", is_flag=True, help="An ensemble's mean is that of logarithms.")
-@click.option("--stream", is_flag=True, help="Print the greedy output word by word.")
-@click.option("--engine", default="torch", metavar="NAME", help="What searches: torch or ctranslate2.")
-@click.option("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1; auto takes a GPU.")
-@click.option("--precision", default="fp32", metavar="NAME", help="fp32, which is exact, bf16 or int8.")
-@click.option("--compile", is_flag=True, help="Compile the steps of up to 16 lines a call, on a GPU.")
+@search_options()
+@option(
+    "--prefix",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File with the beginning of each output, one line for each input line.",
+)
+@option(
+    "--forbid",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File of phrases that must not occur in the output, separated by tabs, one line for each input line.",
+)
+@option(
+    "--require",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File of phrases that must occur in the output, separated by tabs, one line for each input line.",
+)
+@option(
+    "--ensemble",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Another run to ensemble with; may be repeated.",
+)
+@option("--geometric", is_flag=True, help="Average log-probabilities instead of probabilities (--ensemble).")
+@option("--stream", is_flag=True, help="Print the greedy output word by word, as it is decoded.")
+@option("--engine", default="torch", metavar="[torch|ctranslate2]", help="Inference engine.")
+@device_option()
+@option(
+    "--precision",
+    default="fp32",
+    metavar="[fp32|bf16|int8]",
+    help="Number format of the torch engine; fp32 is exact, bf16 and int8 are faster.",
+)
 @output_option("translations")
 @set_option()
 @json_option()
@@ -79,7 +112,7 @@ def translate(
     file: Path,
     beam: int | None,
     n_best: int,
-    searching: Searching,
+    search: SearchArguments,
     prefix: Path | None,
     forbid: Path | None,
     require: Path | None,
@@ -89,19 +122,18 @@ def translate(
     engine: str,
     device: str,
     precision: str,
-    compile: bool,
     output: Path | None,
     overrides: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Translate FILE, or standard input: one line out for each line in, empty lines kept."""
-    if beam is not None and n_best > beam and not searching.sample:
+    """Translate FILE or standard input: one output line for each input line, empty lines included."""
+    if beam is not None and n_best > beam and not search.sample:
         raise click.UsageError(f"--n-best {n_best} needs at least --beam {n_best}, not {beam}.", context)
-    if searching.alignment and n_best > 1 and not as_json:
+    if search.alignment and n_best > 1 and not as_json:
         raise click.UsageError("--alignment is that of the best translation. With --n-best use --json.", context)
-    if searching.rivals and not as_json:
+    if search.rivals and not as_json:
         raise click.UsageError("--rivals needs --json.", context)
-    if stream and (as_json or n_best > 1 or beam not in (None, 1) or searching.alignment or forbid or require):
+    if stream and (as_json or n_best > 1 or beam not in (None, 1) or search.alignment or forbid or require):
         raise click.UsageError(
             "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, --forbid and "
             "--require.",
@@ -119,7 +151,7 @@ def translate(
     quiet = settings_of(context).quiet
     if interactive and not quiet:
         click.echo("Type a line to translate it; Ctrl-D ends.", err=True)
-    options = searching.options(token_scores=as_json)
+    options = search.options(token_scores=as_json)
     translator = Translator.load(
         run,
         device=device,
@@ -127,22 +159,21 @@ def translate(
         ensemble=ensemble,
         geometric=geometric,
         precision=precision,
-        compile=compile,
     )
     if overrides:
         config = with_overrides(translator.config, overrides)
         translator = Translator(config, translator.tokenizers, translator.engine)
     lines = input_lines(file, translator.config.data.invalid_utf8)
-    companions = Companions(prefix, forbid, require)
-    with opened_output(output) as sink:
+    constraints = ConstraintFiles(prefix, forbid, require)
+    with open_output(output) as sink:
         if stream:
-            notes = write_stream(translator, lines, companions, options, sink)
+            warned = write_stream(translator, lines, constraints, options, sink)
         else:
-            size = 1 if interactive else LINES_AT_ONCE
-            found = translations(translator, lines, size, beam, n_best, companions, options)
-            notes = write_json(found, sink) if as_json else write_lines(found, sink, n_best)
+            size = 1 if interactive else BATCH_LINES
+            results = translations(translator, lines, size, beam, n_best, constraints, options)
+            warned = write_json(results, sink) if as_json else write_lines(results, sink, n_best)
     if not quiet:
-        tell(notes)
+        print_warnings(warned)
 
 
 def translations(
@@ -151,29 +182,29 @@ def translations(
     size: int,
     beam: int | None,
     n_best: int,
-    companions: Companions,
+    constraints: ConstraintFiles,
     options: TranslateOptions,
 ) -> Iterator[Translation]:
-    """The translation of each line, in order, `size` of them at once."""
+    """Yield the translation of each line in order, translating `size` lines in one call."""
     for batch in batches(lines, size):
-        found = translator.translate(
+        results = translator.translate(
             batch,
             beam_size=beam,
             n_best=n_best,
-            prefixes=companions.prefixes(len(batch)),
-            forbidden=companions.forbidden(len(batch)),
-            required=companions.required(len(batch)),
+            prefixes=constraints.prefixes(len(batch)),
+            forbidden=constraints.forbidden(len(batch)),
+            required=constraints.required(len(batch)),
             options=options,
         )
-        assert len(found) == len(batch)
-        yield from found
-    companions.finish()
+        assert len(results) == len(batch)
+        yield from results
+    constraints.finish()
 
 
-def write_lines(found: Iterator[Translation], stream: BinaryIO, n_best: int) -> Notes:
-    """Write one line for each line, or `n_best`; returns what looks wrong."""
-    notes: Notes = defaultdict(list)
-    for index, translation in enumerate(found):
+def write_lines(results: Iterator[Translation], stream: BinaryIO, n_best: int) -> LineNumbers:
+    """Write one line, or `n_best` lines, for each translation; returns the lines with warnings."""
+    warned: LineNumbers = defaultdict(list)
+    for index, translation in enumerate(results):
         if n_best == 1:
             links = "" if translation.alignment is None else f" ||| {translation.alignment}"
             stream.write(text_line(translation.translation + links))
@@ -181,58 +212,59 @@ def write_lines(found: Iterator[Translation], stream: BinaryIO, n_best: int) -> 
             for hypothesis in translation.hypotheses:
                 stream.write(text_line(f"{index} ||| {hypothesis.text} ||| {hypothesis.score:.4f}"))
         stream.flush()
-        note(notes, index, translation)
-    return notes
+        add_warnings(warned, index, translation)
+    return warned
 
 
-def write_json(found: Iterator[Translation], stream: BinaryIO) -> Notes:
-    """Write one JSON list; returns what looks wrong."""
-    translations = list(found)
+def write_json(results: Iterator[Translation], stream: BinaryIO) -> LineNumbers:
+    """Write one JSON list; returns the lines with warnings."""
+    translations = list(results)
     document = json.dumps([translation.to_json() for translation in translations], ensure_ascii=False, indent=2)
     stream.write(document.encode() + b"\n")
-    notes: Notes = defaultdict(list)
+    warned: LineNumbers = defaultdict(list)
     for index, translation in enumerate(translations):
-        note(notes, index, translation)
-    return notes
+        add_warnings(warned, index, translation)
+    return warned
 
 
 def write_stream(
     translator: Translator,
     lines: Iterator[str],
-    companions: Companions,
+    constraints: ConstraintFiles,
     options: TranslateOptions,
     stream: BinaryIO,
-) -> Notes:
-    """Write the greedy translation of each line as it comes, a line each; returns what looks wrong."""
-    notes: Notes = defaultdict(list)
+) -> LineNumbers:
+    """Write the greedy translation of each line word by word; returns the lines with warnings."""
+    warned: LineNumbers = defaultdict(list)
     for index, line in enumerate(lines):
-        (prefix,) = companions.prefixes(1) or [""]
+        (prefix,) = constraints.prefixes(1) or [""]
         pieces = translator.stream(line, prefix=prefix, options=options)
         while True:
             try:
                 stream.write(text_line(next(pieces))[:-1])
             except StopIteration as end:
                 if end.value:
-                    notes["truncated"].append(index + 1)
+                    warned["truncated"].append(index + 1)
                 break
             stream.flush()
         stream.write(b"\n")
         stream.flush()
-    companions.finish()
-    return notes
+    constraints.finish()
+    return warned
 
 
-def note(notes: Notes, index: int, translation: Translation) -> None:
-    """Note what looks wrong about a translation."""
-    for name in [*["truncated"][: translation.truncated], *translation.warnings]:
-        notes[name].append(index + 1)
+def add_warnings(warned: LineNumbers, index: int, translation: Translation) -> None:
+    """Add the line number of a translation to each kind of warning that it carries."""
+    names = ["truncated", *translation.warnings] if translation.truncated else translation.warnings
+    for name in names:
+        warned[name].append(index + 1)
 
 
-def tell(notes: Notes) -> None:
-    """One line on stderr for each kind of thing that looks wrong."""
+def print_warnings(warned: LineNumbers) -> None:
+    """Print one line to stderr for each kind of warning."""
     from manyheads.tasks.checks import WARNINGS
 
-    for name, numbers in notes.items():
+    for name, numbers in warned.items():
         shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
         click.echo(f"warning: {({'truncated': TRUNCATED} | WARNINGS)[name]}: line {shown}", err=True)
 

@@ -1,6 +1,6 @@
-"""The padded tensors of one update: the one place where the target is shifted.
+"""Padded batches of token ids; the only place where the target is shifted.
 
-Shapes: B batch, S longest source, T longest target, both with their mark.
+Shapes: B batch, S longest source, T longest target, both with begin or end symbol.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Ids = Sequence[int] | NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Batch:
-    """What a model is fed and what it must predict.
+    """Inputs of a model and the tokens that it must predict.
 
     Attributes:
-        source: (B, S) int64: tokens, end mark, padding.
-        target_in: (B, T) int64: begin mark, tokens, padding.
-        target_out: (B, T) int64: tokens, end mark, padding; the token after each of target_in.
-        target_places: (N,) int64: where target_out is no padding, row by row, as places in its B x T.
-        source_tokens: real source positions, end marks counted.
-        target_tokens: real target positions, end marks counted: what the loss is divided by.
-        pad: the id of padding.
+        source: (B, S) int64: tokens, end symbol, padding.
+        target_in: (B, T) int64: begin symbol, tokens, padding.
+        target_out: (B, T) int64: tokens, end symbol, padding; the token after each token of target_in.
+        target_places: (N,) int64: indices into the flattened (B x T) target_out where it is not padding.
+        source_tokens: number of source positions without padding, end symbols counted.
+        target_tokens: number of target positions without padding, end symbols counted; the loss is divided by it.
+        pad: id of the padding symbol.
     """
 
     source: Tensor
@@ -43,28 +43,28 @@ class Batch:
 
     @property
     def examples(self) -> int:
-        """How many pairs, B."""
+        """Number of pairs, B."""
         return len(self.source)
 
     @property
     def places(self) -> int:
-        """Positions of both sides that are computed, padding and all."""
+        """Number of positions of both sides, padding included."""
         return self.source.numel() + self.target_in.numel()
 
     @property
     def shape(self) -> tuple[bool, int, int]:
-        """What code is compiled for: whether there are several rows, S, T."""
+        """Key of the shapes that torch.compile makes code for: whether B > 1, S, T."""
         return len(self.source) > 1, self.source.size(1), self.target_in.size(1)
 
     def halves(self) -> list[Batch]:
-        """The first and the second half of the pairs, padded no more than they need; one pair stays as it is."""
+        """Split into two halves, each padded as little as possible; one pair stays whole."""
         if len(self.source) < 2:
             return [self]
         middle = len(self.source) // 2
         return [self.rows(slice(None, middle)), self.rows(slice(middle, None))]
 
     def rows(self, rows: slice) -> Batch:
-        """Some of the pairs."""
+        """Return a batch of some of the pairs."""
         source, target_out = self.source[rows], self.target_out[rows]
         source_lengths, target_lengths = ((ids != self.pad).sum(1) for ids in (source, target_out))
         source_end, target_end = int(source_lengths.max()), int(target_lengths.max())
@@ -79,13 +79,13 @@ class Batch:
         )
 
     def twice(self) -> Batch:
-        """Every pair two times: all pairs, and all again; counts are those of once."""
+        """Repeat the batch: all pairs, then all pairs again; the token counts stay those of one copy."""
         both = self.mapped(lambda ids: torch.cat([ids, ids]))
         places = torch.cat([self.target_places, self.target_places + self.target_out.numel()])
         return replace(both, target_places=places)
 
     def padded(self, limit: int) -> Batch:
-        """The same pairs with more padding: each side as long as its `next_length`, at most `limit`."""
+        """Pad each side to `next_length` of its length, at most to `limit`."""
         length = self.target_out.size(1)
         source, target = (
             max(0, min(next_length(ids.size(1)), limit) - ids.size(1)) for ids in (self.source, self.target_out)
@@ -99,15 +99,15 @@ class Batch:
         )
 
     def to(self, device: torch.device) -> Batch:
-        """The same batch on another device."""
+        """Move the batch to a device."""
         return self.mapped(lambda x: x.to(device, non_blocking=True))
 
     def pinned(self) -> Batch:
-        """The same batch in memory from where a GPU fetches it while the processor goes on."""
+        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
         return self.mapped(Tensor.pin_memory)
 
     def mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """The same batch with each tensor changed."""
+        """Apply a function to each tensor of the batch."""
         return replace(
             self,
             source=change(self.source),
@@ -118,14 +118,14 @@ class Batch:
 
 
 def next_length(length: int) -> int:
-    """The smallest of 8, 12, 16, 24, 32, 48, 64, 96, ... that is not below a length: few shapes, little padding."""
+    """Round a length up to 8, 12, 16, 24, 32, 48, 64, 96, ...: few shapes, little padding."""
     power = max(8, 1 << (length - 1).bit_length())
     between = power * 3 // 4
     return between if 8 < length <= between else power
 
 
 def pad_rows(rows: Sequence[Ids], pad: int, *, first: int | None = None, last: int | None = None) -> Tensor:
-    """Rows of ids as one tensor (B, longest), an id put before and after each on request, padded at the end."""
+    """Pad rows of ids to one tensor (B, longest), optionally with an id before and after each row."""
     before, after = int(first is not None), int(last is not None)
     longest = max(map(len, rows), default=0) + before + after
     padded = np.full((len(rows), longest), pad, dtype=np.int64)
@@ -139,12 +139,12 @@ def pad_rows(rows: Sequence[Ids], pad: int, *, first: int | None = None, last: i
 
 
 def real_places(ids: Tensor, pad: int) -> Tensor:
-    """Where a rectangle holds no padding, row by row: (B, T) -> (N,) int64, places in its B x T."""
+    """Return the indices of all positions without padding: (B, T) -> (N,) int64, into the flattened B x T."""
     return (ids != pad).flatten().nonzero()[:, 0]
 
 
 def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos: int, eos: int) -> Batch:
-    """Token ids without marks, one row a pair, as the tensors of teacher forcing."""
+    """Make the tensors of teacher forcing from token ids without begin and end symbols, one row a pair."""
     target_out = pad_rows(targets, pad, last=eos)
     return Batch(
         source=pad_rows(sources, pad, last=eos),
@@ -158,7 +158,7 @@ def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos:
 
 
 def blank_batch(*, pad: int, bos: int, eos: int) -> Batch:
-    """A batch without anything to predict: its loss is 0, and so are its gradients."""
+    """Return a batch with nothing to predict: its loss and gradients are 0."""
     source, target_in, target_out = (torch.tensor([[token]]) for token in (eos, bos, pad))
     return Batch(
         source, target_in, target_out, real_places(target_out, pad), source_tokens=0, target_tokens=0, pad=pad

@@ -1,4 +1,4 @@
-"""A stream of tokens cut into blocks, which are what a language model is trained on.
+"""Cut a stream of tokens into blocks of equal length, the training examples of a language model.
 
 Shapes: B blocks, T tokens a block.
 """
@@ -21,11 +21,11 @@ Starts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class BlockBatch:
-    """What a language model is fed and what it must predict: nothing is padding.
+    """Inputs and labels of a language model, without padding.
 
     Attributes:
-        ids: (B, T) int64.
-        right: (B, T) int64, the token after each; (0, T) when there is nothing to predict.
+        ids: input tokens (B, T) int64.
+        right: labels (B, T) int64, the token after each input token; (0, T) if there is nothing to predict.
     """
 
     ids: Tensor
@@ -33,68 +33,68 @@ class BlockBatch:
 
     @property
     def examples(self) -> int:
-        """How many blocks, B."""
+        """Number of blocks, B."""
         return len(self.ids)
 
     @property
     def source_tokens(self) -> int:
-        """None: there is no source."""
+        """Number of source tokens: 0."""
         return 0
 
     @property
     def target_tokens(self) -> int:
-        """Tokens that are predicted: what the loss is divided by."""
+        """Number of predicted tokens; the loss is divided by it."""
         return self.right.numel()
 
     @property
     def places(self) -> int:
-        """Positions that are computed."""
+        """Number of positions."""
         return self.ids.numel()
 
     @property
     def shape(self) -> tuple[bool, int]:
-        """What code is compiled for: whether there are several blocks, T."""
+        """Key of the shapes that torch.compile makes code for: whether B > 1, T."""
         return len(self.ids) > 1, self.ids.size(1)
 
     def halves(self) -> list[BlockBatch]:
-        """The first and the second half of the blocks; one block stays as it is."""
+        """Split into two halves; one block stays whole."""
         if len(self.ids) < 2:
             return [self]
         middle = len(self.ids) // 2
         return [BlockBatch(self.ids[rows], self.right[rows]) for rows in (slice(middle), slice(middle, None))]
 
     def padded(self, limit: int) -> BlockBatch:
-        """The same: all blocks have one length."""
+        """Return the batch itself: all blocks have the same length."""
         return self
 
     def to(self, device: torch.device) -> BlockBatch:
-        """The same batch on another device."""
+        """Move the batch to a device."""
         return self.mapped(lambda x: x.to(device, non_blocking=True))
 
     def pinned(self) -> BlockBatch:
-        """The same batch in memory from where a GPU fetches it while the processor goes on."""
+        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
         return self.mapped(Tensor.pin_memory)
 
     def mapped(self, change: Callable[[Tensor], Tensor]) -> BlockBatch:
-        """The same batch with each tensor changed."""
+        """Apply a function to each tensor of the batch."""
         return replace(self, ids=change(self.ids), right=change(self.right))
 
 
 class BlockSampler:
-    """Which blocks make up each update of an epoch, as a function of the seed and the epoch's number alone.
+    """The blocks of each update of an epoch, a function of the seed and the number of the epoch alone.
 
-    The stream is taken as a ring that is cut anew in each epoch, at a place drawn by chance: the edges of the
+    The stream is treated as a ring that is cut at another random position in each epoch, so that the edges of the
     blocks move. All blocks are full; in an epoch every token is predicted once, and fewer than T of them twice.
     """
 
     def __init__(self, length: int, *, block: int, rows: int, seed: int) -> None:
-        """Lay out what all epochs have in common.
+        """Prepare what all epochs share.
 
         Args:
-            length: tokens of the stream, at least a block.
-            block: T.
-            rows: blocks an update; those of an epoch are shared out evenly, so that some updates have fewer.
-            seed: of cuts and order.
+            length: number of tokens of the stream, at least one block.
+            block: number of tokens a block, T.
+            rows: maximum number of blocks an update; the blocks of an epoch are divided evenly.
+            seed: seed of the cuts and the order.
         """
         self.length = length
         self.block = block
@@ -103,7 +103,7 @@ class BlockSampler:
         self.seed = seed
 
     def epoch(self, number: int) -> list[Starts]:
-        """For each update, the places in the stream where its blocks begin."""
+        """Return the start positions of the blocks of each update."""
         generator = np.random.default_rng((self.seed, number))
         first = generator.integers(self.length)
         starts = (first + self.block * generator.permutation(self.blocks)) % self.length
@@ -111,12 +111,12 @@ class BlockSampler:
 
 
 def make_blocks(stream: NDArray[np.int32], starts: Starts, block: int) -> BlockBatch:
-    """The blocks that begin at these places of a ring of tokens, and the token after each of theirs."""
+    """Make a batch of the blocks that start at these positions of the ring, with the token after each token."""
     places = (starts[:, None] + np.arange(block + 1)) % len(stream)
     tokens = torch.from_numpy(stream[places].astype(np.int64))
     return BlockBatch(tokens[:, :-1], tokens[:, 1:])
 
 
 def blank_blocks(token: int) -> BlockBatch:
-    """A batch without anything to predict: its loss is 0, and so are its gradients. It holds one token, any."""
+    """Return a batch of one token with nothing to predict: its loss and gradients are 0."""
     return BlockBatch(torch.full((1, 1), token), torch.empty(0, 1, dtype=torch.int64))

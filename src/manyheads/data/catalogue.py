@@ -1,4 +1,4 @@
-"""The public corpora that can be fetched by name: where they are, what their files weigh, their terms."""
+"""The public corpora that can be fetched by name: addresses, sizes, checksums, terms of use."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class RemoteFile:
     """One file of a corpus.
 
     Attributes:
-        name: what it is called here.
+        name: name of the local file.
         mirrors: addresses, tried in this order.
-        sha256: of the right content; None when the content changes with time, then what came is recorded.
-        size: bytes of the right content, if known.
+        sha256: expected SHA-256; None if the content changes with time, then the sum of the download is recorded.
+        size: expected number of bytes, if known.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Corpus:
     """A corpus that can be fetched.
 
     Attributes:
-        name: also the folder it is put into.
-        description: what it is, in one line.
-        terms: under which it may be used, as far as its origin says.
-        files: what is fetched.
-        unpack: makes the splits out of the files in its folder and says in one line what it made.
+        name: name of the corpus and of its folder.
+        description: one line about the corpus.
+        terms: terms of use, as far as its origin states them.
+        files: files to fetch.
+        unpack: makes the splits from the files in the folder and returns one line about them.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Corpus:
 
 
 def on_github(repository: str, commit: str, path: str) -> tuple[str, ...]:
-    """Where a file of a public repository can be had, at one commit."""
+    """Return the address of a file of a public repository at one commit."""
     return (
         f"https://raw.githubusercontent.com/{repository}/{commit}/{path}",
         f"https://cdn.jsdelivr.net/gh/{repository}@{commit}/{path}",
@@ -58,7 +58,7 @@ def on_github(repository: str, commit: str, path: str) -> tuple[str, ...]:
 
 
 def multi30k() -> Corpus:
-    """Image captions in four languages."""
+    """Describe Multi30k: image captions in four languages."""
     commit = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
     files = {
         "test_2016_flickr.cs.gz": (22_572, "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1"),
@@ -86,7 +86,7 @@ def multi30k() -> Corpus:
 
 
 def tatoeba(language: str, code: str, one_in: int) -> Corpus:
-    """Sentence pairs with English as manythings.org offers them for flash cards."""
+    """Describe the sentence pairs with English that manythings.org offers for flash cards."""
     archive = f"{code}-eng.zip"
     return Corpus(
         f"tatoeba-{language}-en",
@@ -98,7 +98,7 @@ def tatoeba(language: str, code: str, one_in: int) -> Corpus:
 
 
 def tinyshakespeare() -> Corpus:
-    """A text for a language model of characters."""
+    """Describe Tiny Shakespeare, a text for a language model of characters."""
     commit, path = "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e", "data/tinyshakespeare/input.txt"
     return Corpus(
         "tinyshakespeare",

@@ -1,7 +1,7 @@
 """Parallel text from files, pair by pair.
 
-Layouts: two files of equally many lines, one .tsv (source, tab, target), or one .jsonl. Every mistake in
-them is named by file and line. Reading holds one line in memory.
+Layouts: two files of equally many lines, one .tsv (source, tab, target), or one .jsonl. Errors name the file
+and the line. One line at a time is held in memory.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One example.
+    """One example of a corpus.
 
     Attributes:
-        source, target: the two texts; of a classification the text and its label, of plain text nothing and it.
-        line: its line in the file (its row in a data set), counted from 1.
-        replaced: bytes of the line that were no UTF-8 and were replaced by U+FFFD.
+        source, target: the two texts of a translation; text and label of a classification; "" and the text of plain
+            text.
+        line: number of the line in the file, or of the row in a data set, counted from 1.
+        replaced: number of bytes of the line that are not UTF-8 and were replaced by U+FFFD.
     """
 
     source: str
@@ -43,18 +44,18 @@ class Pair:
 
 
 def read_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """The pairs of a split from its files; of train only as many as data.limit says.
+    """Read the pairs of a split from its files; at most `data.limit` of train.
 
     Raises:
-        DataError: at the call, a file is missing; while reading, anything in a file that cannot be used,
-            a file without lines, and at the latest after the last pair, line counts that differ.
+        DataError: when called, a file is missing; while reading, a line cannot be used, a file is empty, or the two
+            files have different numbers of lines.
     """
     paths = locate(config, split)
     return numbered(paths, config, limit=pair_limit(config, split, paths))
 
 
 def numbered(paths: tuple[Path, ...], config: DataConfig, *, limit: int | None) -> Iterator[Pair]:
-    """The first pairs of a file or of two files."""
+    """Read the pairs of one file or two, numbered from 1."""
     read = read_two_files if len(paths) == 2 else read_one_file
     empty = True
     for pair in islice(read(paths, config), limit):
@@ -65,7 +66,7 @@ def numbered(paths: tuple[Path, ...], config: DataConfig, *, limit: int | None) 
 
 
 def read_two_files(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
-    """Line i of one file beside line i of the other."""
+    """Read pairs of line i of one file and line i of the other."""
     sources, targets = (read_decoded(path, invalid_utf8=config.invalid_utf8) for path in paths)
     for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
         if source is None or target is None:
@@ -74,7 +75,7 @@ def read_two_files(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair
 
 
 def different_counts(paths: tuple[Path, ...], counts: list[int]) -> DataError:
-    """The error for files that do not belong together, or have lost lines."""
+    """Return the error for two files with different numbers of lines."""
     described = " and ".join(f"{path} has {count:,} lines" for path, count in zip(paths, counts, strict=True))
     return DataError(
         f"The line counts differ: {described}. Line i of one must be the translation of line i of the other."
@@ -82,7 +83,7 @@ def different_counts(paths: tuple[Path, ...], counts: list[int]) -> DataError:
 
 
 def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
-    """A pair a line; blank lines count as pairs without text."""
+    """Read one pair a line; a blank line is a pair without text."""
     (path,) = paths
     parse = parse_tsv if ".tsv" in path.suffixes[-2:] else parse_json
     for number, line in enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8), start=1):
@@ -92,7 +93,7 @@ def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]
 
 
 def pair_limit(config: DataConfig, split: Split, paths: tuple[Path, ...]) -> int | None:
-    """How many pairs data.limit leaves; two files are counted first, as their ends are not reached."""
+    """Return how many pairs `data.limit` leaves; the lines of two files are counted first."""
     if split != "train" or config.limit is None:
         return None
     counts = [count_lines(path) for path in paths] if len(paths) == 2 or config.limit < 1 else []
@@ -102,16 +103,16 @@ def pair_limit(config: DataConfig, split: Split, paths: tuple[Path, ...]) -> int
 
 
 def limited(limit: float, total: int) -> int:
-    """What data.limit means: a count, or below 1 that share of all, one at the least."""
+    """Return `data.limit` as a count: below 1 it is a share of all pairs, at least one."""
     return int(limit) if limit >= 1 else max(1, round(limit * total))
 
 
 def kept_lines(
     config: DataConfig, split: Split, path: Path, count: Callable[[Path], int] = count_lines
 ) -> tuple[int, int | None]:
-    """(first, end) of the lines of a split in its one file, counted from 0; an end of None is that of the file.
+    """Return the lines (first, end) of a split in its file, counted from 0; an end of None is the end of the file.
 
-    Where data.valid is a share, it is so much of the end of the file of train; data.limit is of what is left.
+    Where `data.valid` is a share, it is taken from the end of the training file; `data.limit` counts the rest.
 
     Args:
         config: what to keep.
@@ -135,5 +136,5 @@ def kept_lines(
 
 
 def held_back(total: int, share: float) -> int:
-    """How many of all a share for validation is: one at the least, and never all."""
+    """Return the number of examples held out for validation: at least one, never all."""
     return max(0, min(total - 1, max(1, round(share * total))))

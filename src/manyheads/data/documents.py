@@ -1,6 +1,6 @@
-"""Plain text in one file: a line is a document, or all lines together are one.
+"""Plain text in one file: each line is a document, or the whole file is one.
 
-A `Pair` holds a line as its target, and nothing as its source. Of a whole file a line has its end too.
+A `Pair` holds a line as its target, and "" as its source. The lines of a whole file keep their ends.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ ENDINGS = (".txt",)
 
 
 def text_file(config: DataConfig, split: Split) -> tuple[Path, ...]:
-    """The one file of a split, of any name."""
+    """Find the only file of a split, with any ending."""
     return (locate_one(config, split, ENDINGS, need_ending=False),)
 
 
 def read_documents(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """The lines of a split; of train only as many as data.limit says.
+    """Read the lines of a split; at most `data.limit` of train.
 
     Raises:
-        DataError: at the call, the file is missing; while reading, it holds no lines or no text.
+        DataError: when called, the file is missing; while reading, it has no lines or no text.
     """
     (path,) = text_file(config, split)
     first, last = kept_lines(config, split, path)
@@ -38,7 +38,7 @@ def read_documents(config: DataConfig, split: Split) -> Iterator[Pair]:
 
 
 def numbered(path: Path, config: DataConfig, first: int, last: int | None) -> Iterator[Pair]:
-    """The lines from `first` on, counted from 0, up to `last`."""
+    """Read the lines from `first`, counted from 0, up to `last`."""
     empty = True
     lines = enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8), start=1)
     for number, line in islice(lines, first, last):
@@ -49,7 +49,7 @@ def numbered(path: Path, config: DataConfig, first: int, last: int | None) -> It
 
 
 def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """What a language model reads of a split, line by line; shares and limits of a whole file are of characters.
+    """Read the text of a split for a language model, line by line; limits of a whole file count characters.
 
     Raises:
         DataError: as `read_documents`.
@@ -62,12 +62,12 @@ def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
 
 
 def count_characters(config: DataConfig, path: Path) -> int:
-    """How many characters a file has, a line end being one."""
+    """Count the characters of a file, a line end as one."""
     return sum(len(line.text) + 1 for line in read_decoded(path, invalid_utf8=config.invalid_utf8))
 
 
 def cut(lines: Iterable[Pair], first: int, end: int | None) -> Iterator[Pair]:
-    """The characters of lines from `first` on, counted from 0, up to `end`; each line with its end."""
+    """Yield lines with their ends, cut to the characters from `first`, counted from 0, up to `end`."""
     place = 0
     for line in lines:
         text = f"{line.target}\n"

@@ -1,4 +1,4 @@
-"""Public corpora by name: fetched from several mirrors, checked by SHA-256, never left half written."""
+"""Fetch public corpora by name from several mirrors, check them by SHA-256, and write them atomically."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Say = Callable[[str], None]
 
 
 def fetch(name: str, root: Path, *, listener: Say) -> Path:
-    """Fetch a corpus of `CORPORA`; files that are there and right are kept.
+    """Fetch a corpus of `CORPORA`; files that are there and correct are kept.
 
     Args:
-        name: its name.
-        root: the folder that gets a folder of that name.
-        listener: told one line for each thing that happens.
+        name: name of the corpus.
+        root: folder in which a folder of that name is made.
+        listener: called with one line of text about each step.
 
     Returns:
         The folder of the corpus, for data.root.
 
     Raises:
         UsageError: there is no corpus of this name.
-        DataError: no mirror gave the right content, or it could not be written.
+        DataError: no mirror had the expected content, or it could not be written.
     """
     if name not in CORPORA:
         raise UsageError(f'There is no corpus "{name}" to fetch. There are: {", ".join(CORPORA)}.')
@@ -47,7 +47,7 @@ def fetch(name: str, root: Path, *, listener: Say) -> Path:
 
 
 def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
-    """As `fetch`, for a corpus described by the caller."""
+    """Fetch a corpus described by the caller, as `fetch` does."""
     folder = root.expanduser() / corpus.name
     with writing_into(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
 
 @contextmanager
 def writing_into(folder: Path) -> Iterator[None]:
-    """Turn what a full or read-only disk raises into one line."""
+    """Turn the errors of a full or read-only disk into a `DataError`."""
     try:
         yield
     except OSError as error:
@@ -71,7 +71,7 @@ def writing_into(folder: Path) -> Iterator[None]:
 
 
 def fetch_file(file: RemoteFile, folder: Path, say: Say) -> None:
-    """Make sure that one file is there and right."""
+    """Fetch one file unless it is there and correct."""
     path = folder / file.name
     if is_right(path, file, say):
         return
@@ -99,7 +99,7 @@ def fetch_file(file: RemoteFile, folder: Path, say: Say) -> None:
 
 
 def is_right(path: Path, file: RemoteFile, say: Say) -> bool:
-    """Whether the file is there with the sum expected; one put there by hand is believed if none is known."""
+    """Return whether the file is there with the expected sum; if no sum is known, any file is accepted."""
     if not path.is_file():
         return False
     found, expected = sum_of(path), file.sha256 or recorded_sums(path.parent).get(file.name)
@@ -114,14 +114,14 @@ def is_right(path: Path, file: RemoteFile, say: Say) -> bool:
 
 
 class BadMirrorError(Exception):
-    """Why one mirror did not do."""
+    """A mirror failed; the message says why."""
 
 
 def download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
     """Fetch one address to a temporary name, check it, rename it; returns its SHA-256 and size.
 
     Raises:
-        BadMirrorError: no answer, an error, or the wrong content, which is deleted.
+        BadMirrorError: no answer, an error, or wrong content, which is deleted.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     draft = Path(name)
@@ -145,7 +145,7 @@ def download(url: str, path: Path, file: RemoteFile) -> tuple[str, int]:
 
 
 def received(url: str, largest: int) -> Iterator[bytes]:
-    """The bytes of an address, block by block; what the network does wrong is a `BadMirrorError`."""
+    """Yield the bytes of an address in blocks; network errors become `BadMirrorError`."""
     size = 0
     try:
         with urlopen(Request(url, headers={"User-Agent": AGENT}), timeout=TIMEOUT) as answer:
@@ -168,30 +168,30 @@ def received(url: str, largest: int) -> Iterator[bytes]:
 
 
 def sum_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def wrong_sum(found: str, expected: str) -> str:
-    """What is wrong with a sum."""
+    """Describe a wrong sum."""
     return f"its SHA-256 is {found}, not {expected}"
 
 
 def remark(file: RemoteFile) -> str:
-    """What that sum is worth."""
+    """Describe how far the sum of a file is known."""
     return "" if file.sha256 else f" (recorded in {SUMS}: this file changes with time, so no right sum is known)"
 
 
 def recorded_sums(folder: Path) -> dict[str, str]:
-    """File name to the sum that an earlier fetch recorded, in the form of `sha256sum`."""
+    """Return the sums that earlier fetches recorded, by file name; the file has the format of `sha256sum`."""
     path = folder / SUMS
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
     return {name: found for found, _, name in (line.partition("  ") for line in lines) if name}
 
 
 def record_sum(folder: Path, name: str, found: str) -> None:
-    """Remember the sum of what came."""
+    """Record the sum of a downloaded file."""
     sums = recorded_sums(folder) | {name: found}
     draft = folder / f".{SUMS}.part"
     draft.write_text("".join(f"{value}  {key}\n" for key, value in sorted(sums.items())), encoding="utf-8")

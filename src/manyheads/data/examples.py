@@ -1,7 +1,7 @@
-"""Texts with labels as tensors: what a classifier is fed, and what it must say.
+"""Padded batches of texts with labels, for classifiers.
 
-Shapes: B batch, S longest text with its marks. A text is `<s> tokens </s>`; two are `<s> tokens </s> tokens </s>`,
-or with the two end marks between them that some pre-trained models know.
+Shapes: B batch, S longest text with begin and end symbols. A text is `<s> tokens </s>`; two are `<s> tokens </s>
+tokens </s>`, or with two end symbols between them, as some pre-trained models expect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_LABEL = -100  # what a loss passes over
 
 
 class Example(NamedTuple):
-    """Ids of a text without the marks around it (end marks stand between two texts), and its label."""
+    """Ids of a text without begin and end symbols (an end symbol separates two texts), and its label."""
 
     ids: Ids
     label: int
@@ -31,15 +31,16 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Examples:
-    """A part of an update (`training.part.Part`).
+    """A batch of labelled texts.
 
     Attributes:
-        ids: (B, S) int64: begin mark, tokens, end mark, padding.
-        types: (B, S) int64: 0 up to the end mark of the first text, 1 in the second; None for models without.
+        ids: (B, S) int64: begin symbol, tokens, end symbol, padding.
+        types: (B, S) int64: 0 up to the end symbol of the first text, 1 in the second; None for models without
+            types.
         labels: (B,) int64; `NO_LABEL` where there is none.
-        source_tokens: real positions, marks counted.
-        target_tokens: how many labels are to be said.
-        pad: the id of padding.
+        source_tokens: number of positions without padding, begin and end symbols counted.
+        target_tokens: number of labels to predict.
+        pad: id of the padding symbol.
     """
 
     ids: Tensor
@@ -51,28 +52,28 @@ class Examples:
 
     @property
     def examples(self) -> int:
-        """How many texts, B."""
+        """Number of texts, B."""
         return len(self.ids)
 
     @property
     def places(self) -> int:
-        """Positions that are computed, padding and all, and a label for each text."""
+        """Number of positions, padding included, and of labels."""
         return self.ids.numel() + len(self.labels)
 
     @property
     def shape(self) -> tuple[bool, int]:
-        """What code is compiled for: whether there are several rows, S."""
+        """Key of the shapes that torch.compile makes code for: whether B > 1, S."""
         return len(self.ids) > 1, self.ids.size(1)
 
     def halves(self) -> list[Examples]:
-        """The first and the second half, padded no more than they need; one example stays as it is."""
+        """Split into two halves, each padded as little as possible; one example stays whole."""
         if len(self.ids) < 2:
             return [self]
         middle = len(self.ids) // 2
         return [self.rows(slice(None, middle)), self.rows(slice(middle, None))]
 
     def rows(self, rows: slice) -> Examples:
-        """Some of the examples."""
+        """Return a batch of some of the examples."""
         lengths = (self.ids[rows] != self.pad).sum(1)
         longest = int(lengths.max())
         return replace(
@@ -85,7 +86,7 @@ class Examples:
         )
 
     def padded(self, limit: int) -> Examples:
-        """The same examples, as long as their `next_length`, at most `limit`."""
+        """Pad to `next_length` of the length, at most to `limit`."""
         more = max(0, min(next_length(self.ids.size(1)), limit) - self.ids.size(1))
         return replace(
             self,
@@ -94,26 +95,26 @@ class Examples:
         )
 
     def to(self, device: torch.device) -> Examples:
-        """The same on another device."""
+        """Move the batch to a device."""
         return self.mapped(lambda x: x.to(device, non_blocking=True))
 
     def pinned(self) -> Examples:
-        """The same in memory from where a GPU fetches it while the processor goes on."""
+        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
         return self.mapped(Tensor.pin_memory)
 
     def mapped(self, change: Callable[[Tensor], Tensor]) -> Examples:
-        """The same with each tensor changed."""
+        """Apply a function to each tensor of the batch."""
         types = None if self.types is None else change(self.types)
         return replace(self, ids=change(self.ids), types=types, labels=change(self.labels))
 
 
 def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
-    """As much of a text as a model takes; of two texts the longer one loses its end first.
+    """Cut a text to the length that a model takes; of two texts the longer one loses its end first.
 
     Args:
-        ids: without the marks around them; end marks stand between two texts.
-        limit: most ids, those marks counted.
-        eos: the end mark.
+        ids: ids without begin and end symbols; an end symbol separates two texts.
+        limit: maximum number of ids, begin and end symbols counted.
+        eos: id of the end symbol.
     """
     if len(ids) <= limit:
         return ids
@@ -130,7 +131,7 @@ def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
 def make_texts(
     rows: Sequence[Ids], *, pad: int, bos: int, eos: int, with_types: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Rows of ids without marks as ids (B, S), and the type of each (B, S) where a model has types."""
+    """Pad rows of ids with begin and end symbols: ids (B, S), and their types (B, S) if the model has types."""
     ids = pad_rows(rows, pad, first=bos, last=eos)
     if not with_types:
         return ids, None
@@ -140,7 +141,7 @@ def make_texts(
 
 
 def make_examples(rows: Sequence[Example], *, pad: int, bos: int, eos: int, with_types: bool) -> Examples:
-    """Examples as tensors."""
+    """Make a batch of examples."""
     ids, types = make_texts([row.ids for row in rows], pad=pad, bos=bos, eos=eos, with_types=with_types)
     labels = torch.from_numpy(np.asarray([row.label for row in rows], np.int64))
     said = sum(row.label != NO_LABEL for row in rows)
@@ -148,6 +149,6 @@ def make_examples(rows: Sequence[Example], *, pad: int, bos: int, eos: int, with
 
 
 def blank_examples(*, pad: int, bos: int, eos: int, with_types: bool) -> Examples:
-    """A batch without a label: its loss is 0, and so are its gradients."""
+    """Return a batch without labels: its loss and gradients are 0."""
     rows = [Example([], NO_LABEL)]
     return replace(make_examples(rows, pad=pad, bos=bos, eos=eos, with_types=with_types), source_tokens=0)

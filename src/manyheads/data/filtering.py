@@ -1,6 +1,6 @@
-"""Which pairs of a corpus are used, and what became of the others.
+"""Filter the pairs of a corpus, and count the dropped ones by reason.
 
-Filtering goes pair by pair and remembers a hash of each.
+One pair at a time is held in memory, and a hash of each.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # those that are
 
 @dataclass(frozen=True)
 class FilterCounts:
-    """What became of the pairs read.
+    """Number of pairs read, and of pairs dropped by reason.
 
     Attributes:
-        read: all of them.
+        read: all pairs read.
         empty: dropped because a side had no text.
-        ratio: dropped because one side was more than data.max_ratio times as long as the other.
-        overlap: dropped because the same pair stands in the held-out text.
+        ratio: dropped because one side was more than `data.max_ratio` times as long as the other.
+        overlap: dropped because the same pair is in the held-out text.
         duplicate: dropped because the same pair occurred before.
         too_long: dropped because a side had more than data.max_length tokens.
-        source_overlap: kept, but the source stands in the held-out text with another translation or label.
-        control_characters: removed from the texts.
-        replaced_bytes: bytes that were no UTF-8, now U+FFFD.
+        source_overlap: kept, but the source is in the held-out text with another translation or label.
+        control_characters: number of characters removed from the texts.
+        replaced_bytes: number of bytes that are not UTF-8, replaced by U+FFFD.
     """
 
     read: int
@@ -58,16 +58,16 @@ class FilterCounts:
 
     @property
     def dropped(self) -> int:
-        """Pairs not used, for whatever reason."""
+        """Number of pairs dropped, all reasons together."""
         return self.empty + self.ratio + self.overlap + self.duplicate + self.too_long
 
     @property
     def kept(self) -> int:
-        """Pairs that are used."""
+        """Number of pairs kept."""
         return self.read - self.dropped
 
     def describe(self, noun: str = "pairs", other: str = "translation") -> str:
-        """All that is not zero, as one line for people; the words are those of `Reading`."""
+        """Return the counts above zero as one line of text; `Reading` has the words of each task."""
         reasons = listed(
             (self.empty, "empty"),
             (self.ratio, "of too unlike lengths"),
@@ -85,18 +85,18 @@ class FilterCounts:
 
 
 def listed(*parts: tuple[int, str]) -> str:
-    """The counts above zero, each with its words."""
+    """Return the counts above zero, each with its words."""
     return ", ".join(f"{count:,} {words}" for count, words in parts if count)
 
 
 def digest(*texts: str) -> int:
-    """64 bits that stand for some texts: among 20 million, two are taken for one with a chance of 1 in 90,000."""
+    """Hash texts to 64 bits: among 20 million, a collision has a probability of 1 in 90,000."""
     joined = "".join(f"{len(text)}:{text}" for text in texts)
     return int.from_bytes(hashlib.blake2b(joined.encode(errors="surrogatepass"), digest_size=8).digest())
 
 
 def fault_of_pair(pair: Pair, config: DataConfig) -> str | None:
-    """Of two translations: "empty" when one has no text, "ratio" when their lengths are too unlike."""
+    """Return "empty" if a side has no text, "ratio" if the lengths of the sides differ too much, else None."""
     if not pair.source.strip() or not pair.target.strip():
         return "empty"
     shorter, longer = sorted((len(pair.source), len(pair.target)))
@@ -104,22 +104,22 @@ def fault_of_pair(pair: Pair, config: DataConfig) -> str | None:
 
 
 def fault_of_labelled(pair: Pair, config: DataConfig) -> str | None:
-    """Of a text and its label: "empty" when it has no text."""
+    """Return "empty" if the labelled text is empty, else None."""
     return None if pair.source.strip() and pair.target.strip() else "empty"
 
 
 def fault_of_document(pair: Pair, config: DataConfig) -> str | None:
-    """Of plain text: "empty" when there is none."""
+    """Return "empty" if the document is empty, else None."""
     return None if pair.target.strip() else "empty"
 
 
 def fault_of_text(pair: Pair, config: DataConfig) -> str | None:
-    """Of what a language model reads: "empty" when a text has none; lines of a whole file may be so."""
+    """Return "empty" if the text of a language model is empty, else None; lines of a whole file may be empty."""
     return None if config.documents == "file" else fault_of_document(pair, config)
 
 
 class PairFilter:
-    """Normalises pairs one by one, judges them, and counts: for corpora that do not fit in memory."""
+    """Normalise, filter and count pairs one by one: for corpora that do not fit in memory."""
 
     def __init__(
         self,
@@ -128,14 +128,14 @@ class PairFilter:
         held_out: Iterable[Pair] = (),
         fault: Callable[[Pair, DataConfig], str | None] = fault_of_pair,
     ) -> None:
-        """Set up; validation and test sets stay whole.
+        """Prepare for the training pairs; validation and test sets are not filtered.
 
         Args:
-            config: max_ratio, drop_duplicates and drop_overlap decide.
-            normalize: makes the text of one side clean.
-            held_out: pairs of valid and test. A pair that stands there exactly is dropped; one that shares only
-                its source is kept and counted.
-            fault: what is wrong with a pair by itself, as a name of a count.
+            config: its max_ratio, drop_duplicates and drop_overlap are used.
+            normalize: cleans the text of one side.
+            held_out: pairs of valid and test. An equal pair is dropped; a pair with only an equal source is kept
+                and counted.
+            fault: returns the name of the count that a pair alone falls under, or None.
         """
         self.config = config
         self.fault = fault
@@ -150,12 +150,12 @@ class PairFilter:
             self.held_sources.add(digest(source))
 
     def used(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Those of a corpus that are used, normalised; afterwards `counts` are those of this corpus."""
+        """Yield the normalised pairs that are kept; afterwards `counts` belongs to this corpus."""
         self.tally.clear()
         return (pair for pair in map(self.clean, pairs) if self.keeps(pair))
 
     def clean(self, pair: Pair) -> Pair:
-        """The pair normalised; what that removed is counted."""
+        """Normalise a pair and count the removed characters."""
         source, target = self.normalize(pair.source), self.normalize(pair.target)
         if source != pair.source or target != pair.target:
             before = len(CONTROL.findall(pair.source)) + len(CONTROL.findall(pair.target))
@@ -165,7 +165,7 @@ class PairFilter:
         return Pair(source, target, pair.line, pair.replaced)
 
     def keeps(self, pair: Pair) -> bool:
-        """Whether a normalised pair is used; counted once, under the first reason against it."""
+        """Return whether a normalised pair is kept; a dropped one is counted under the first reason that holds."""
         self.tally["read"] += 1
         reason = self.reason_against(pair)
         if reason is None and pair.source and digest(pair.source) in self.held_sources:
@@ -174,7 +174,7 @@ class PairFilter:
         return reason is None
 
     def reason_against(self, pair: Pair) -> str | None:
-        """The name of the count a pair falls under, or none."""
+        """Return the name of the count that a dropped pair falls under, or None."""
         fault = self.fault(pair, self.config)
         if fault is not None:
             return fault
@@ -187,7 +187,7 @@ class PairFilter:
 
     @property
     def counts(self) -> FilterCounts:
-        """What became of the pairs of this corpus so far."""
+        """Counts of this corpus so far."""
         tally = self.tally
         return FilterCounts(
             read=tally["read"],
@@ -202,10 +202,10 @@ class PairFilter:
 
 
 def require_pairs(count: int, split: str, counts: FilterCounts | None = None, noun: str = "pairs") -> None:
-    """Refuse to go on with nothing.
+    """Raise an error if no pairs are left.
 
     Raises:
-        DataError: there are no pairs; the message says what became of those that were read.
+        DataError: there are no pairs; the message gives the counts of the dropped ones.
     """
     if not count:
         what = f": {counts.describe(noun)}" if counts else ""

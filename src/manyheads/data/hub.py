@@ -1,6 +1,6 @@
-"""Hugging Face data sets as pairs: data.dataset = "hf:wmt16/de-en", or a local folder in the same layout.
+"""Read Hugging Face data sets as pairs: data.dataset = "hf:wmt16/de-en", or a local folder in the same layout.
 
-Rows are streamed or memory-mapped, never held as a whole.
+Rows are streamed or memory-mapped.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ PREFIX = "hf:"
 
 
 def read_hub_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """The pairs of a split of a data set, each with its row, counted from 1, for its line.
+    """Read the pairs of a split of a data set; `Pair.line` is the row, counted from 1.
 
-    After "hf:" stands NAME, NAME/CONFIG, OWNER/NAME, OWNER/NAME/CONFIG, or a folder (from data.root) that
+    After "hf:" comes NAME, NAME/CONFIG, OWNER/NAME, OWNER/NAME/CONFIG, or a folder (from data.root) that
     `datasets` saved to disk or that holds .jsonl or .parquet files named by split. A row is
     {"translation": {"de": ..., "en": ...}}, or holds the two texts itself.
 
     Raises:
         MissingExtraError: the package datasets is not installed.
-        DataError: at the call, there is no such data set or split, or no network; while reading, a row
-            without the two texts, an answer that fails, or a split without rows.
+        DataError: when called, there is no such data set or split, or no network; while reading, a row has not both
+            texts, a request fails, or the split has no rows.
     """
     dataset = config.dataset or ""
     wanted = split_setting(config, split)
@@ -54,7 +54,7 @@ def read_hub_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
 
 
 def pairs_of(rows: Iterator[object], config: DataConfig, where: str) -> Iterator[Pair]:
-    """Rows as pairs."""
+    """Convert rows to pairs."""
     number = 0
     while True:
         with failures_named(f"{where}: reading failed after row {number:,}"):
@@ -68,10 +68,10 @@ def pairs_of(rows: Iterator[object], config: DataConfig, where: str) -> Iterator
 
 
 def open_splits(datasets: ModuleType, dataset: str, root: Path) -> Mapping[str, Iterable[object]]:
-    """The splits of a data set by name, unread: from a folder when there is one of this name, else from the hub.
+    """Open the splits of a data set: from a folder if there is one of this name, else from the hub.
 
     Raises:
-        DataError: it cannot be had.
+        DataError: the data set cannot be opened.
     """
     name = dataset.removeprefix(PREFIX)
     if name == dataset:
@@ -87,7 +87,7 @@ def open_splits(datasets: ModuleType, dataset: str, root: Path) -> Mapping[str, 
 
 
 def open_folder(datasets: ModuleType, folder: Path) -> Any:
-    """A data set on disk: memory-mapped when `datasets` saved it, else its files are streamed."""
+    """Open a data set on disk: memory-mapped if `datasets` saved it, else its files are streamed."""
     if (folder / "dataset_dict.json").is_file():
         return datasets.load_from_disk(str(folder))
     if (folder / "state.json").is_file():
@@ -97,7 +97,7 @@ def open_folder(datasets: ModuleType, folder: Path) -> Any:
 
 
 def open_remote(datasets: ModuleType, name: str) -> Any:
-    """A data set of the hub; of "a/b", b is a configuration of a, or else the data set of the owner a."""
+    """Open a data set of the hub; in "a/b", b is a configuration of a, else the data set b of the owner a."""
     first, _, second = name.rpartition("/")
     if not first:
         return datasets.load_dataset(name, streaming=True)
@@ -110,7 +110,7 @@ def open_remote(datasets: ModuleType, name: str) -> Any:
 
 
 def row_count(rows: Any, split: str) -> int:
-    """How many rows a split has: its length, what its description says, or by reading it once."""
+    """Return the number of rows of a split: its length, the number in its description, or by reading it once."""
     if isinstance(rows, Sized):
         return len(rows)
     described = (rows.info.splits or {}).get(split)
@@ -119,7 +119,7 @@ def row_count(rows: Any, split: str) -> int:
 
 @contextmanager
 def failures_named(what: str, cure: str = "") -> Iterator[None]:
-    """Turn any failure of the packages beneath into one line that says of what."""
+    """Turn any error of the `datasets` package into a `DataError` that names the data set."""
     try:
         yield
     except Exception as error:  # network, disk, format, name: each of these packages has a tree of its own

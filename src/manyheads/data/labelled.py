@@ -1,7 +1,7 @@
-"""Texts with a label each, from TSV or JSONL, for classification.
+"""Read texts with a label each, from TSV or JSONL, for classification.
 
-A `Pair` holds the text as its source and the label as its target. Two texts of one example are joined by a tab,
-which no text holds otherwise.
+A `Pair` holds the text as its source and the label as its target. Two texts of one example are joined by a tab; no
+text contains one otherwise.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ TEXT_COLUMNS = {"text", "text1", "text2", "sentence", "sentence1", "sentence2", 
 
 
 def labelled_file(config: DataConfig, split: Split) -> tuple[Path, ...]:
-    """The one file of a split."""
+    """Find the only file of a split."""
     return (locate_one(config, split, ENDINGS, need_ending=True),)
 
 
 def read_labelled(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """The examples of a split; of train only as many as data.limit says.
+    """Read the examples of a split; at most `data.limit` of train.
 
     Raises:
-        DataError: at the call, the file is missing; while reading, a line that has no label or no text.
+        DataError: when called, the file is missing; while reading, a line has no label or no text.
     """
     (path,) = labelled_file(config, split)
     first, last = kept_lines(config, split, path)
@@ -42,7 +42,7 @@ def read_labelled(config: DataConfig, split: Split) -> Iterator[Pair]:
 
 
 def numbered(path: Path, config: DataConfig, first: int, last: int | None) -> Iterator[Pair]:
-    """The examples of the lines from `first` on, counted from 0, up to `last`."""
+    """Read the examples of the lines from `first`, counted from 0, up to `last`."""
     parse = parse_tsv if ".tsv" in path.suffixes[-2:] else parse_json
     empty = True
     for number, line in enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8)):
@@ -62,7 +62,7 @@ def numbered(path: Path, config: DataConfig, first: int, last: int | None) -> It
 
 
 def refuse_header(line: str, where: str) -> None:
-    """Raise `DataError` for a first line that names columns: it would be an example, with a label of its own."""
+    """Raise `DataError` for a header line: it would become an example with a label of its own."""
     names = {name.strip().lower() for name in line.split(BETWEEN)}
     if names & LABEL_COLUMNS and names & TEXT_COLUMNS and names <= LABEL_COLUMNS | TEXT_COLUMNS:
         shown = line.strip().replace(BETWEEN, "<TAB>")
@@ -73,7 +73,7 @@ def refuse_header(line: str, where: str) -> None:
 
 
 def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
-    """Label and one or two texts of one line."""
+    """Parse the label and the one or two texts of a line."""
     columns = line.split("\t")
     if len(columns) not in (2, 3):
         found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
@@ -84,7 +84,7 @@ def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
 
 
 def parse_json(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
-    """Label and one or two texts of one line, which holds one JSON object."""
+    """Parse the label and the one or two texts of a line with one JSON object."""
     record = parsed_json(line, where)
     if not isinstance(record, dict):
         raise DataError(f"{where}: {type(record).__name__} in place of an object with label and text.")
@@ -99,7 +99,7 @@ def parse_json(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
 
 
 def label_text(value: object, config: DataConfig, where: str) -> str:
-    """A label as text: that of a number is how it is written."""
+    """Return a label as text; a number as it is written."""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = (
@@ -111,10 +111,10 @@ def label_text(value: object, config: DataConfig, where: str) -> str:
 
 
 def join_texts(texts: list[str]) -> str:
-    """One or two texts as one."""
+    """Join one or two texts."""
     return BETWEEN.join(text.replace(BETWEEN, " ") for text in texts)
 
 
 def split_texts(joined: str) -> list[str]:
-    """What `join_texts` joined."""
+    """Split what `join_texts` joined."""
     return joined.split(BETWEEN)

@@ -1,7 +1,7 @@
-r"""Text files as lines, under the same promises for every reader of text.
+r"""Read text files line by line, by the same rules everywhere.
 
-A line ends at "\n" and nowhere else; one "\r" before it goes, and so does a byte order mark at the start of
-the file. Compressed files are unpacked as they are read. No file is held in memory.
+A line ends at "\n" only; one "\r" before it and a byte order mark at the start of the file are removed. Compressed
+files are unpacked while they are read. No file is held in memory.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ InvalidUtf8 = Literal["error", "replace"]
 
 
 class Line(NamedTuple):
-    """One line: its text without the line end, and how many bytes of it were no UTF-8 and were replaced."""
+    """The text of a line without its end, and the number of its bytes that are not UTF-8 and were replaced."""
 
     text: str
     replaced: int
 
 
 def read_lines(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[str]:
-    r"""The lines of a file, unpacked when it is named .gz, .xz or .zst, without their ends.
+    r"""Read the lines of a file without their ends; files named .gz, .xz or .zst are unpacked.
 
     Args:
         path: the file.
-        invalid_utf8: "replace" turns bytes that are no UTF-8 into U+FFFD; `read_decoded` also counts them.
+        invalid_utf8: "replace" turns bytes that are not UTF-8 into U+FFFD; `read_decoded` also counts them.
 
     Raises:
         DataError: the file is missing, damaged, or no UTF-8.
@@ -52,13 +52,13 @@ def read_lines(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[s
 
 
 def read_decoded(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[Line]:
-    """As `read_lines`, with the count of replaced bytes beside each text."""
+    """Read lines as `read_lines` does, with the number of replaced bytes beside each text."""
     with damage_named(path), open_unpacked(path) as stream:
         yield from decode_lines(stream, str(path), invalid_utf8=invalid_utf8)
 
 
 def count_lines(path: Path) -> int:
-    """How many lines `read_lines` finds in a file."""
+    """Count the lines that `read_lines` finds in a file."""
     count, last = 0, b"\n"
     with damage_named(path), open_unpacked(path) as stream:
         while block := stream.read(1 << 20):
@@ -67,10 +67,10 @@ def count_lines(path: Path) -> int:
 
 
 def decode_lines(stream: BinaryIO, name: str, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[Line]:
-    """The lines of an open stream of bytes, such as `sys.stdin.buffer`; `name` stands for it in messages.
+    """Read the lines of an open byte stream, such as `sys.stdin.buffer`; messages call it `name`.
 
     Raises:
-        DataError: it holds UTF-16, compressed data, bytes that are no UTF-8, or a line above 64 MiB.
+        DataError: the stream holds UTF-16, compressed data, bytes that are not UTF-8, or a line above 64 MiB.
     """
     offset = number = 0
     while raw := stream.readline(LONGEST_LINE):
@@ -91,13 +91,13 @@ def decode_lines(stream: BinaryIO, name: str, *, invalid_utf8: InvalidUtf8 = "er
 
 
 def replace_invalid(raw: bytes) -> Line:
-    """Decode with U+FFFD for what is no UTF-8; the count is of bytes, not of U+FFFD."""
+    """Decode bytes, with U+FFFD for those that are not UTF-8; the count is of bytes, not of U+FFFD."""
     escaped = raw.decode(errors="surrogateescape")
     return Line(raw.decode(errors="replace"), sum("\udc80" <= symbol <= "\udcff" for symbol in escaped))
 
 
 def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: UnicodeDecodeError) -> str:
-    """The message for bytes that are no UTF-8, with a guess of what they are."""
+    """Return the error for bytes that are not UTF-8, with a guess of their encoding."""
     place = offset + error.start
     where = "unpacked text" if name.endswith(COMPRESSIONS) else "file"
     return (
@@ -108,7 +108,7 @@ def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: Unicod
 
 
 def likely_encoding(raw: bytes) -> str:
-    """CP949 when the line reads as Korean in EUC-KR, which a Latin-1 text hardly ever does."""
+    """Guess the encoding: CP949 if the line decodes as Korean in EUC-KR, which Latin-1 text hardly ever does."""
     try:
         text = raw.decode("euc_kr")
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def likely_encoding(raw: bytes) -> str:
 
 
 def refuse_foreign(head: bytes, name: str) -> None:
-    """Refuse, by its first bytes, what is UTF-16 or UTF-32, or is compressed without being named so."""
+    """Refuse files whose first bytes show UTF-16, UTF-32, or a compression that the name does not tell."""
     encoding = wide_encoding(head)
     if encoding:
         short = encoding.partition(" ")[0]
@@ -128,7 +128,7 @@ def refuse_foreign(head: bytes, name: str) -> None:
 
 
 def wide_encoding(head: bytes) -> str | None:
-    """The name of the encoding of two or four bytes a character that the first bytes show, if any."""
+    """Return the name of the UTF-16 or UTF-32 encoding that the first bytes show, if any."""
     for mark, encoding in (
         (b"\xff\xfe\x00\x00", "UTF-32"),
         (b"\x00\x00\xfe\xff", "UTF-32"),
@@ -147,7 +147,7 @@ def wide_encoding(head: bytes) -> str | None:
 
 @contextmanager
 def damage_named(path: Path) -> Iterator[None]:
-    """Turn what reading a missing, unreadable or damaged file raises into one line that names it."""
+    """Turn the errors of a missing, unreadable or damaged file into a `DataError` that names it."""
     try:
         yield
     except EOFError as error:
@@ -159,7 +159,7 @@ def damage_named(path: Path) -> Iterator[None]:
 
 
 def open_unpacked(path: Path) -> io.BufferedReader:
-    """Open for reading bytes, unpacked as the name says."""
+    """Open a file for reading bytes, unpacked as its name says."""
     if path.suffix in COMPRESSIONS and path.stat().st_size == 0:
         raise EOFError
     if path.suffix == ".gz":
@@ -173,9 +173,9 @@ def open_unpacked(path: Path) -> io.BufferedReader:
 
 
 class ZstdFile(io.RawIOBase):
-    """The unpacked bytes of a .zst file of any number of frames.
+    """Unpack a .zst file with any number of frames.
 
-    The reader of the package itself takes the end of a truncated file for the end of the text.
+    The reader of the `zstandard` package takes the end of a truncated file for the end of the text.
     """
 
     def __init__(self, zstandard: ModuleType, file: BinaryIO) -> None:
@@ -185,7 +185,7 @@ class ZstdFile(io.RawIOBase):
         self.rest = b""
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -200,7 +200,7 @@ class ZstdFile(io.RawIOBase):
         return size
 
     def unpack(self, block: bytes) -> bytes:
-        """The text of some more compressed bytes; a new frame begins where one has ended."""
+        """Unpack the next compressed bytes; a new frame begins where one has ended."""
         if self.frame.eof:
             self.frame = self.zstandard.ZstdDecompressor().decompressobj()
         try:
@@ -210,6 +210,6 @@ class ZstdFile(io.RawIOBase):
         return unpacked
 
     def close(self) -> None:
-        """Close the file beneath."""
+        """Close the compressed file."""
         self.file.close()
         super().close()

@@ -1,4 +1,4 @@
-"""Which files a split is in, and what to say when they are not there."""
+"""Find the files of a split, or say what is there instead."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ SAME_SPLIT = (
 
 
 def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
-    """What the configuration says of a split; what is a share of another is in the file of that one.
+    """Return the setting of a split, such as `data.train`; a share of another split is in the file of that split.
 
     Raises:
-        DataError: it says nothing, as data.test may.
+        DataError: the setting is empty, as `data.test` may be.
     """
     valid = config.train if isinstance(config.valid, float) else config.valid
     setting = {"train": config.train, "valid": valid, "test": config.test}[split]
@@ -47,15 +47,15 @@ def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
 
 
 def named_in(config: DataConfig, split: Split) -> Split:
-    """The split whose setting names the file: of a share of train, that of train."""
+    """Return the split whose setting names the file: train, where validation is a share of it."""
     return "train" if split == "valid" and isinstance(config.valid, float) else split
 
 
 def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
-    """The file or the two files of a split, in the order source, target.
+    """Find the file or the two files (source, target) of a split.
 
     Raises:
-        DataError: there is none; the message names what was looked for and what is there.
+        DataError: a file is missing; the message names the files looked for and those that are there.
     """
     root = root_of(config)
     setting = split_setting(config, split)
@@ -72,16 +72,16 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
 
 
 def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, need_ending: bool) -> Path:
-    """The one file of a split where nothing is translated: as it is named, or with an ending added.
+    """Find the only file of a split of a task other than translation: as named, or with an ending added.
 
     Args:
         config: where to look.
         split: for which split.
-        endings: what may be left out of a name, such as ".tsv".
-        need_ending: whether a file must have one of them, as it says what is inside.
+        endings: file endings that the setting may leave out, such as ".tsv".
+        need_ending: whether the file must have one of them, because the ending tells the format.
 
     Raises:
-        DataError: there is none, or two are named.
+        DataError: there is no such file, or the setting names two.
     """
     root = root_of(config)
     setting = split_setting(config, split)
@@ -99,7 +99,7 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
 
 
 def root_of(config: DataConfig) -> Path:
-    """The folder that relative paths start from."""
+    """Return the folder that relative paths start from."""
     root = Path(config.root).expanduser()
     if not root.is_dir():
         known = root.name in CORPORA
@@ -111,19 +111,19 @@ def root_of(config: DataConfig) -> Path:
 
 
 def uncompressed(name: str) -> str:
-    """A file name without the ending of a compression."""
+    """Return a file name without the ending of its compression."""
     ending = next((ending for ending in COMPRESSIONS if name.endswith(ending)), "")
     return name.removesuffix(ending)
 
 
 def existing(path: Path) -> Path | None:
-    """The file of this name, plain first, then with the ending of a compression."""
+    """Return the file of this name, else the compressed one, else None."""
     candidates = (path.parent / f"{path.name}{ending}" for ending in ENDINGS)
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def one_file(path: Path, split: Split) -> Path:
-    """The file that was named, or what it is called when compressed."""
+    """Return the named file, plain or compressed."""
     found = existing(path)
     if found:
         return found
@@ -139,12 +139,12 @@ def one_file(path: Path, split: Split) -> Path:
 
 
 def file_names(folder: Path) -> list[str]:
-    """The files of a folder, sorted; none when it is not there."""
+    """Return the sorted names of the files of a folder; none if the folder does not exist."""
     return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
 
 
 def contents(folder: Path) -> str:
-    """The first files of a folder, for a message."""
+    """List the first files of a folder, for a message."""
     names = file_names(folder)
     if not names:
         return f"The folder {folder} {'holds no files' if folder.is_dir() else 'does not exist'}"
@@ -153,7 +153,7 @@ def contents(folder: Path) -> str:
 
 
 def missing_split(root: Path, setting: str, split: Split, config: DataConfig) -> str:
-    """What was looked for, and the nearest thing that is there."""
+    """Return the error for a missing split, with the nearest name that is there."""
     folder, stem = (root / setting).parent, (root / setting).name
     endings = f"[{'|'.join(COMPRESSIONS)}]"
     absent = [
@@ -178,18 +178,18 @@ def missing_split(root: Path, setting: str, split: Split, config: DataConfig) ->
 
 
 def splits_of(root: Path, source: str, target: str) -> set[str]:
-    """The splits that a folder holds in both languages."""
+    """Return the splits that a folder holds in both languages."""
     names = {uncompressed(name) for name in file_names(root)}
     return languages_of(names, source) & languages_of(names, target)
 
 
 def languages_of(names: Iterable[str], language: str) -> set[str]:
-    """The splits that have a file of this language."""
+    """Return the splits that have a file in this language."""
     return {name.removesuffix(f".{language}") for name in names if name.endswith(f".{language}")}
 
 
 def best_match(wanted: str, found: Iterable[str]) -> str | None:
-    """The split meant, such as val for valid or test_2016 for test, else the one spelt most alike."""
+    """Return the split that was probably meant, such as val for valid, else the most similar name."""
     found = sorted(found)
     first = re.split(r"[._-]", wanted.lower())[0]
     group = next((names for names in SAME_SPLIT if first in names), {first})

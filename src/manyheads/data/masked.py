@@ -1,6 +1,6 @@
-"""Texts with tokens hidden in them, and what these were (BERT: Devlin et al. 2019, section 3.1).
+"""Mask tokens of texts for masked language modelling (BERT: Devlin et al. 2019, section 3.1).
 
-Shapes: B batch, S longest text with its marks, N hidden tokens.
+Shapes: B batch, S longest text with begin and end symbols, N masked tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHOWN_AS_MASK, SHOWN_AS_OTHER = 0.8, 0.1  # of the hidden tokens; the rest stay 
 
 
 class MaskedText(NamedTuple):
-    """Ids of a text as the model sees them, where tokens are hidden in it, and what they were."""
+    """Ids of a text after masking, the positions of the masked tokens, and the original tokens there."""
 
     ids: NDArray[np.int64]
     hidden: NDArray[np.int64]
@@ -32,14 +32,14 @@ class MaskedText(NamedTuple):
 
 @dataclass(frozen=True)
 class MaskedTexts:
-    """A part of an update (`training.part.Part`).
+    """A batch of masked texts.
 
     Attributes:
-        ids: (B, S) int64: begin mark, tokens, end mark, padding.
-        hidden: (N,) int64: where tokens are asked about, row by row, as places in the B x S.
-        right: (N,) int64: what they were.
-        source_tokens: real positions, marks counted.
-        pad: the id of padding.
+        ids: (B, S) int64: begin symbol, tokens, end symbol, padding.
+        hidden: (N,) int64: indices of the masked tokens in the flattened B x S.
+        right: (N,) int64: the original tokens there.
+        source_tokens: number of positions without padding, begin and end symbols counted.
+        pad: id of the padding symbol.
     """
 
     ids: Tensor
@@ -50,33 +50,33 @@ class MaskedTexts:
 
     @property
     def examples(self) -> int:
-        """How many texts, B."""
+        """Number of texts, B."""
         return len(self.ids)
 
     @property
     def target_tokens(self) -> int:
-        """How many tokens are asked about, N."""
+        """Number of masked tokens, N."""
         return len(self.right)
 
     @property
     def places(self) -> int:
-        """Positions that are computed, padding and all, and those that are guessed."""
+        """Number of positions, padding included, and of predictions."""
         return self.ids.numel() + len(self.right)
 
     @property
     def shape(self) -> tuple[bool, int]:
-        """What code is compiled for: whether there are several rows, S."""
+        """Key of the shapes that torch.compile makes code for: whether B > 1, S."""
         return len(self.ids) > 1, self.ids.size(1)
 
     def halves(self) -> list[MaskedTexts]:
-        """The first and the second half, padded no more than they need; one text stays as it is."""
+        """Split into two halves, each padded as little as possible; one text stays whole."""
         if len(self.ids) < 2:
             return [self]
         middle = len(self.ids) // 2
         return [self.rows(0, middle), self.rows(middle, len(self.ids))]
 
     def rows(self, first: int, end: int) -> MaskedTexts:
-        """Some of the texts."""
+        """Return a batch of some of the texts."""
         ids, length = self.ids[first:end], self.ids.size(1)
         lengths = (ids != self.pad).sum(1)
         longest = int(lengths.max())
@@ -91,7 +91,7 @@ class MaskedTexts:
         )
 
     def padded(self, limit: int) -> MaskedTexts:
-        """The same texts, as long as their `next_length`, at most `limit`."""
+        """Pad to `next_length` of the length, at most to `limit`."""
         length = self.ids.size(1)
         more = max(0, min(next_length(length), limit) - length)
         return replace(
@@ -101,37 +101,37 @@ class MaskedTexts:
         )
 
     def to(self, device: torch.device) -> MaskedTexts:
-        """The same on another device."""
+        """Move the batch to a device."""
         return self.mapped(lambda x: x.to(device, non_blocking=True))
 
     def pinned(self) -> MaskedTexts:
-        """The same in memory from where a GPU fetches it while the processor goes on."""
+        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
         return self.mapped(Tensor.pin_memory)
 
     def mapped(self, change: Callable[[Tensor], Tensor]) -> MaskedTexts:
-        """The same with each tensor changed."""
+        """Apply a function to each tensor of the batch."""
         return replace(self, ids=change(self.ids), hidden=change(self.hidden), right=change(self.right))
 
 
 def hide_tokens(
-    ids: Ids, share: float, dice: np.random.Generator, *, mask: int, others: tuple[int, int]
+    ids: Ids, share: float, rng: np.random.Generator, *, mask: int, others: tuple[int, int]
 ) -> MaskedText:
-    """Hide some tokens of a text, one at the least: most behind a mask, some behind another token, some not at all.
+    """Mask some tokens of a text, at least one: most become the mask, some another token, some stay as they are.
 
     Args:
-        ids: without marks.
-        share: of the tokens that are asked about.
-        dice: chance.
-        mask: what stands for a hidden token.
-        others: ids of other tokens: from, up to.
+        ids: ids without begin and end symbols.
+        share: share of the tokens to predict.
+        rng: random generator.
+        mask: id of the mask symbol.
+        others: range (first, end) of the ids of random replacements.
     """
     right = np.asarray(ids, np.int64)
-    chosen = dice.random(len(right)) < share
+    chosen = rng.random(len(right)) < share
     if not chosen.any():
-        chosen[dice.integers(len(right))] = True
+        chosen[rng.integers(len(right))] = True
     hidden = chosen.nonzero()[0]
-    fate = dice.random(len(hidden))
-    strangers = dice.integers(*others, size=len(hidden))
+    fate = rng.random(len(hidden))
+    strangers = rng.integers(*others, size=len(hidden))
     shown = right.copy()
     shown[hidden] = np.where(
         fate < SHOWN_AS_MASK,
@@ -142,7 +142,7 @@ def hide_tokens(
 
 
 def make_masked(rows: Sequence[MaskedText], *, pad: int, bos: int, eos: int) -> MaskedTexts:
-    """Texts with hidden tokens as tensors."""
+    """Make a batch of masked texts."""
     ids = pad_rows([row.ids.astype(np.int32) for row in rows], pad, first=bos, last=eos)
     length = ids.size(1)
     hidden = [row.hidden + 1 + place * length for place, row in enumerate(rows)]
@@ -152,6 +152,6 @@ def make_masked(rows: Sequence[MaskedText], *, pad: int, bos: int, eos: int) -> 
 
 
 def blank_masked(*, pad: int, bos: int, eos: int) -> MaskedTexts:
-    """A batch that asks about nothing: its loss is 0, and so are its gradients."""
+    """Return a batch without masked tokens: its loss and gradients are 0."""
     nothing = torch.zeros(0, dtype=torch.int64)
     return MaskedTexts(torch.tensor([[bos, eos]]), nothing, nothing, 0, pad)

@@ -1,4 +1,4 @@
-"""What is gathered of each split of a corpus, pair by pair, and the figures it comes to."""
+"""Measure the splits of a corpus, pair by pair: lengths, ratios, characters, duplicates, overlaps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNKNOWN = 0  # the id of <unk>
 
 @dataclass(frozen=True)
 class Spread:
-    """How a number is spread over the pairs; all zero when there are none."""
+    """Distribution of a number over the pairs; all zero if there are none."""
 
     mean: float
     median: float
@@ -47,7 +47,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class LongLine:
-    """One of the longest lines of a side: its number in the file, and its characters."""
+    """One of the longest lines of a side: line number and number of characters."""
 
     line: int
     characters: int
@@ -55,7 +55,7 @@ class LongLine:
 
 @dataclass(frozen=True)
 class Unseen:
-    """Characters of a held-out side that train does not have on that side, with the most frequent ones."""
+    """Number of characters of a held-out side that its training side does not have, and the most frequent ones."""
 
     distinct: int
     occurrences: int
@@ -64,13 +64,14 @@ class Unseen:
 
 @dataclass(frozen=True)
 class SideReport:
-    """One language of a split.
+    """Figures of one side of a split.
 
     Attributes:
-        characters, words: a line; words are what stands between blanks.
-        longest: the longest lines, falling.
-        tokens: a line, marks not counted; unknown: share of them that are <unk>. None without encoders.
-        unseen: against train; None for train itself, or without it.
+        characters, words: distributions over the lines; words are separated by blanks.
+        longest: the longest lines, longest first.
+        tokens: distribution over the lines, without begin and end symbols; unknown: share of tokens that are <unk>.
+            None without tokenizers.
+        unseen: compared with train; None for train itself, or without train.
     """
 
     characters: Spread
@@ -83,7 +84,7 @@ class SideReport:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many pairs of a split stand in another: as pairs, by their source, by their target."""
+    """Number of pairs of a split that occur in another split: as pairs, by source, by target."""
 
     pairs: int
     sources: int
@@ -92,15 +93,15 @@ class Overlap:
 
 @dataclass(frozen=True)
 class SplitReport:
-    """One split.
+    """Figures of one split.
 
     Attributes:
-        read: pairs; empty: those without text on a side; duplicates: those that occurred before.
-        filtered: what training uses of them; None for the held-out splits, which are used whole.
-        ratio: longer side over shorter side in characters.
+        read: number of pairs; empty: number without text on a side; duplicates: number that occurred before.
+        filtered: counts of the filter of training; None for held-out splits, which are not filtered.
+        ratio: distribution of longer over shorter side, in characters.
         identical: share of pairs with the same text on both sides.
-        too_long: share of pairs with more than data.max_length tokens on a side; None without encoders.
-        overlap: by the name of the other split; none for train, see `FilterCounts`.
+        too_long: share of pairs with more than data.max_length tokens on a side; None without tokenizers.
+        overlap: by the name of the other split; empty for train, see `FilterCounts`.
     """
 
     read: int
@@ -116,12 +117,12 @@ class SplitReport:
 
 
 def keys_of(pair: Pair) -> tuple[int, int, int]:
-    """What stands for the pair, its source, its target."""
+    """Return hashes of the pair, its source, its target."""
     return digest(pair.source, pair.target), digest(pair.source), digest(pair.target)
 
 
 class Meetings:
-    """Which pairs, sources and targets of a held-out split turn up in other splits."""
+    """Count the pairs, sources and targets of a held-out split that occur in other splits."""
 
     def __init__(self, pairs: Iterable[Pair], normalize: Callable[[str], str]) -> None:
         cleaned = (Pair(normalize(pair.source), normalize(pair.target), pair.line) for pair in pairs)
@@ -130,14 +131,14 @@ class Meetings:
         self.met: dict[str, list[set[int]]] = {}
 
     def note(self, other: str, keys: tuple[int, int, int]) -> None:
-        """A pair of another split."""
+        """Count a pair of another split."""
         met = self.met.setdefault(other, [set(), set(), set()])
         for kind, key in enumerate(keys):
             if key in self.known[kind]:
                 met[kind].add(key)
 
     def overlaps(self) -> dict[str, Overlap]:
-        """By the name of the other split."""
+        """Return the overlaps by the name of the other split."""
         return {
             other: Overlap(*(sum(row[kind] in met[kind] for row in self.rows) for kind in range(3)))
             for other, met in self.met.items()
@@ -145,7 +146,7 @@ class Meetings:
 
 
 class SideTally:
-    """What is gathered of one side of a split, line by line."""
+    """Measure one side of a split, line by line."""
 
     def __init__(self) -> None:
         self.characters, self.words, self.tokens = array("q"), array("q"), array("q")
@@ -154,7 +155,7 @@ class SideTally:
         self.longest: list[tuple[int, int]] = []  # a heap of (characters, -line)
 
     def add(self, text: str, line: int) -> None:
-        """One line."""
+        """Add one line."""
         self.characters.append(len(text))
         self.words.append(len(text.split()))
         self.alphabet.update(text)
@@ -163,18 +164,18 @@ class SideTally:
             heapq.heappop(self.longest)
 
     def add_tokens(self, rows: Sequence[Sequence[int]]) -> None:
-        """The ids of some lines."""
+        """Add the ids of some lines."""
         self.tokens.extend(len(row) for row in rows)
         self.unknown += sum(list(row).count(UNKNOWN) for row in rows)
 
     def unseen(self, train: SideTally) -> Unseen:
-        """Its characters that train does not have."""
+        """Return the characters that train does not have."""
         found = Counter({symbol: n for symbol, n in self.alphabet.items() if symbol not in train.alphabet})
         examples = "".join(symbol for symbol, _ in found.most_common(EXAMPLES))
         return Unseen(len(found), found.total(), examples)
 
     def report(self, train: SideTally | None, *, encoded: bool) -> SideReport:
-        """The figures."""
+        """Return the figures."""
         return SideReport(
             characters=spread(self.characters),
             words=spread(self.words),
@@ -186,7 +187,7 @@ class SideTally:
 
 
 class Measure:
-    """What is gathered of one split, pair by pair."""
+    """Measure one split, pair by pair."""
 
     def __init__(self, judge: PairFilter, max_length: int, encode: tuple[Encode, Encode] | None) -> None:
         self.judge = judge
@@ -197,7 +198,7 @@ class Measure:
         self.identical = self.too_long = 0
 
     def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Measure pairs, and hand on those with text on both sides, normalised."""
+        """Measure pairs, and yield those with text on both sides, normalised."""
         cleaned = map(self.judge.clean, pairs)
         while chunk := list(islice(cleaned, CHUNK)):
             whole = [pair for pair in chunk if self.add(pair)]
@@ -206,7 +207,7 @@ class Measure:
             yield from whole
 
     def add(self, pair: Pair) -> bool:
-        """Judge and measure one pair; false when a side has no text."""
+        """Filter and measure one pair; return False if a side has no text."""
         self.judge.keeps(pair)
         if not pair.source.strip() or not pair.target.strip():
             return False
@@ -229,7 +230,7 @@ class Measure:
     def report(
         self, *, used: FilterCounts | None, train: Measure | None, overlap: dict[str, Overlap]
     ) -> SplitReport:
-        """The figures; `train` is what unseen characters are sought against."""
+        """Return the figures; unseen characters are those that `train` does not have."""
         counts, whole, encoded = self.judge.counts, max(1, len(self.ratios)), self.encode is not None
         return SplitReport(
             read=counts.read,
@@ -246,7 +247,7 @@ class Measure:
 
 
 def spread(values: array[int] | array[float]) -> Spread:
-    """Mean, median, 99th percentile (a value that occurs) and largest."""
+    """Return mean, median, 99th percentile (a value that occurs) and maximum."""
     if not values:
         return Spread(0.0, 0.0, 0.0, 0.0)
     numbers = np.asarray(values)

@@ -1,7 +1,7 @@
-"""Rows of different lengths, end to end in one memory-mapped array, and folders of such arrays that are whole.
+"""Store rows of different lengths in memory-mapped arrays.
 
-A folder holds raw little-endian arrays, two files a ragged one (`NAME.values`, `NAME.offsets`), and `index.json`;
-it is written beside its place and renamed, so a folder with an index is whole.
+A folder holds raw little-endian arrays, two files for a ragged one (`NAME.values`, `NAME.offsets`), and
+`index.json`. It is written under a temporary name and renamed, so that a folder with an index is complete.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ FORMAT = 2
 
 
 class Ragged:
-    """Rows of different lengths."""
+    """A sequence of rows of different lengths."""
 
     def __init__(self, values: NDArray[Any], offsets: NDArray[np.int64]) -> None:
-        """Row i is values[offsets[i] : offsets[i + 1]]."""
+        """Take values and offsets: row i is values[offsets[i] : offsets[i + 1]]."""
         self.values = values
         self.offsets = offsets
 
@@ -37,7 +37,7 @@ class Ragged:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Length of each row, (N,)."""
+        """Length of each row (N,)."""
         return np.diff(self.offsets)
 
 
@@ -54,7 +54,7 @@ def open_plain(folder: Path, name: str, dtype: str) -> NDArray[Any]:
 
 
 class FolderWriter:
-    """Appends to the arrays of a folder."""
+    """Append to the arrays of a folder."""
 
     def __init__(self, open_file: Callable[[str], BinaryIO]) -> None:
         self.open_file = open_file
@@ -62,7 +62,7 @@ class FolderWriter:
         self.ends: dict[str, int] = {}
 
     def file(self, name: str) -> BinaryIO:
-        """The file of this name, opened when it is first asked for."""
+        """Return the open file of this name."""
         if name not in self.files:
             self.files[name] = self.open_file(name)
         return self.files[name]
@@ -85,14 +85,14 @@ class FolderWriter:
 
 @contextmanager
 def written_folder(folder: Path, key: str) -> Iterator[tuple[FolderWriter, dict[str, Any]]]:
-    """Write a folder whole or not at all; it replaces one that is there.
+    """Write a folder atomically; an existing one is replaced.
 
     Args:
-        folder: where to; its parent must exist.
-        key: what `read_index` asks for later: a hash of all that goes into it.
+        folder: folder to write; its parent must exist.
+        key: key for `read_index`, a hash of everything the folder is made from.
 
     Yields:
-        What writes its arrays, and what its index shall tell besides.
+        A writer of its arrays, and a dictionary of further entries for its index.
     """
     draft = folder.with_name(folder.name + ".draft")
     shutil.rmtree(draft, ignore_errors=True)
@@ -111,7 +111,7 @@ def written_folder(folder: Path, key: str) -> Iterator[tuple[FolderWriter, dict[
 
 
 def read_index(folder: Path, key: str) -> Mapping[str, Any] | None:
-    """The index of a folder if it is whole and was written with this key, else None."""
+    """Return the index of a folder if it is complete and has this key, else None."""
     try:
         index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
         sizes = {name: (folder / name).stat().st_size for name in index["bytes"]}

@@ -1,4 +1,4 @@
-"""How the text of each task is found, read and judged: the one table that knows all tasks of `Config.task`."""
+"""How the text of each task is found, read and filtered: one table of all tasks of `Config.task`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["READINGS", "Reading"]
 
 @dataclass(frozen=True)
 class Reading:
-    """What is particular to the text of a task.
+    """How to read the text of a task.
 
     Attributes:
-        read: the raw examples of a split, from its files.
-        files: which these are.
-        fault: what is wrong with an example, if anything: "empty" or "ratio".
-        noun: what examples are called.
-        other: what may differ between two examples of the same source.
+        read: reads the raw examples of a split from its files.
+        files: finds these files.
+        fault: returns "empty" or "ratio" for an example that is dropped, else None.
+        noun: name of the examples in messages.
+        other: name of what may differ between two examples with the same source.
     """
 
     read: Callable[[DataConfig, Split], Iterator[Pair]]

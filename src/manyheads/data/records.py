@@ -1,4 +1,4 @@
-"""One line of TSV or JSON, or one row of a data set, as source and target."""
+"""Parse one line of TSV or JSON, or one row of a data set, as source and target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["checked_text", "pair_from_record", "parse_json", "parse_tsv", "parse
 
 
 def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, str]:
-    """Source and target of one line, which holds exactly one tab."""
+    """Parse source and target of a line with exactly one tab."""
     columns = line.split("\t")
     if len(columns) != 2:
         found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
@@ -22,15 +22,15 @@ def parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, str]:
 
 
 def parse_json(line: str, config: DataConfig, where: str) -> tuple[str, str]:
-    """Source and target of one line, which holds one JSON object."""
+    """Parse source and target of a line with one JSON object."""
     return pair_from_record(parsed_json(line, where), config, where)
 
 
 def parsed_json(line: str, where: str) -> object:
-    """What one line of JSON holds.
+    """Parse one line of JSON.
 
     Raises:
-        DataError: it is none.
+        DataError: the line is not JSON.
     """
     try:
         return json.loads(line)
@@ -41,15 +41,15 @@ def parsed_json(line: str, where: str) -> object:
 
 
 def pair_from_record(record: object, config: DataConfig, where: str) -> tuple[str, str]:
-    """Source and target of an object: by language, as source and target, or within its "translation".
+    """Return source and target of an object: by language, as "source" and "target", or within "translation".
 
     Args:
-        record: what a line of JSON or a row of a data set holds.
+        record: the value of a line of JSON or a row of a data set.
         config: names the two languages.
-        where: the place, for messages.
+        where: file and line, for messages.
 
     Raises:
-        DataError: it is no object, has no such keys, or what they hold is no text.
+        DataError: the record is no object, has no such keys, or their values are no texts.
     """
     if isinstance(record, dict) and isinstance(record.get("translation"), dict):
         record = record["translation"]
@@ -66,7 +66,7 @@ def pair_from_record(record: object, config: DataConfig, where: str) -> tuple[st
 
 
 def checked_text(value: object, key: str, invalid_utf8: InvalidUtf8, where: str) -> str:
-    """A text that can be written as UTF-8 again, which half of a JSON surrogate pair cannot."""
+    """Return a text if it can be written as UTF-8; half of a JSON surrogate pair cannot."""
     if not isinstance(value, str):
         raise DataError(f'{where}: "{key}" holds {type(value).__name__}, not text.')
     if any("\ud800" <= symbol <= "\udfff" for symbol in value):

@@ -1,6 +1,7 @@
-"""What is in a corpus: counts, lengths, and what its splits share, for `manyheads data report`.
+"""Report counts, lengths and overlaps of a corpus, for `manyheads data report`.
 
-Lengths, ratios and characters are of all pairs with text on both sides, normalised, before any is dropped.
+Lengths, ratios and characters are those of all pairs with text on both sides, normalised, before any pair is
+dropped.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ __all__ = ["DataReport", "Overlap", "SideReport", "SplitReport", "Spread", "repo
 
 @dataclass(frozen=True)
 class DataReport:
-    """The report: the two languages, and the splits by name."""
+    """Report on a corpus: the two languages, and the splits by name."""
 
     source: str
     target: str
     splits: dict[str, SplitReport]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values under the names of the attributes; "filtered" also holds kept and dropped."""
+        """Return plain values by attribute name; "filtered" also has kept and dropped."""
         plain = asdict(self)
         for name, split in self.splits.items():
             if split.filtered:
@@ -36,7 +37,7 @@ class DataReport:
         return plain
 
     def lines(self) -> list[str]:
-        """A table for people, one column a split, then what does not fit into a table."""
+        """Return a table with one column a split, then remarks."""
         rows = [["", *self.splits]]
         columns = [dict(table_column(split, self.source, self.target)) for split in self.splits.values()]
         for label in dict.fromkeys(chain.from_iterable(columns)):
@@ -54,11 +55,11 @@ def report(
     """Count and measure a corpus; only the held-out splits are held in memory.
 
     Args:
-        config: of the data.
-        pairs_by_split: pairs as read; "train" is filtered as for training, all others are held out.
-        normalize: as in training.
-        encode: texts to ids without marks, for the source and for the target.
-        fault: what is wrong with a pair by itself, as in training.
+        config: the `[data]` settings.
+        pairs_by_split: pairs as read; "train" is filtered as in training, the other splits are held out.
+        normalize: cleans a text, as in training.
+        encode: two functions from texts to ids without begin and end symbols, for source and target.
+        fault: returns the reason to drop a pair, as in training.
     """
     held_out = {name: list(pairs) for name, pairs in pairs_by_split.items() if name != "train"}
     meetings = {name: Meetings(pairs, normalize) for name, pairs in held_out.items()}
@@ -91,19 +92,19 @@ def judge_of(
     held_out: Mapping[str, Iterable[Pair]],
     fault: Callable[[Pair, DataConfig], str | None],
 ) -> PairFilter:
-    """A filter that counts duplicates, dropped or not; only train is held against the other splits."""
+    """Return a filter that counts duplicates, dropped or not; only train is compared with the other splits."""
     counting = config.model_copy(update={"drop_duplicates": True})
     others = chain.from_iterable(held_out.values()) if name == "train" else ()
     return PairFilter(counting, normalize, others, fault)
 
 
 def training_counts(counts: FilterCounts, config: DataConfig) -> FilterCounts:
-    """What training will do: duplicates that are only counted are kept."""
+    """Return the counts of training: duplicates that are only counted are kept."""
     return counts if config.drop_duplicates else replace(counts, duplicate=0)
 
 
 def table_column(split: SplitReport, source: str, target: str) -> Iterator[tuple[str, str]]:
-    """(label, figure) of one split."""
+    """Return the (label, figure) rows of one split."""
     yield "pairs read", f"{split.read:,}"
     if split.filtered:
         yield "pairs kept", f"{split.filtered.kept:,}"
@@ -125,18 +126,18 @@ def table_column(split: SplitReport, source: str, target: str) -> Iterator[tuple
 
 
 def figures(spread: Spread) -> str:
-    """Four numbers for a cell."""
+    """Format four numbers for a cell."""
     return " ".join(f"{value:,.1f}".removesuffix(".0") for value in asdict(spread).values())
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines: labels to the left, figures to the right."""
+    """Format rows of cells as lines: labels to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 
 
 def remarks(report: DataReport) -> Iterator[str]:
-    """What the filter did, unseen characters, the longest lines."""
+    """Return remarks on the filter, unseen characters, and the longest lines."""
     for name, split in report.splits.items():
         if split.filtered:
             yield f"{name}: {split.filtered.describe()}"
@@ -154,5 +155,5 @@ def remarks(report: DataReport) -> Iterator[str]:
 
 
 def printable(symbol: str) -> str:
-    """The character, or its code point when it would not be seen."""
+    """Return the character, or its code point if it is invisible."""
     return symbol if symbol.isprintable() and not symbol.isspace() else f"U+{ord(symbol):04X}"

@@ -1,4 +1,4 @@
-"""Which pairs make up each update: like lengths together, in a seeded order that needs no memory of the past."""
+"""Divide pairs into the batches of updates: similar lengths together, in a seeded order."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SECTION = 2**20  # pairs that are planned at once; of a larger corpus only the s
 
 
 class Sampler:
-    """The updates of any epoch, as a function of the seed and the epoch's number alone.
+    """The updates of any epoch, a function of the seed and the number of the epoch alone.
 
-    Pairs are shuffled and then halved again and again at the weighted median of whichever side's length would
-    cost more padding, until each part is about one update. So all updates weigh nearly the same, both sides of
-    an update are nearly equal in length, and ties fall differently in each epoch. The updates are then shuffled.
+    Pairs are shuffled, then halved again and again at the weighted median length of the side that would cost more
+    padding, until each part is about one update. So all updates have nearly the same number of tokens, the rows of
+    an update have nearly equal lengths, and ties fall differently in each epoch. Then the updates are shuffled.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class Sampler:
         seed: int = 1,
         rates: NDArray[np.float64] | None = None,
     ) -> None:
-        """Lay out what all epochs have in common.
+        """Prepare what all epochs share.
 
         Args:
-            source_lengths: tokens of each pair, marks counted (N,).
-            target_lengths: likewise.
-            batch_tokens: target tokens an update.
-            batch_sentences: pairs an update, instead.
-            seed: of the order.
-            rates: how often each pair comes in an epoch (N,), once unless given; of 0.5, every other pair comes,
-                in each epoch others.
+            source_lengths: number of tokens of each pair, begin and end symbols counted (N,).
+            target_lengths: the same for the target (N,).
+            batch_tokens: number of target tokens an update.
+            batch_sentences: number of pairs an update, in place of batch_tokens.
+            seed: seed of the order.
+            rates: how often each pair comes in an epoch (N,), default 1; with 0.5 every second pair comes, other
+                pairs in each epoch.
         """
         self.lengths = (source_lengths.astype(np.int32), target_lengths.astype(np.int32))
         self.weights = self.lengths[1] if batch_sentences is None else np.ones_like(self.lengths[1])
@@ -58,11 +58,11 @@ class Sampler:
         self.seed = seed
 
     def epoch(self, number: int) -> EpochPlan:
-        """The updates of one epoch in order, each an array of pair numbers."""
+        """Return the updates of one epoch in order, each an array of pair indices."""
         return EpochPlan(self, number)
 
     def drawn(self, generator: np.random.Generator) -> Indices:
-        """The pairs of an epoch, shuffled, as often as each comes."""
+        """Draw the pairs of an epoch, shuffled, each as often as its rate says."""
         if self.rates is None:
             return generator.permutation(len(self.weights))
         often = np.floor(self.rates)
@@ -72,7 +72,7 @@ class Sampler:
         return generator.permutation(np.repeat(np.arange(len(often)), often.astype(np.int64)))
 
     def halved(self, pairs: Indices, parts: int) -> list[Indices]:
-        """Cut pairs into that many parts of about equal weight, alike in both lengths."""
+        """Divide pairs into so many parts of about equal weight, with similar lengths in each."""
         if parts <= 1:
             return [pairs]
         costlier = max(self.lengths, key=lambda lengths: padding(lengths[pairs]))
@@ -85,7 +85,7 @@ class Sampler:
 
 
 class EpochPlan(Sequence[Indices]):
-    """The updates of an epoch; of a large corpus only the section that is asked for is worked out."""
+    """The updates of an epoch; for a large corpus only the requested section is computed."""
 
     def __init__(self, sampler: Sampler, number: int) -> None:
         self.sampler = sampler
@@ -112,7 +112,7 @@ class EpochPlan(Sequence[Indices]):
         return self.section(which)[place - int(self.firsts[which])]
 
     def make_section(self, which: int) -> list[Indices]:
-        """The updates of one section, shuffled."""
+        """Return the updates of one section, shuffled."""
         sampler = self.sampler
         pairs = self.pairs[self.ends[which] : self.ends[which + 1]]
         updates = sampler.halved(pairs, int(self.firsts[which + 1] - self.firsts[which]))
@@ -120,10 +120,12 @@ class EpochPlan(Sequence[Indices]):
         return [updates[place] for place in order]
 
     def heaviest(self, padded: Callable[[int], int] = int) -> int:
-        """The place of the update with the most positions, padding counted; of a large corpus, in a section.
+        """Return the index of the update with the most positions, padding included.
+
+        For a large corpus the first section alone is searched.
 
         Args:
-            padded: how long a side becomes whose longest row has that many tokens.
+            padded: maps the longest row of a side, in tokens, to its padded length.
         """
 
         def places(pairs: Indices) -> int:
@@ -133,12 +135,12 @@ class EpochPlan(Sequence[Indices]):
 
 
 def padding(lengths: NDArray[Any]) -> int:
-    """Padded places when these rows are padded to the longest."""
+    """Count the padding positions if these rows are padded to the longest."""
     return int(lengths.max()) * len(lengths) - int(lengths.sum())
 
 
 def fixed_batches(lengths: NDArray[np.int64], batch_tokens: int) -> list[Indices]:
-    """Batches in the order of falling length, padding counted within the budget: for validation and decoding."""
+    """Make batches by falling length within a token budget that includes padding: for validation and decoding."""
     order = np.argsort(-lengths, kind="stable")
     batches, start = [], 0
     while start < len(order):
@@ -149,6 +151,6 @@ def fixed_batches(lengths: NDArray[np.int64], batch_tokens: int) -> list[Indices
 
 
 def padding_share(lengths: NDArray[np.int64], batches: Sequence[Indices]) -> float:
-    """Share of padded positions when these batches are padded to their longest row, 0 to 1."""
+    """Return the share of padding positions, 0 to 1, if each batch is padded to its longest row."""
     padded = sum(padding(lengths[batch]) for batch in batches)
     return padded / (padded + sum(int(lengths[batch].sum()) for batch in batches))

@@ -10,7 +10,7 @@ SMALLEST = 1_024  # places; always a power of two
 
 
 class SeenHashes:
-    """Open addressing with linear probing, at most half full; a place with 0 is free."""
+    """Hash set with open addressing and linear probing, at most half full; a slot with 0 is free."""
 
     def __init__(self) -> None:
         self.places = array("Q", bytes(8 * SMALLEST))
@@ -20,7 +20,7 @@ class SeenHashes:
         return self.count
 
     def add(self, value: int) -> bool:
-        """Remember a hash of 64 bits; False when it was there already."""
+        """Add a hash of 64 bits; return False if it was there already."""
         value = value or 1  # nothing but a chance of one in 2 ** 64 is lost
         if not put(self.places, value):
             return False
@@ -35,7 +35,7 @@ class SeenHashes:
 
 
 def put(places: array[int], value: int) -> bool:
-    """Put a value into the first free place from its own on; False when it is met on the way."""
+    """Put a value into the first free slot from its own on; return False if the value is found on the way."""
     mask = len(places) - 1
     place = value & mask
     while (found := places[place]) != 0:

@@ -1,4 +1,4 @@
-"""Token ids in memory-mapped arrays: a corpus is tokenised once, and may be larger than memory."""
+"""Store token ids in memory-mapped arrays: a corpus is tokenised once, and may be larger than memory."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SIDES = ("source", "target")
 
 
 class TokenStore:
-    """The token ids of those pairs of a text store that are not too long.
+    """Token ids of the pairs of a text store that are not too long.
 
     Attributes:
-        source, target: ids of each pair, without marks.
-        rows: the row of each pair in the text store (N,).
-        too_long: pairs left out because a side had more tokens than the limit.
+        source, target: ids of each pair, without begin and end symbols.
+        rows: row of each pair in the text store (N,).
+        too_long: number of pairs left out because a side had more tokens than the limit.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,7 +41,7 @@ class TokenStore:
 
     @staticmethod
     def has(folder: Path, key: str) -> bool:
-        """Whether the folder holds a whole store of this key (a hash of all that went into it)."""
+        """Return whether the folder holds a complete store with this key, a hash of everything it was made from."""
         return read_index(folder, key) is not None
 
     @classmethod
@@ -54,14 +54,14 @@ class TokenStore:
         key: str,
         max_length: int | None = None,
     ) -> TokenStore:
-        """Tokenise a text store into a folder, which is replaced when it exists.
+        """Tokenise a text store into a folder; an existing folder is replaced.
 
         Args:
-            folder: where to; its parent must exist.
+            folder: folder to write; its parent must exist.
             texts: normalised text.
-            encode: text to ids, for the source and for the target.
-            key: what `has` asks for later.
-            max_length: most tokens a side, marks not counted; longer pairs are left out and counted.
+            encode: two functions from text to ids, for the source and the target.
+            key: key for `has`.
+            max_length: maximum number of tokens a side, without begin and end symbols; longer pairs are left out.
         """
         with written_folder(folder, key) as (writer, index):
             for side in SIDES:
@@ -81,5 +81,5 @@ class TokenStore:
 
 
 def arrays(rows: list[list[int]]) -> list[NDArray[np.int32]]:
-    """Rows of ids as arrays."""
+    """Convert rows of ids to arrays."""
     return [np.asarray(row, "<i4") for row in rows]

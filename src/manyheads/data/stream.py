@@ -1,4 +1,4 @@
-"""The tokens of all documents of a text store, end to end in one memory-mapped array."""
+"""Store the tokens of all documents, one after another, in one memory-mapped array."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHUNK = 16_384  # texts tokenised in one call: enough for all processors
 
 
 class TokenStream:
-    """Token ids, an end mark after each document.
+    """Token ids of all documents, an end symbol after each.
 
     Attributes:
         tokens: (N,) int32.
@@ -31,7 +31,7 @@ class TokenStream:
 
     @staticmethod
     def has(folder: Path, key: str) -> bool:
-        """Whether the folder holds a whole stream of this key (a hash of all that went into it)."""
+        """Return whether the folder holds a complete stream with this key, a hash of all that it was made from."""
         return read_index(folder, key) is not None
 
     @classmethod
@@ -45,15 +45,15 @@ class TokenStream:
         end: int,
         whole_files: bool,
     ) -> TokenStream:
-        """Tokenise the targets of a text store into a folder, which is replaced when it exists.
+        """Tokenise the targets of a text store into a folder; an existing folder is replaced.
 
         Args:
-            folder: where to; its parent must exist.
-            texts: the text.
-            encode: text to ids.
-            key: what `has` asks for later.
-            end: the end mark.
-            whole_files: a document is all the text of a corpus; else each text is one.
+            folder: folder to write; its parent must exist.
+            texts: store of the text.
+            encode: function from text to ids.
+            key: key for `has`.
+            end: id of the end symbol.
+            whole_files: whether all text of a corpus is one document; else each text is one.
         """
         corpora = texts.corpora
         with written_folder(folder, key) as (writer, _):

@@ -1,4 +1,4 @@
-"""The zip files of manythings.org/anki, as splits that share no sentence."""
+"""Divide the zip files of manythings.org/anki into splits that share no sentence."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ LARGEST = 1 << 30  # bytes unpacked
 
 
 def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, one_in: int) -> str:
-    """Write {train,valid,test}.{language} and .en out of an archive; says how many pairs each has.
+    """Write {train,valid,test}.{language} and .en from an archive; return a line with the number of pairs of each.
 
-    Only the two members known by name are read, so no path in an archive is ever followed.
+    Only the two members known by name are read, so that no path in an archive is followed.
 
     Args:
-        folder: where the archive is, and where the files go.
-        archive: its name.
-        member: the text in it: lines of English, tab, the other language, and perhaps a tab and the authors.
+        folder: folder of the archive and of the written files.
+        archive: file name of the archive.
+        member: name of the text in it: lines of English, tab, the other language, and maybe a tab and the authors.
         language: the other language.
-        one_in: about how many pairs come to one pair of valid, and to one of test.
+        one_in: about one of so many pairs goes to valid, and one to test.
 
     Raises:
-        DataError: the archive or its text is not what it should be.
+        DataError: the archive or its text is damaged or has another format.
     """
     path = folder / archive
     try:
@@ -57,14 +57,14 @@ def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, 
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file atomically."""
     draft = path.with_name(f".{path.name}.part")
     draft.write_bytes(content)
     draft.replace(path)
 
 
 def read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
-    """One member, unless it is too large when unpacked."""
+    """Read one member, unless it is too large when unpacked."""
     if name not in archive.namelist():
         raise DataError(f"{path} holds no {name}; it holds {', '.join(archive.namelist()[:8])}. Fetch it again.")
     with archive.open(name) as stream:
@@ -75,7 +75,7 @@ def read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 
 
 def read_sentences(archive: zipfile.ZipFile, member: str, path: Path) -> Sentences:
-    """The pairs of the text, white space collapsed."""
+    """Parse the pairs of the text, white space collapsed."""
     name = f"{path}, {member}"
     text = io.BytesIO(read_member(archive, member, path))
     pairs = []
@@ -88,21 +88,21 @@ def read_sentences(archive: zipfile.ZipFile, member: str, path: Path) -> Sentenc
 
 
 def folded(text: str) -> str:
-    """What makes two sentences the same: letters and digits, compatibility forms and case folded."""
+    """Return the key of equal sentences: letters and digits, compatibility forms and case folded."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 def part_of(english: str, one_in: int) -> Part:
-    """The split of a sentence, by its SHA-256: the same in every version of the file."""
+    """Return the split of a sentence by its SHA-256: the same in every version of the file."""
     number = int(hashlib.sha256(english.encode()).hexdigest()[:8], 16) % one_in
     return "valid" if number == 0 else "test" if number == 1 else "train"
 
 
 def split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Part, Sentences]:
-    """Splits by the English sentence, so that all its translations stand together.
+    """Divide pairs by the English sentence, so that all its translations are in one split.
 
-    Pairs that are the same when folded are kept once. A pair of train whose other side occurs in valid or test is
-    left out, and one of valid whose other side occurs in test.
+    Pairs with equal keys are kept once. A pair of train whose other side occurs in valid or test is left out, and a
+    pair of valid whose other side occurs in test.
     """
     parts: dict[Part, dict[tuple[str, str], tuple[str, str]]] = {"train": {}, "valid": {}, "test": {}}
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""The clean text of a training corpus, read once and memory-mapped: it may be larger than memory."""
+"""Store the clean text of a training corpus in memory-mapped files: read once, maybe larger than memory."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SIDES = ("source", "target")
 
 
 class TextStore:
-    """Normalised text of the pairs that are used, corpus after corpus.
+    """Normalised text of the kept pairs, one corpus after another.
 
     Attributes:
         lines: line number of each pair in its file (N,).
-        corpora: which of several corpora each pair is of, counted from 0 (N,).
-        told: what `build` was told to keep beside the text.
-        sha256: fingerprint of the text, in hexadecimal.
+        corpora: index of the corpus of each pair, counted from 0 (N,).
+        told: information that `build` stored beside the text.
+        sha256: SHA-256 of the text, in hexadecimal.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,30 +44,30 @@ class TextStore:
         return len(self.texts[0])
 
     def text(self, side: int, rows: Iterable[int]) -> list[str]:
-        """Text of these pairs: side 0 is the source, 1 the target."""
+        """Return the texts of one side of some pairs: side 0 is the source, 1 the target."""
         return [self.texts[side][row].tobytes().decode() for row in rows]
 
     def sides(self, most: int | None = None) -> tuple[Lines, Lines]:
-        """The sources and the targets as sequences; of more than `most` pairs, evenly spread ones."""
+        """Return sources and targets as sequences; if there are more than `most` pairs, evenly spaced ones."""
         step = 1 if most is None else max(1, -(-len(self) // most))
         return Lines(self, 0, range(0, len(self), step)), Lines(self, 1, range(0, len(self), step))
 
     @staticmethod
     def has(folder: Path, key: str) -> bool:
-        """Whether the folder holds a whole store of this key (a hash of all that went into it)."""
+        """Return whether the folder holds a complete store with this key, a hash of everything it was made from."""
         return read_index(folder, key) is not None
 
     @classmethod
     def build(
         cls, folder: Path, corpora: Iterable[Iterable[Pair]], *, key: str, tell: Callable[[], Mapping[str, Any]]
     ) -> TextStore:
-        """Write pairs into a folder, which is replaced when it exists.
+        """Write pairs into a folder; an existing folder is replaced.
 
         Args:
-            folder: where to; its parent must exist.
-            corpora: clean pairs that are used, of one corpus after the other.
-            key: what `has` asks for later.
-            tell: called after the last pair; what it returns is kept, and what it raises ends the building.
+            folder: folder to write; its parent must exist.
+            corpora: the kept, normalised pairs of each corpus.
+            key: key for `has`.
+            tell: called after the last pair; its result is stored as `told`, an exception ends the building.
         """
         digest = hashlib.sha256()
         with written_folder(folder, key) as (writer, index):
@@ -87,7 +87,7 @@ class TextStore:
 
 
 class Lines(Sequence[str]):
-    """Some texts of one side, read from the disk when they are looked at."""
+    """A sequence of texts of one side, read from disk on access."""
 
     def __init__(self, store: TextStore, side: int, rows: range) -> None:
         self.store = store
@@ -104,12 +104,12 @@ class Lines(Sequence[str]):
 
 
 def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Items in lists of a size, the last one maybe shorter."""
+    """Yield items in lists of the given size; the last one may be shorter."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
 
 
 def as_bytes(text: str) -> NDArray[np.uint8]:
-    """UTF-8 bytes of a text as an array."""
+    """Return the UTF-8 bytes of a text as an array."""
     return np.frombuffer(text.encode(), dtype="<u1")

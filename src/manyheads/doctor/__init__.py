@@ -1,4 +1,4 @@
-"""The doctor: examines a machine, and models, data and training of anyone's, and names what is wrong.
+"""Examine a machine, and any PyTorch model, its data and its training; name the defects.
 
 ```python
 from manyheads.doctor import examine
@@ -6,7 +6,7 @@ from manyheads.doctor import examine
 report = examine(model, vocab_size=1000, pad=0, bos=1, eos=2)
 print(report)
 ```
-What stands here is imported when it is first used.
+The functions are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
     "examine_split_function",
 ]
 
-ROOMS = {
+_LAZY = {
     "Finding": "manyheads.doctor.report",
     "Report": "manyheads.doctor.report",
     "examine": "manyheads.doctor.examination",
@@ -56,10 +56,10 @@ ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Fetch a public name from the module it lives in."""
-    if name not in ROOMS:
+    """Import a public name from its module."""
+    if name not in _LAZY:
         raise AttributeError(f"module 'manyheads.doctor' has no attribute {name!r}")
-    return vars(import_module(ROOMS[name]))[name]
+    return vars(import_module(_LAZY[name]))[name]
 
 
 def __dir__() -> list[str]:

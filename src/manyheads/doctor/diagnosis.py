@@ -1,4 +1,4 @@
-"""What an examination of a configuration or a run comes to: the facts it went by, and the report."""
+"""Result of the examination of a configuration or a run: the facts that were measured, and the report."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyheads.doctor.report import Report
+from manyheads.doctor.texts import Language
 
 __all__ = ["Diagnosis"]
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """See above.
+    """Facts and report of an examination.
 
     Attributes:
         subject: what was examined.
-        facts: by label, a sentence each.
+        facts: by label, a sentence each, in English.
         report: findings and checks.
     """
 
@@ -27,15 +28,15 @@ class Diagnosis:
 
     @property
     def exit_code(self) -> int:
-        """0 when all is well, else 1."""
+        """Return 0 where there are neither errors nor warnings, else 1."""
         return self.report.exit_code
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values under the names of the attributes, those of the report among them."""
-        return {"subject": self.subject, "facts": dict(self.facts), **self.report.to_json()}
+    def to_json(self, language: Language = "en") -> dict[str, Any]:
+        """Return plain values under the names of the attributes, and those of the report beside them."""
+        return {"subject": self.subject, "facts": dict(self.facts), **self.report.to_json(language)}
 
-    def lines(self) -> list[str]:
-        """A table for people, then the findings."""
+    def lines(self, language: Language = "en") -> list[str]:
+        """Return a table of the facts for people, then the findings."""
         width = max(map(len, self.facts), default=0)
         table = [f"{label:<{width}}  {fact}" for label, fact in self.facts.items()]
-        return [*table, "", *self.report.lines()]
+        return [*table, "", *self.report.lines(language)]

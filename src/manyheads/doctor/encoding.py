@@ -1,4 +1,4 @@
-"""The way of the text into the model: tokenizers, and the function that makes a batch."""
+"""Examine tokenizers and the function that makes a batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from manyheads.doctor.defects import found
+from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.errors import UsageError
 
@@ -21,14 +21,14 @@ NO_IDS = ("mask", "type", "position", "length")  # in the names of what is no te
 
 
 class Tokenizer(Protocol):
-    """What turns text into ids and back."""
+    """Encoder of text to ids, and decoder of ids to text."""
 
     def encode(self, text: str) -> Sequence[int]:
-        """Text -> ids, perhaps between marks."""
+        """Return the ids of a text, perhaps between marks."""
         ...
 
     def decode(self, ids: list[int]) -> str:
-        """Ids without marks -> text."""
+        """Return the text of ids without marks."""
         ...
 
 
@@ -61,7 +61,7 @@ def round_trips(
     target: Tokenizer,
     marks: set[int],
 ) -> Iterator[Finding]:
-    """Compare text with the text of its ids, and ids that do not give it back with those of the other tokenizer."""
+    """Decode the ids of each text; compare ids that do not give the text back with those of the other tokenizer."""
     for side, (own, other) in enumerate(((source, target), (target, source))):
         name = ("source", "target")[side]
         texts = [pair[side] for pair in pairs]
@@ -76,24 +76,24 @@ def round_trips(
             evidence = (
                 f"{told}; {swapped} have the ids that the other side's tokenizer gives, {meant} those of their own"
             )
-            yield found("wrong-tokenizer", evidence)
+            yield model_finding("wrong-tokenizer", evidence)
         else:
-            place = next(place for place, text in enumerate(texts) if not agreement(own, [ids[place]], [text]))
-            yield found("round-trip", f"{told}; {texts[place]!r} as {decoded(own, ids[place])!r}")
+            index = next(index for index, text in enumerate(texts) if not agreement(own, [ids[index]], [text]))
+            yield model_finding("round-trip", f"{told}; {texts[index]!r} as {decoded(own, ids[index])!r}")
 
 
 def plain(ids: Sequence[int], marks: set[int]) -> list[int]:
-    """Ids without marks."""
+    """Return the ids that are no marks."""
     return [int(token) for token in ids if int(token) not in marks]
 
 
 def agreement(tokenizer: Tokenizer, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
-    """How many texts their ids decode to, spaces aside."""
+    """Return the number of texts that come back from their ids, spaces aside."""
     return sum(decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
 
 
 def decoded(tokenizer: Tokenizer, ids: list[int]) -> str:
-    """The text of ids; none where the tokenizer does not know them."""
+    """Return the text of ids, an empty one where the tokenizer does not know the ids."""
     try:
         return tokenizer.decode(ids)
     except (IndexError, KeyError, ValueError):
@@ -129,7 +129,7 @@ def examine_collate(
 
     def rows(lengths: Sequence[int]) -> list[list[int]]:
         drawn = [torch.randint(len(tokens), (length,), generator=generator).tolist() for length in lengths]
-        return [[tokens[place] for place in row] for row in drawn]
+        return [[tokens[index] for index in row] for row in drawn]
 
     asked = ["long texts are not cut unseen"]
     findings: list[Finding] = []
@@ -149,13 +149,17 @@ def examine_collate(
 
 
 def sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
-    """The two sides of a batch; where labels are padded with a number below zero, with `pad` in its place."""
+    """Return source and target ids of a batch (B, length); negative labels, which mark padding, become `pad`."""
     source, target = two_sides(batch)
     return source, target.masked_fill(target < 0, pad)
 
 
 def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
-    """The source's and the target's ids in a batch."""
+    """Return source and target ids of a batch, as the batch holds them.
+
+    Raises:
+        UsageError: the batch holds no two tensors of ids.
+    """
     if isinstance(batch, (tuple, list)):
         values: list[Any] = list(batch)
     else:
@@ -173,7 +177,7 @@ def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
 
 
 def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor], pad: int) -> Iterator[Finding]:
-    """Two batches of different lengths, padded to the same one."""
+    """Yield a finding for each side on which two batches of different lengths are padded to one length."""
     for side, (one, two) in zip(("source", "target"), zip(short, middling, strict=True), strict=True):
         share = float((one == pad).float().mean())
         if one.size(1) == two.size(1) and share > MUCH_PADDING:
@@ -181,11 +185,11 @@ def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor],
                 f"{side}s of at most {max(SHORT)} and of at most {max(MIDDLING)} tokens are all padded to "
                 f"{one.size(1)}: {share:.0%} of the first batch is padding"
             )
-            yield found("fixed-padding", evidence)
+            yield model_finding("fixed-padding", evidence)
 
 
 def cuts(sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, *, told: bool) -> Iterator[Finding]:
-    """What became of a text that is too long."""
+    """Yield findings about a text that is too long and was cut; `told`: with a warning."""
     source, target = ((rows != pad).sum(1).max() for rows in sides)
     if int(target) < longest:
         row = sides[1][int((sides[1] != pad).sum(1).argmax())]
@@ -194,8 +198,8 @@ def cuts(sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, 
             evidence = (
                 f"of a target of {longest} tokens {len(real)} are left, and the last of them is the end symbol"
             )
-            yield found("end-kept-on-cut-targets", evidence)
+            yield model_finding("end-kept-on-cut-targets", evidence)
     if 10 < int(source) < longest and not told:
-        yield found(
+        yield model_finding(
             "silent-cut", f"of a source of {longest} tokens {int(source)} are left, without error or warning"
         )

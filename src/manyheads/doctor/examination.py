@@ -1,7 +1,7 @@
-"""Examine anyone's model: ask what can be asked, and name what is wrong.
+"""Examine any PyTorch model: check every invariant that applies to it, and name the defects.
 
-A symptom (the outputs depend on padding) and what is seen inside (an attention without a mask) together name the
-defect. A symptom that nothing seen inside explains is told as it was seen.
+A symptom of the outputs (they depend on padding) and the attentions inside (one without a mask) together name the
+defect. A symptom without such an explanation is reported as it was seen.
 """
 
 from __future__ import annotations
@@ -13,16 +13,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from manyheads.doctor.admission import Masks, admit, tried
-from manyheads.doctor.anatomy import Anatomy, dissect, fill_findings, structure_findings
 from manyheads.doctor.behaviour import LengthLimit, Symptoms, find_limit, observe
-from manyheads.doctor.defects import found
-from manyheads.doctor.learning import Lessons, falls_below_the_floor, learned_by_heart, scoring_findings
-from manyheads.doctor.lessons import Collate, Vocabulary, default_collate, lesson_findings, read_lesson
-from manyheads.doctor.patient import Kind, Patient, modes_kept, weights_kept
+from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.internals import Internals, fill_findings, structure_findings, trace_internals
+from manyheads.doctor.learning_checks import (
+    TrainingFunctions,
+    loss_below_chance,
+    memorization_findings,
+    scoring_findings,
+)
+from manyheads.doctor.model_adapter import Kind, ModelAdapter, restore_modes, restore_weights
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.doctor.samples import Samples
 from manyheads.doctor.stepping import Stepping, check_stepper
+from manyheads.doctor.training_checks import (
+    Collate,
+    Vocabulary,
+    default_collate,
+    label_findings,
+    trace_training_step,
+)
+from manyheads.doctor.wrapping import Masks, check_call, wrap_model
 from manyheads.errors import UsageError
 
 __all__ = ["diagnose", "examine"]
@@ -48,7 +59,7 @@ def examine(
     longest: int = 1024,
     seed: int = 0,
 ) -> Report:
-    """Examine a model of anyone's.
+    """Examine any PyTorch model.
 
     Args:
         model: an nn.Module or a function of (source_ids (B, S), target_ids (B, T)) that returns logits (B, T, V);
@@ -71,58 +82,58 @@ def examine(
         score: evaluates the model's output on a batch, given like that of train_step; needs train_step.
         stepper: source ids (B, S) to an object whose step(tokens (B,)) returns the scores of the next token (B, V).
         updates: how many updates may be made to learn four pairs by heart.
-        longest: tokens; up to this length texts are tried, unless the model states a lower limit.
+        longest: tokens; texts are tried up to this length, unless the model states a lower limit.
         seed: of the ids the model is examined with.
 
     Raises:
-        UsageError: it cannot be told how to call the model, or `train_step` is missing where it is needed.
+        UsageError: it is not clear how to call the model, or `train_step` is missing where it is needed.
     """
     if train_step is None and (greedy or score):
         raise UsageError("greedy and score are held against training: give train_step too.")
-    patient = admit(
+    adapter = wrap_model(
         model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first
     )
-    samples = Samples(patient, seed)
-    with modes_kept(patient.module):
-        if patient.module is not None:
-            patient.module.eval()
-        tried(patient, samples.with_the_highest())
-        symptoms = observe(patient, samples, left_padding=left_padding)
-        anatomy = dissect(patient, samples)
-        limit = find_limit(patient, samples, longest) if patient.device.type == "cpu" else None
+    samples = Samples(adapter, seed)
+    with restore_modes(adapter.module):
+        if adapter.module is not None:
+            adapter.module.eval()
+        check_call(adapter, samples.with_the_highest())
+        symptoms = observe(adapter, samples, left_padding=left_padding)
+        internals = trace_internals(adapter, samples)
+        limit = find_limit(adapter, samples, longest) if adapter.device.type == "cpu" else None
         report = make_report(
-            list(diagnose(patient, symptoms, anatomy, limit)), asked(patient, left_padding=left_padding)
+            list(diagnose(adapter, symptoms, internals, limit)), possible_checks(adapter, left_padding=left_padding)
         )
         if stepper is not None:
-            report += check_stepper(patient, samples, stepper)
+            report += check_stepper(adapter, samples, stepper)
         if train_step is not None:
-            collate = collate or default_collate(patient, time_first=time_first)
-            lessons = Lessons(train_step, collate, greedy, score, updates)
-            with weights_kept(patient.module), torch.enable_grad():
-                report += check_lessons(patient, lessons, report, seed)
+            collate = collate or default_collate(adapter, time_first=time_first)
+            functions = TrainingFunctions(train_step, collate, greedy, score, updates)
+            with restore_weights(adapter.module), torch.enable_grad():
+                report += check_training(adapter, functions, report, seed)
     return report
 
 
-def check_lessons(patient: Patient, lessons: Lessons, report: Report, seed: int) -> Report:
-    """What training teaches, what decoding makes of it, and how it is scored.
+def check_training(adapter: ModelAdapter, functions: TrainingFunctions, report: Report, seed: int) -> Report:
+    """Check training steps, decoding after training, and scoring.
 
     Raises:
         UsageError: the model is an encoder, or a function that names no module.
     """
-    if patient.module is None or "target" not in patient.sides:
+    if adapter.module is None or "target" not in adapter.sides:
         raise UsageError(
             "train_step can be examined with a model that writes a target and whose nn.Module is at hand: give the "
             "module, or a function that names it."
         )
-    vocabulary = Vocabulary(patient, seed)
-    patient.module.train()
-    lesson = read_lesson(patient, lessons.train_step, lessons.collate, vocabulary)
-    findings = [] if lesson is None else list(lesson_findings(patient, lesson))
-    asked = [] if lesson is None else ["labels are the next tokens, from the first to the end mark"]
-    floor = falls_below_the_floor(lessons.train_step, lessons.collate, vocabulary)
+    vocabulary = Vocabulary(adapter, seed)
+    adapter.module.train()
+    trained_batch = trace_training_step(adapter, functions.train_step, functions.collate, vocabulary)
+    findings = [] if trained_batch is None else list(label_findings(adapter, trained_batch))
+    asked = [] if trained_batch is None else ["labels are the next tokens, from the first to the end mark"]
+    floor = loss_below_chance(functions.train_step, functions.collate, vocabulary)
     explained = {"target-not-shifted", "sees-the-future", "mask-fill", "padding-in-loss", "rows-mixed"}
     if floor and not explained & {*report.names, *(finding.name for finding in findings)}:
-        findings.append(found("below-the-floor", floor))
+        findings.append(model_finding("below-the-floor", floor))
     findings = [
         replace(finding, evidence=f"{finding.evidence}; {floor}")
         if floor and finding.name in explained
@@ -130,13 +141,13 @@ def check_lessons(patient: Patient, lessons: Lessons, report: Report, seed: int)
         for finding in findings
     ]
     asked.append("on random targets the loss stays above chance")
-    if lessons.score is not None and lesson is not None:
-        findings += scoring_findings(lessons.score, lessons.collate, lesson, vocabulary)
+    if functions.score is not None and trained_batch is not None:
+        findings += scoring_findings(functions.score, functions.collate, trained_batch, vocabulary)
         asked.append("what is scored is decoded without the reference")
-    if lessons.greedy is not None:
+    if functions.greedy is not None:
         known = {finding.name for finding in (*report.findings, *findings) if finding.severity == "error"}
-        patient.module.train()
-        for finding in learned_by_heart(lessons, patient, lesson, vocabulary):
+        adapter.module.train()
+        for finding in memorization_findings(functions, adapter, trained_batch, vocabulary):
             consequence = finding.name in ("not-learned", "decodes-otherwise")
             findings += [] if consequence and known else [finding]
             known |= {finding.name} if finding.severity == "error" else set()
@@ -144,84 +155,86 @@ def check_lessons(patient: Patient, lessons: Lessons, report: Report, seed: int)
     return make_report(findings, asked)
 
 
-def asked(patient: Patient, *, left_padding: bool) -> list[str]:
-    """The checks that could be made."""
-    writes, padded = "target" in patient.sides, patient.pad is not None
+def possible_checks(adapter: ModelAdapter, *, left_padding: bool) -> list[str]:
+    """Return the checks that can be made of a model, a sentence each."""
+    writes, padded = "target" in adapter.sides, adapter.pad is not None
     checks = {
         "eval() makes the model deterministic": True,
         "scores are numbers": True,
         "no position depends on later target tokens": writes,
         "padded target positions do not see the future": writes and padded,
-        "results do not depend on source padding": patient.source_size > 0 and padded,
+        "results do not depend on source padding": adapter.source_size > 0 and padded,
         "results do not depend on padding before the text": left_padding and padded,
         "results do not depend on the rest of the batch": True,
-        "scores depend on the source": patient.kind == "encoder-decoder",
+        "scores depend on the source": adapter.kind == "encoder-decoder",
         "attention is scaled, masked and projected as in the paper": True,
-        "dropout leaves the residual stream alone": patient.module is not None,
+        "dropout leaves the residual stream alone": adapter.module is not None,
         "tokens are not drowned by positions": True,
-        "long texts fail with words or not at all": patient.device.type == "cpu",
+        "long texts fail with words or not at all": adapter.device.type == "cpu",
     }
     return [check for check, possible in checks.items() if possible]
 
 
 def diagnose(
-    patient: Patient, symptoms: Symptoms, anatomy: Anatomy, limit: LengthLimit | None
+    adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
 ) -> Iterator[Finding]:
-    """Symptoms and what is seen inside -> named defects."""
+    """Yield the defects that symptoms and internals show."""
     if symptoms.random:
-        yield found("random-in-evaluation", symptoms.random)
+        yield model_finding("random-in-evaluation", symptoms.random)
     if symptoms.not_finite:
-        yield found("not-a-number", symptoms.not_finite)
-    fills = list(fill_findings(anatomy))
+        yield model_finding("not-a-number", symptoms.not_finite)
+    fills = list(fill_findings(internals))
     yield from fills
-    yield from structure_findings(patient, anatomy)
+    yield from structure_findings(adapter, internals)
     useless_fill = any(finding.severity == "error" for finding in fills)
     quiet = not symptoms.random and not symptoms.not_finite
-    yield from look_ahead(symptoms, anatomy, useless_fill=useless_fill, quiet=quiet)
-    yield from source_padding(symptoms, anatomy, useless_fill=useless_fill, quiet=quiet)
+    yield from look_ahead(symptoms, internals, useless_fill=useless_fill, quiet=quiet)
+    yield from source_padding(symptoms, internals, useless_fill=useless_fill, quiet=quiet)
     if symptoms.left_padding and quiet:
-        yield found("depends-on-left-padding", symptoms.left_padding)
+        yield model_finding("depends-on-left-padding", symptoms.left_padding)
     if symptoms.neighbours and quiet:
-        name = "rows-mixed" if anatomy.across_rows else "depends-on-the-batch"
-        yield found(name, symptoms.neighbours)
-    if symptoms.unread and not anatomy.without_meaning:
-        yield found("source-not-read", symptoms.unread)
+        name = "rows-mixed" if internals.across_rows else "depends-on-the-batch"
+        yield model_finding(name, symptoms.neighbours)
+    if symptoms.unread and not internals.without_meaning:
+        yield model_finding("source-not-read", symptoms.unread)
     if limit is not None:
         raised = f"{type(limit.error).__name__}: {str(limit.error).partition(chr(10))[0]}"
         evidence = f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise {raised}"
-        yield found("position-limit", evidence)
+        yield model_finding("position-limit", evidence)
 
 
-def look_ahead(symptoms: Symptoms, anatomy: Anatomy, *, useless_fill: bool, quiet: bool) -> Iterator[Finding]:
-    """The future of the target, seen from real and from padded positions."""
-    open_eyes = anatomy.without_look_ahead_mask
-    if symptoms.future and quiet and not symptoms.neighbours and (open_eyes or not useless_fill):
-        yield found("sees-the-future", symptoms.future + counted(open_eyes, anatomy.decoder_self))
-    blind = [one for one in anatomy.decoder_self if anatomy.blind(one)]
+def look_ahead(symptoms: Symptoms, internals: Internals, *, useless_fill: bool, quiet: bool) -> Iterator[Finding]:
+    """Yield findings about later target tokens that real or padded positions see."""
+    unmasked = internals.without_look_ahead_mask
+    if symptoms.future and quiet and not symptoms.neighbours and (unmasked or not useless_fill):
+        yield model_finding("sees-the-future", symptoms.future + count_clause(unmasked, internals.decoder_self))
+    without_keys = [one for one in internals.decoder_self if internals.hides_every_key(one)]
     if symptoms.padded_query and not symptoms.future and quiet:
-        yield found("padding-mask-on-queries", symptoms.padded_query)
-    elif blind:
-        evidence = f"in {len(blind)} self-attentions of the decoder, padded queries have no key left"
-        yield found("padding-mask-on-queries", evidence)
+        yield model_finding("padding-mask-on-queries", symptoms.padded_query)
+    elif without_keys:
+        evidence = f"in {len(without_keys)} self-attentions of the decoder, padded queries have no key left"
+        yield model_finding("padding-mask-on-queries", evidence)
 
 
-def source_padding(symptoms: Symptoms, anatomy: Anatomy, *, useless_fill: bool, quiet: bool) -> Iterator[Finding]:
-    """Padding of the source, before and after the text."""
-    visible = anatomy.with_visible_padding
+def source_padding(
+    symptoms: Symptoms, internals: Internals, *, useless_fill: bool, quiet: bool
+) -> Iterator[Finding]:
+    """Yield findings about source padding that results depend on."""
+    visible = internals.with_visible_padding
     evidence = symptoms.padding if quiet else None
     if evidence is None and symptoms.unread and visible:
         evidence = "the source is not read, which hides it from the scores, but inside it is seen"
     if evidence is None or (useless_fill and not visible):
         return
-    blind = [one for one in visible if anatomy.blind(one)]
-    if visible and len(blind) == len(visible):
-        yield found("padding-mask-on-queries", evidence + counted(blind, anatomy.on_source))
-    elif visible or not anatomy.on_source:
-        yield found("no-source-padding-mask", evidence + counted(visible, anatomy.on_source))
-    elif not anatomy.without_meaning:
-        yield found("depends-on-the-batch", evidence)
+    without_keys = [one for one in visible if internals.hides_every_key(one)]
+    if visible and len(without_keys) == len(visible):
+        yield model_finding("padding-mask-on-queries", evidence + count_clause(without_keys, internals.on_source))
+    elif visible or not internals.on_source:
+        yield model_finding("no-source-padding-mask", evidence + count_clause(visible, internals.on_source))
+    elif not internals.without_meaning:
+        yield model_finding("depends-on-the-batch", evidence)
 
 
-def counted(those: Sequence[object], all_of_them: Sequence[object]) -> str:
-    """A half sentence for the evidence, if anything was seen inside."""
+def count_clause(those: Sequence[object], all_of_them: Sequence[object]) -> str:
+    """Return a clause for the evidence that counts attentions without the mask, empty where there are none."""
     return f"; {len(those)} of {len(all_of_them)} attentions there lack the mask" if those else ""

@@ -1,4 +1,4 @@
-"""Somebody's attention function beside the formula of the paper, computed number by number (invariant G).
+"""Compare an attention function with equation 1 of the paper, computed in loops (invariant G).
 
 Shapes: B batch, H heads, T queries, S keys, E head width.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from manyheads.doctor.defects import found
+from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.report import Finding, Report, make_report
 
 __all__ = ["examine_attention", "naive_attention"]
@@ -31,7 +31,7 @@ def examine_attention(attend: Attend) -> Report:
 
 
 def attention_findings(attend: Attend) -> Iterator[Finding]:
-    """Compare with the loop, first without a hidden key; then name the scale or the mask that explains it."""
+    """Compare with the loops, without and with hidden keys; name the scale or mask that explains a difference."""
     generator = torch.Generator().manual_seed(0)
     query, key = (STRENGTH**0.5 * torch.randn(B, H, length, E, generator=generator) for length in (T, S))
     value = torch.randn(B, H, S, E, generator=generator)
@@ -44,27 +44,27 @@ def attention_findings(attend: Attend) -> Iterator[Finding]:
         model = naive_attention(query, key, value, everything, (H * E) ** -0.5)
         if close(given, model):
             evidence = f"scores are multiplied by {(H * E) ** -0.5:.4f} = 1 / sqrt({H} x {E}), not by 1 / sqrt({E})"
-            yield found("scaled-by-model-width", evidence)
+            yield model_finding("scaled-by-model-width", evidence)
             return
         for told, factor in (("1", 1.0), (f"1 / {E}", 1 / E), (f"1 / sqrt({S})", S**-0.5), (f"sqrt({E})", E**0.5)):
             if close(given, naive_attention(query, key, value, everything, factor)):
-                yield found("unusual-scale", f"scores are multiplied by {told} instead of 1 / sqrt({E})")
+                yield model_finding("unusual-scale", f"scores are multiplied by {told} instead of 1 / sqrt({E})")
                 return
-        yield found("attention-differs", f"without a hidden key by up to {difference(given, right):.2g}")
+        yield model_finding("attention-differs", f"without a hidden key by up to {difference(given, right):.2g}")
         return
     given, right = attend(query, key, value, mask), naive_attention(query, key, value, mask, E**-0.5)
     if close(given, right):
         return
     if close(given, naive_attention(query, key, value, everything, E**-0.5)):
-        yield found("mask-fill", "with keys hidden, the result is that without a mask")
+        yield model_finding("mask-fill", "with keys hidden, the result is that without a mask")
     elif close(given, naive_attention(query, key, value, ~mask, E**-0.5)):
-        yield found("attention-differs", "the mask is read the other way round: True hides")
+        yield model_finding("attention-differs", "the mask is read the other way round: True hides")
     else:
-        yield found("attention-differs", f"with keys hidden by up to {difference(given, right):.2g}")
+        yield model_finding("attention-differs", f"with keys hidden by up to {difference(given, right):.2g}")
 
 
 def naive_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, factor: float) -> Tensor:
-    """Equation 1 in loops over numbers: a query's weights are exp(score), over their sum."""
+    """Compute equation 1 in loops over numbers: (B, H, T, E), (B, H, S, E), mask (B, 1, T, S) -> (B, H, T, E)."""
     result = torch.zeros(query.shape, dtype=torch.float64)
     for b in range(B):
         for h in range(H):
@@ -79,10 +79,10 @@ def naive_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, fac
 
 
 def difference(given: Tensor, right: Tensor) -> float:
-    """The largest."""
+    """Return the largest absolute difference, infinite where shapes differ."""
     return float((given.double() - right).abs().max()) if given.shape == right.shape else math.inf
 
 
 def close(given: Tensor, right: Tensor) -> bool:
-    """Whether results agree."""
+    """Return whether results agree."""
     return difference(given, right) < SAME

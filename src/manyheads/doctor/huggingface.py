@@ -1,4 +1,4 @@
-"""Models of Hugging Face, recognised by what they have, and how they are called.
+"""Recognise models of Hugging Face and wrap them.
 
 Shapes: B batch, S source length, T target length, V vocabulary.
 """
@@ -10,8 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
-from manyheads.doctor.holding import device_of
-from manyheads.doctor.patient import Kind, Patient, tensor_of
+from manyheads.doctor.model_adapter import Kind, ModelAdapter, tensor_of
+from manyheads.doctor.module_finder import device_of
 from manyheads.errors import UsageError
 
 __all__ = ["from_huggingface", "huggingface_config"]
@@ -19,31 +19,31 @@ __all__ = ["from_huggingface", "huggingface_config"]
 
 @runtime_checkable
 class Dictionary(Protocol):
-    """A configuration as Hugging Face writes it."""
+    """Configuration of a Hugging Face model."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields by name."""
+        """Return the fields by name."""
         ...
 
 
 @runtime_checkable
 class Configured(Protocol):
-    """Something with a configuration."""
+    """Object with a configuration."""
 
     config: Any
 
 
 @runtime_checkable
 class Generating(Protocol):
-    """A Hugging Face model says of itself whether it generates."""
+    """Hugging Face model that states whether it generates."""
 
     def can_generate(self) -> bool:
-        """Whether it predicts next tokens."""
+        """Return whether the model predicts next tokens."""
         ...
 
 
 def huggingface_config(model: object) -> dict[str, Any] | None:
-    """Its configuration's fields, None if it is no model of theirs."""
+    """Return the fields of the configuration, None if the model is not one of Hugging Face."""
     if not isinstance(model, Configured) or not isinstance(model.config, Dictionary):
         return None
     return model.config.to_dict()
@@ -51,8 +51,8 @@ def huggingface_config(model: object) -> dict[str, Any] | None:
 
 def from_huggingface(
     model: nn.Module, config: Mapping[str, Any], kind: Kind | None, vocab_size: int | tuple[int, int] | None
-) -> Patient:
-    """A model of theirs; whether it is a decoder it says itself.
+) -> ModelAdapter:
+    """Return the adapter of a Hugging Face model; the model states whether it is a decoder.
 
     Raises:
         UsageError: its configuration has no vocab_size, nor has that of its parts.
@@ -78,7 +78,7 @@ def from_huggingface(
             arguments["decoder_input_ids"] = ids[1]
         return tensor_of(model(**arguments))
 
-    return Patient(
+    return ModelAdapter(
         kind,
         call,
         model,
@@ -93,20 +93,20 @@ def from_huggingface(
 
 
 def known(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a configuration that have a value."""
+    """Return the fields of a configuration that have a value."""
     return {name: value for name, value in config.items() if value is not None}
 
 
 def first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
-    """The first of the named fields that is a token id."""
+    """Return the first of the named fields that is a token id, or None."""
     values = (config.get(name) for name in names)
     return next((value for value in values if isinstance(value, int) and 0 <= value < size), None)
 
 
 def limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | None:
-    """The longest text that configurations state.
+    """Return the longest text in tokens that the configurations state, or None.
 
-    RoBERTa counts positions from behind the id of padding: so many of its max_position_embeddings are not used.
+    RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
     """
     names = ("max_position_embeddings", "n_positions")
     limits = [config[name] for config in configs for name in names if config.get(name)]

@@ -1,4 +1,4 @@
-"""The machine: what is installed, and what it can be used for."""
+"""Examine the machine: versions, device, memory, disk, threads and optional packages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from typing import Any
 import torch
 
 from manyheads import __version__
+from manyheads.decoding.native.build import instruction_set, library, why_none
+from manyheads.decoding.prepare import is_used, native_speed
+from manyheads.doctor.catalogue import machine_finding
 from manyheads.doctor.report import Finding, Report, make_report
-from manyheads.model.packing import is_used, native_speed
-from manyheads.native.build import instruction_set, library, why_none
+from manyheads.doctor.texts import Language
 from manyheads.training.precision import pick_device, pick_precision
 
 __all__ = ["Extra", "Machine", "MachineReport", "examine_machine"]
@@ -27,12 +29,11 @@ __all__ = ["Extra", "Machine", "MachineReport", "examine_machine"]
 GIB = 1 << 30
 LEAST_PYTHON = (3, 11)
 LEAST_MEMORY, LEAST_DISK = 2.0, 2.0  # GiB; training Multi30k with the default recipe takes about 1.5 and 0.5
-PAGE = "docs/doctor.md#the-machine"
 
 
 @dataclass(frozen=True)
 class Extra:
-    """An optional part.
+    """Extra of the package and its missing dependencies.
 
     Attributes:
         name: as in `pip install "manyheads[name]"`.
@@ -44,13 +45,13 @@ class Extra:
 
     @property
     def pip(self) -> str:
-        """The line that brings it."""
+        """Return the command that installs the extra."""
         return f'pip install "manyheads[{self.name}]"'
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What was found.
+    """Properties of a machine.
 
     Attributes:
         device: what training uses by default; precision: in which number format.
@@ -78,29 +79,29 @@ class Machine:
 
 @dataclass(frozen=True)
 class MachineReport:
-    """The machine, and what is wrong with it."""
+    """Properties of a machine, and the findings about them."""
 
     machine: Machine
     report: Report
 
     @property
     def exit_code(self) -> int:
-        """0 when all is well, else 1."""
+        """Return 0 where there are neither errors nor warnings, else 1."""
         return self.report.exit_code
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values under the names of the attributes."""
+    def to_json(self, language: Language = "en") -> dict[str, Any]:
+        """Return plain values under the names of the attributes."""
         plain = asdict(self.machine)
         plain["extras"] = {extra.name: list(extra.missing) for extra in self.machine.extras}
-        return {"machine": plain, **self.report.to_json()}
+        return {"machine": plain, **self.report.to_json(language)}
 
-    def lines(self) -> list[str]:
-        """A table for people, then the findings."""
-        return [*table(self.machine), "", *self.report.lines()]
+    def lines(self, language: Language = "en") -> list[str]:
+        """Return a table for people, then the findings."""
+        return [*table(self.machine), "", *self.report.lines(language)]
 
 
 def examine_machine(folder: Path | None = None) -> MachineReport:
-    """Look at this machine; the disk is that of a folder, by default the one the program was called in."""
+    """Examine this machine; the disk is that of a folder, by default the working directory."""
     machine = look(folder or Path.cwd())
     return MachineReport(
         machine, make_report(list(machine_findings(machine)), ["Python", "torch", "memory", "disk"])
@@ -108,7 +109,7 @@ def examine_machine(folder: Path | None = None) -> MachineReport:
 
 
 def look(folder: Path) -> Machine:
-    """Find out."""
+    """Return the properties of this machine."""
     device = pick_device("auto")
     name = (
         torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
@@ -145,14 +146,14 @@ def describe_decoding() -> str:
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """Return the number of processors that this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def memory(device: torch.device) -> tuple[float | None, float | None]:
-    """Total and free memory in GiB, of the GPU if training would use one."""
+    """Return total and free memory in GiB, of the GPU if training would use it; None where unknown."""
     if device.type == "cuda":
         free, total = torch.cuda.mem_get_info(device)
         return total / GIB, free / GIB
@@ -164,7 +165,7 @@ def memory(device: torch.device) -> tuple[float | None, float | None]:
 
 
 def extras() -> Iterator[Extra]:
-    """The optional parts that the installed package names, but for "all", and without what is for other systems."""
+    """Yield the extras of the installed package except "all", without packages for other systems."""
     try:
         needed = metadata.requires("manyheads") or []
     except metadata.PackageNotFoundError:
@@ -183,46 +184,33 @@ def extras() -> Iterator[Extra]:
 
 
 def installed(package: str) -> bool:
-    """Whether a package can be imported."""
+    """Return whether a package can be imported."""
     return importlib.util.find_spec(package.replace("-", "_")) is not None
 
 
 def machine_findings(machine: Machine) -> Iterator[Finding]:
-    """What is too little, and a GPU that is not used."""
+    """Yield a finding for each quantity that is too small, and for a GPU that is not used."""
     if sys.version_info < LEAST_PYTHON:
-        evidence = f"Python is {machine.python}"
-        yield finding("old-python", evidence, "It was installed with another Python.", "Use Python 3.11 or newer.")
+        yield machine_finding("old-python", f"Python is {machine.python}")
     if machine.memory_gib is not None and machine.memory_gib < LEAST_MEMORY:
-        evidence = f"{machine.memory_gib:.1f} GiB of memory"
-        cure = "Train a tiny recipe, with training.batch_tokens = 1024 or less."
-        yield finding("little-memory", evidence, "A small machine, or a small share of one.", cure)
+        yield machine_finding("little-memory", f"{machine.memory_gib:.1f} GiB of memory")
     if machine.disk_gib < LEAST_DISK:
-        evidence = f"{machine.disk_gib:.1f} GiB free here"
-        yield finding(
-            "little-disk", evidence, "The disk is nearly full.", "Free some space, or use --out elsewhere."
-        )
+        yield machine_finding("little-disk", f"{machine.disk_gib:.1f} GiB free here")
     if machine.device == "cpu" and has_nvidia_driver():
         evidence = f"an NVIDIA driver is installed, but torch {machine.torch} uses the CPU"
-        cure = "Install torch for CUDA (see pytorch.org), or look at nvidia-smi."
-        yield finding("gpu-not-used", evidence, "torch was installed without CUDA, or the driver is too old.", cure)
+        yield machine_finding("gpu-not-used", evidence)
     if machine.threads > machine.processors:
         evidence = f"torch computes with {machine.threads} threads on {machine.processors} processors"
-        cure = f"OMP_NUM_THREADS={machine.processors}"
-        yield finding("too-many-threads", evidence, "OMP_NUM_THREADS, or a container that was given a share.", cure)
-
-
-def finding(name: str, evidence: str, cause: str, cure: str) -> Finding:
-    """A warning about the machine."""
-    return Finding(name, "warning", evidence, cause, cure, PAGE)
+        yield machine_finding("too-many-threads", evidence, processors=machine.processors)
 
 
 def has_nvidia_driver() -> bool:
-    """Whether its tool is there."""
+    """Return whether nvidia-smi is installed."""
     return shutil.which("nvidia-smi") is not None
 
 
 def table(machine: Machine) -> list[str]:
-    """Label and figure of each line."""
+    """Return a line for each property, labels aligned."""
     rows: Mapping[str, str] = {
         "manyheads": machine.manyheads,
         "Python": f"{machine.python} on {machine.system}",
@@ -241,5 +229,5 @@ def table(machine: Machine) -> list[str]:
 
 
 def gib(value: float | None) -> str:
-    """A size."""
+    """Return a size in GiB as text."""
     return "unknown" if value is None else f"{value:.1f} GiB"

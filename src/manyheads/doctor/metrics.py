@@ -1,4 +1,4 @@
-"""Whether figures are what they are called: perplexity (invariant L) and BLEU (invariant P)."""
+"""Examine functions that compute perplexity (invariant L) and BLEU (invariant P)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from manyheads.doctor.defects import found
+from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.errors import UsageError
 
@@ -53,11 +53,13 @@ def examine_evaluation(evaluate: Callable[[list[Any]], float], batches: Sequence
         means = [math.exp(sum(logs) / len(logs)), sum(single) / len(single)]
         evidence = f"the same pairs give {whole:.6g} as one batch and {parts:.6g} as {len(batches)} batches"
         if math.isclose(parts, single[-1], rel_tol=SAME):
-            findings.append(found("last-batch-loss", f"{evidence}; the last one alone gives {single[-1]:.6g}"))
+            findings.append(
+                model_finding("last-batch-loss", f"{evidence}; the last one alone gives {single[-1]:.6g}")
+            )
         elif any(math.isclose(parts, mean, rel_tol=SAME) for mean in means):
-            findings.append(found("mean-of-batch-means", f"{evidence}, the mean of the batches' means"))
+            findings.append(model_finding("mean-of-batch-means", f"{evidence}, the mean of the batches' means"))
         else:
-            findings.append(found("mean-of-batch-means", evidence))
+            findings.append(model_finding("mean-of-batch-means", evidence))
     return make_report(findings, ["the figure does not depend on the batching"])
 
 
@@ -71,7 +73,7 @@ def examine_bleu(bleu: Callable[[list[str], list[str]], float]) -> Report:
 
 
 def bleu_findings(bleu: Callable[[list[str], list[str]], float]) -> Iterator[Finding]:
-    """Compare with sacreBLEU, once with every output in order and once with an empty one."""
+    """Compare a BLEU with that of sacreBLEU, with all outputs and with one empty output more."""
     from sacrebleu import corpus_bleu
 
     hypotheses, references = list(HYPOTHESES), list(REFERENCES)
@@ -81,23 +83,23 @@ def bleu_findings(bleu: Callable[[list[str], list[str]], float]) -> Iterator[Fin
         characters = word_by_word(hypotheses, references)
         if abs(given - characters) < CLOSE:
             evidence += f"; it is the mean over words of the BLEU of their characters, {characters:.2f}"
-        yield found("not-bleu", evidence)
+        yield model_finding("not-bleu", evidence)
     try:
         with_empty = float(bleu([*hypotheses, ""], [*references, REFERENCES[0]]))
     except Exception as error:  # any: failing loudly is no fault of a score
         del error
         return
     if math.isclose(with_empty, float(bleu(hypotheses, references)), rel_tol=1e-9):
-        yield found("errors-swallowed", f"an empty output more does not change the score: {with_empty:.4g}")
+        yield model_finding("errors-swallowed", f"an empty output more does not change the score: {with_empty:.4g}")
 
 
 def as_percent(value: float, right: float) -> float:
-    """A score of 0 to 1 as one of 0 to 100, if that is what it is."""
+    """Return a score as one of 0 to 100; a score of at most 1 where `right` is larger is taken for 0 to 1."""
     return 100 * value if value <= 1 < right else float(value)
 
 
 def word_by_word(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """The mean over sentences of the BLEU of pairs of words at the same place, n-grams counted over characters."""
+    """Return the mean over sentences of a BLEU of words at the same position, n-grams counted over characters."""
     scores = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         matched, counted = [0] * 4, [0] * 4
@@ -118,5 +120,5 @@ def word_by_word(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 
 
 def ngrams(text: str, order: int) -> list[str]:
-    """All parts of so many characters."""
-    return [text[place : place + order] for place in range(len(text) - order + 1)]
+    """Return all n-grams of characters of an order."""
+    return [text[index : index + order] for index in range(len(text) - order + 1)]

@@ -1,4 +1,4 @@
-"""A fixture for pytest, there as soon as manyheads is installed.
+"""Pytest fixture `doctor`, available wherever manyheads is installed.
 
 ```python
 def test_my_model(doctor):
@@ -17,13 +17,13 @@ __all__ = ["Doctor", "doctor"]
 
 
 class Doctor:
-    """The functions of `manyheads.doctor` that examine, each of which fails the test where it finds something.
+    """Examining functions of `manyheads.doctor`, which fail the test on errors and warnings.
 
-    They return their reports, so that notes can be looked at too.
+    They return their reports, so that notes can be read too.
     """
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """One of the functions, by its name."""
+        """Return an examining function by its name."""
         import manyheads.doctor  # not before it is needed: it imports torch
 
         if not name.startswith("examine"):
@@ -42,5 +42,5 @@ class Doctor:
 
 @pytest.fixture
 def doctor() -> Doctor:
-    """Examines models, data, metrics and schedules; see docs/doctor.md."""
+    """Examine models, data, metrics and schedules; see docs/doctor.md."""
     return Doctor()

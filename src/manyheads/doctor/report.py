@@ -1,19 +1,35 @@
-"""What an examination found: findings, and the report that holds them."""
+"""Findings, and the report that holds them: as lines in English or Korean, and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
+from unicodedata import east_asian_width
 
-__all__ = ["PAGE", "Finding", "Report", "Severity"]
+from manyheads.doctor.texts import FINDING_TEXTS, Language
+
+__all__ = ["Finding", "FindingText", "Report", "Severity", "make_report"]
 
 # error: results are wrong. warning: they will be wrong, or the program will fail, under the conditions it names.
 # note: worth knowing; nothing has to be done.
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-PAGE = "docs/doctor.md"
+LABEL_COLUMNS = 6  # of "seen", "cause", "cure" and "page" with the blanks after them
+
+
+@dataclass(frozen=True)
+class FindingText:
+    """Title, cause and cure of a finding in one language."""
+
+    title: str
+    cause: str
+    cure: str
+
+    def fill(self, values: Mapping[str, object]) -> FindingText:
+        """Return the texts with their placeholders replaced."""
+        return FindingText(self.title, self.cause.format(**values), self.cure.format(**values))
 
 
 @dataclass(frozen=True)
@@ -21,12 +37,13 @@ class Finding:
     """One thing that is wrong.
 
     Attributes:
-        name: of the defect, in the catalogue (`manyheads.doctor.defects`); the same in every version.
+        name: of the finding, in the catalogue (`manyheads.doctor.catalogue`); the same in every version.
         severity: how much it matters.
-        evidence: what was seen, a sentence with its numbers.
+        evidence: what was seen, a sentence with its numbers, in English.
         cause: what it most likely comes from.
         cure: what to do.
         page: where it is explained.
+        texts: title, cause and cure by language; not part of the JSON.
     """
 
     name: str
@@ -34,23 +51,43 @@ class Finding:
     evidence: str
     cause: str
     cure: str
-    page: str = PAGE
+    page: str
+    texts: Mapping[Language, FindingText] = field(default_factory=dict, repr=False, compare=False)
 
-    def lines(self) -> Iterator[str]:
-        """The finding for people."""
-        yield f"{self.severity}: {self.name}"
-        told = {"seen": self.evidence, "cause": self.cause, "cure": self.cure, "page": self.page}
-        for label, text in told.items():
-            yield f"  {label:<6}{text}"
+    def translate(self, language: Language) -> Finding:
+        """Return the finding with cause and cure in another language, where they are known in it."""
+        text = self.texts.get(language)
+        return self if text is None else replace(self, cause=text.cause, cure=text.cure)
+
+    def to_json(self) -> dict[str, str]:
+        """Return plain values under the names of the attributes."""
+        plain = asdict(self)
+        del plain["texts"]
+        return plain
+
+    def lines(self, language: Language = "en") -> Iterator[str]:
+        """Yield the finding for people; behind the name, which is English, stands the title in other languages."""
+        labels, finding = FINDING_TEXTS[language]["report"], self.translate(language)
+        title = f" ({self.texts[language].title})" if language != "en" and language in self.texts else ""
+        yield f"{labels[self.severity]}: {self.name}{title}"
+        texts = {"seen": finding.evidence, "cause": finding.cause, "cure": finding.cure, "page": finding.page}
+        for label, text in texts.items():
+            yield f"  {pad(labels[label])}{text}"
+
+
+def pad(label: str) -> str:
+    """Return a label with blanks behind it, `LABEL_COLUMNS` wide; a Hangul syllable takes two columns."""
+    columns = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in label)
+    return label + " " * (LABEL_COLUMNS - columns)
 
 
 @dataclass(frozen=True)
 class Report:
-    """All findings, and what was looked at.
+    """All findings of an examination, and the checks that were made.
 
     Attributes:
-        findings: the gravest first.
-        asked: the checks that could be made, a sentence each; what is not here has not been looked at.
+        findings: errors first, notes last.
+        asked: the checks that could be made, a sentence each; a check that is not listed was not made.
     """
 
     findings: Sequence[Finding] = ()
@@ -58,51 +95,57 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether there are neither errors nor warnings."""
+        """Return whether there are neither errors nor warnings."""
         return not any(finding.severity != "note" for finding in self.findings)
 
     @property
     def exit_code(self) -> int:
-        """0 when all is well, else 1."""
+        """Return 0 where there are neither errors nor warnings, else 1."""
         return 0 if self.ok else 1
 
     @property
     def names(self) -> list[str]:
-        """The defects found, the gravest first."""
+        """Return the names of the findings, errors first."""
         return [finding.name for finding in self.findings]
 
     def __add__(self, other: Report) -> Report:
-        """Both reports in one."""
+        """Return both reports in one."""
         return make_report([*self.findings, *other.findings], [*self.asked, *other.asked])
 
     def __str__(self) -> str:
-        """The report for people."""
+        """Return the report for people, in English."""
         return "\n".join(self.lines())
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values under the names of the attributes."""
+    def to_json(self, language: Language = "en") -> dict[str, Any]:
+        """Return plain values under the names of the attributes; cause and cure are in the given language."""
         return {
             "ok": self.ok,
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [finding.translate(language).to_json() for finding in self.findings],
             "asked": list(self.asked),
         }
 
-    def lines(self) -> list[str]:
-        """The findings for people, then how many checks there were."""
-        told = [line for finding in self.findings for line in finding.lines()]
-        checks = f"{len(self.asked)} check{'s' * (len(self.asked) != 1)}"
-        return [*told, f"{checks}, {counted(self.findings) or 'nothing found'}"]
+    def lines(self, language: Language = "en") -> list[str]:
+        """Return the findings for people, then the number of checks and of findings."""
+        lines = [line for finding in self.findings for line in finding.lines(language)]
+        counts = count_severities(self.findings, language) or FINDING_TEXTS[language]["report"]["nothing_found"]
+        return [*lines, f"{with_count('check', len(self.asked), language)}, {counts}"]
 
 
 def make_report(findings: Sequence[Finding], asked: Sequence[str]) -> Report:
-    """A report with its findings in order, and each of them and of the checks once."""
+    """Return a report with its findings in order of severity, and each finding and each check once."""
     unique: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
         unique.setdefault(finding.name, finding)
     return Report(tuple(unique.values()), tuple(dict.fromkeys(asked)))
 
 
-def counted(findings: Sequence[Finding]) -> str:
-    """Such as "2 errors, 1 note"."""
-    counts = [(sum(finding.severity == severity for finding in findings), severity) for severity in SEVERITIES]
-    return ", ".join(f"{count} {severity}{'s' * (count > 1)}" for count, severity in counts if count)
+def count_severities(findings: Sequence[Finding], language: Language) -> str:
+    """Return such as "2 errors, 1 note"."""
+    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
+    return ", ".join(with_count(severity, count, language) for severity, count in counts.items() if count)
+
+
+def with_count(noun: str, count: int, language: Language) -> str:
+    """Return a noun of the report with its count: "1 check", "2 checks"."""
+    form = "one" if count == 1 else "many"
+    return FINDING_TEXTS[language]["report"][form][noun].format(count=count)

@@ -1,4 +1,4 @@
-"""Token ids to examine a model with.
+"""Draw token ids to examine a model with.
 
 Shapes: B batch, S source length, T target length; primes, each another one, so that no axis passes for another.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from manyheads.doctor.patient import Patient
+from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.errors import UsageError
 
 __all__ = ["Samples", "with_padding"]
@@ -17,55 +17,55 @@ BATCH, SOURCE, TARGET = 3, 7, 5
 
 
 class Samples:
-    """Random ids of a patient's sides, content without repeats beside each other; targets begin with their mark.
+    """Random ids of the sides of a model; neighbouring tokens differ, and targets begin with their mark.
 
     Raises:
         UsageError: a mark is no id, or there are not three ids that are no marks.
     """
 
-    def __init__(self, patient: Patient, seed: int = 0) -> None:
-        self.patient = patient
+    def __init__(self, adapter: ModelAdapter, seed: int = 0) -> None:
+        self.adapter = adapter
         self.generator = torch.Generator().manual_seed(seed)
-        for side, size in zip(patient.sides, filter(None, (patient.source_size, patient.target_size)), strict=True):
-            marks = {"pad": patient.pad} | ({"bos": patient.bos} if side == "target" else {})
+        for side, size in zip(adapter.sides, filter(None, (adapter.source_size, adapter.target_size)), strict=True):
+            marks = {"pad": adapter.pad} | ({"bos": adapter.bos} if side == "target" else {})
             for name, mark in marks.items():
                 if mark is not None and not 0 <= mark < size:
                     raise UsageError(f"{name} = {mark} is no id of the {side} side: vocab_size there is {size}.")
-            if len(patient.content(side)) < 3:
+            if len(adapter.content(side)) < 3:
                 raise UsageError(
                     f"of the {side} side's ids too few are left that are no marks: vocab_size is the number of all "
                     "ids, or a pair (source, target)."
                 )
 
     def content(self, side: str, batch: int, length: int) -> Tensor:
-        """Ids that are no marks: (batch, length)."""
-        ids = torch.tensor(self.patient.content(side))
+        """Return ids that are no marks: (batch, length)."""
+        ids = torch.tensor(self.adapter.content(side))
         steps = torch.randint(1, len(ids), (batch, length), generator=self.generator)
         return ids[steps.cumsum(1) % len(ids)]
 
     def ids(self, *, batch: int = BATCH, source: int = SOURCE, target: int = TARGET) -> dict[str, Tensor]:
-        """Ids of each side: (batch, source) and (batch, target)."""
+        """Return ids of each side: (batch, source) and (batch, target)."""
         lengths = {"source": source, "target": target}
-        found = {side: self.content(side, batch, lengths[side]) for side in self.patient.sides}
-        if "target" in found and self.patient.bos is not None:
-            found["target"][:, 0] = self.patient.bos
+        found = {side: self.content(side, batch, lengths[side]) for side in self.adapter.sides}
+        if "target" in found and self.adapter.bos is not None:
+            found["target"][:, 0] = self.adapter.bos
         return found
 
     def with_the_highest(self) -> dict[str, Tensor]:
-        """Ids of which the last of each row is the highest there is."""
+        """Return ids of each side with the highest id at the end of each row."""
         ids = self.ids()
         for side, rows in ids.items():
-            rows[:, -1] = self.patient.content(side)[-1]
+            rows[:, -1] = self.adapter.content(side)[-1]
         return ids
 
     def others(self, side: str, ids: Tensor) -> Tensor:
-        """Content that is another token at every place of ids (B, length)."""
-        known = torch.tensor(self.patient.content(side))
+        """Return content that differs from ids (B, length) at every position."""
+        known = torch.tensor(self.adapter.content(side))
         fresh = self.content(side, *ids.shape)
-        place = (known[None] == fresh.flatten()[:, None]).long().argmax(1).view(ids.shape)
-        return torch.where(fresh == ids, known[(place + 1) % len(known)], fresh)
+        position = (known[None] == fresh.flatten()[:, None]).long().argmax(1).view(ids.shape)
+        return torch.where(fresh == ids, known[(position + 1) % len(known)], fresh)
 
 
 def with_padding(ids: Tensor, pad: int, amount: int) -> Tensor:
-    """Ids (B, length) with padding after them: (B, length + amount)."""
+    """Append padding to ids: (B, length) -> (B, length + amount)."""
     return torch.nn.functional.pad(ids, (0, amount), value=pad)

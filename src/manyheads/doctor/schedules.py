@@ -1,4 +1,4 @@
-"""Whether a learning-rate schedule goes on where it stopped."""
+"""Examine whether a learning-rate schedule continues where it stopped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch.optim import Optimizer
 
-from manyheads.doctor.defects import found
+from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.report import Report, make_report
 from manyheads.errors import UsageError
 
@@ -17,7 +17,7 @@ BEFORE, AFTER = 7, 5  # steps before and after the interruption
 
 
 class Schedule(Protocol):
-    """What is stepped once an update."""
+    """Learning-rate schedule."""
 
     def step(self) -> Any:
         """Set the rate of the next update."""
@@ -26,14 +26,14 @@ class Schedule(Protocol):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What can be saved."""
+    """Object whose state can be saved."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Its state."""
+        """Return the state."""
         ...
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> Any:
-        """Take up a state."""
+        """Restore a state."""
         ...
 
 
@@ -51,7 +51,7 @@ def examine_schedule(make: Callable[[], tuple[Optimizer, Schedule]]) -> Report:
     asked = ["the schedule goes on where it stopped"]
     if not isinstance(schedule, Stateful):
         evidence = f"{type(schedule).__name__} has no state_dict and load_state_dict"
-        return make_report([found("schedule-without-state", evidence)], asked)
+        return make_report([model_finding("schedule-without-state", evidence)], asked)
     state = schedule.state_dict(), optimizer.state_dict()
     going_on = rates(optimizer, schedule, AFTER)
     new_optimizer, new_schedule = make()
@@ -64,11 +64,11 @@ def examine_schedule(make: Callable[[], tuple[Optimizer, Schedule]]) -> Report:
     evidence = (
         f"after {BEFORE} steps the rates go on as {told(going_on)}; saved and loaded they are {told(resumed)}"
     )
-    return make_report([found("schedule-without-state", evidence)], asked)
+    return make_report([model_finding("schedule-without-state", evidence)], asked)
 
 
 def rates(optimizer: Optimizer, schedule: Schedule, steps: int) -> list[float]:
-    """The rates after each of some steps."""
+    """Return the learning rate after each of a number of steps."""
     found_rates = []
     for _ in range(steps):
         optimizer.step()
@@ -84,5 +84,5 @@ def rates(optimizer: Optimizer, schedule: Schedule, steps: int) -> list[float]:
 
 
 def told(values: list[float]) -> str:
-    """The first rates."""
+    """Return the first three rates as text."""
     return ", ".join(f"{value:.3g}" for value in values[:3]) + ", ..."

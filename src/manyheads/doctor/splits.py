@@ -1,11 +1,11 @@
-"""Whether a model is tested on what it was trained on."""
+"""Examine how data are split into training and test data."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from manyheads.doctor.defects import found
+from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.report import Finding, Report, make_report
 
 __all__ = ["examine_split", "examine_split_function"]
@@ -36,13 +36,13 @@ def examine_split_function(split: Callable[[], tuple[Sequence[Pair], Sequence[Pa
     first, second = ({text_of(pair) for pair in part} for part in (test, again))
     if first != second:
         evidence = f"called twice, {len(first - second)} of {len(first)} test pairs are others"
-        findings.append(found("unseeded-split", evidence))
+        findings.append(model_finding("unseeded-split", evidence))
     asked = ["test data do not stand in the training data", "the split is the same at every run"]
     return make_report(findings, asked)
 
 
 def overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
-    """How many test pairs were seen in training, exactly or nearly."""
+    """Yield a finding if test pairs or near copies of them stand in the training data."""
     exact = {text_of(pair) for pair in train}
     near = {key for pair in train for key in near_keys(text_of(pair))}
     same = [pair for pair in test if text_of(pair) in exact]
@@ -53,18 +53,18 @@ def overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
     evidence = (
         f"{len(same)} of {len(test)} test pairs stand in the training data, and near copies of {len(alike)} more"
     )
-    yield found("tested-on-training-data", evidence, "error" if share >= WRONG else "note")
+    yield model_finding("tested-on-training-data", evidence, "error" if share >= WRONG else "note")
 
 
 def text_of(pair: Pair) -> str:
-    """A pair as one text."""
+    """Return a pair as one text."""
     return pair if isinstance(pair, str) else "\t".join(pair)
 
 
 def near_keys(text: str) -> Iterator[tuple[str, ...]]:
-    """Keys of which near copies share one: the words, and the words without each of them in turn."""
+    """Yield keys, one of which near copies share: the words, and the words with each one left out in turn."""
     words = tuple(WORDS.findall(text.casefold()))
     yield words
     if LONG_ENOUGH <= len(words) < TOO_LONG:
-        for place in range(len(words)):
-            yield ("", *words[:place], "_", *words[place + 1 :])
+        for index in range(len(words)):
+            yield ("", *words[:index], "_", *words[index + 1 :])

@@ -1,4 +1,4 @@
-"""Decoding token by token beside teacher forcing (invariant E).
+"""Compare decoding token by token with teacher forcing (invariant E).
 
 Shapes: B batch, S source length, T target length, V vocabulary.
 """
@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from manyheads.doctor.behaviour import OTHER_SHAPE, relative
-from manyheads.doctor.defects import found
-from manyheads.doctor.patient import Patient
+from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.doctor.report import Report, make_report
 from manyheads.doctor.samples import Samples
 
@@ -21,26 +21,26 @@ __all__ = ["Stepping", "check_stepper"]
 
 
 class Stepping(Protocol):
-    """A model in the middle of decoding."""
+    """Decoder that keeps its state between tokens."""
 
     def step(self, tokens: Tensor) -> Tensor:
-        """The next input of each row (B,) -> scores or log-probabilities of the token after it (B, V)."""
+        """Feed the next token of each row (B,); return scores or log-probabilities of the following one (B, V)."""
         ...
 
 
 @torch.no_grad()
-def check_stepper(patient: Patient, samples: Samples, start: Callable[[Tensor], Stepping]) -> Report:
+def check_stepper(adapter: ModelAdapter, samples: Samples, start: Callable[[Tensor], Stepping]) -> Report:
     """Feed a target token by token and all at once, and compare the probabilities."""
     ids = samples.ids()
-    at_once = patient(ids).log_softmax(-1)
-    stepper = start(ids[patient.sides[0]].to(patient.device))
-    target = ids["target"].to(patient.device)
+    at_once = adapter(ids).log_softmax(-1)
+    stepper = start(ids[adapter.sides[0]].to(adapter.device))
+    target = ids["target"].to(adapter.device)
     findings = []
-    for place in range(target.size(1)):
-        step = stepper.step(target[:, place]).float().log_softmax(-1)
-        change = relative(at_once[:, place], step)
+    for position in range(target.size(1)):
+        step = stepper.step(target[:, position]).float().log_softmax(-1)
+        change = relative(at_once[:, position], step)
         if not change <= OTHER_SHAPE:
-            evidence = f"at step {place + 1} the log-probabilities differ by {change:.1%} of their spread"
-            findings.append(found("cache-differs", evidence))
+            evidence = f"at step {position + 1} the log-probabilities differ by {change:.1%} of their spread"
+            findings.append(model_finding("cache-differs", evidence))
             break
     return make_report(findings, ["step by step gives the scores of all at once"])

@@ -1,4 +1,4 @@
-"""How good outputs are: scores with their signatures, and whether a difference is more than chance."""
+"""Scores of outputs with their signatures, and significance tests of differences."""
 
 from manyheads.evaluation.classes import ClassScore, ClassScores, accuracy, confusion_matrix, macro_f1
 from manyheads.evaluation.scores import Protocol, Scores, exact_match, perplexity, score

@@ -1,4 +1,4 @@
-"""How good a classifier is: accuracy, precision, recall, F1, confusion, calibration."""
+"""Scores of classifiers: accuracy, precision, recall, F1, confusion matrix, calibration error."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ BINS = 15  # of confidence, as Guo et al. (2017) use
 
 @dataclass(frozen=True)
 class ClassScore:
-    """One class.
+    """Scores of one class.
 
     Attributes:
-        label: its name.
-        precision: share of the texts given this label that are of it; recall: of those of it, that were given it.
-        f1: the harmonic mean of the two.
-        support: texts that are of it.
+        label: name of the class.
+        precision: share of the texts predicted as this class that belong to it.
+        recall: share of the texts of this class that are predicted as it.
+        f1: harmonic mean of precision and recall.
+        support: number of texts of this class.
     """
 
     label: str
@@ -44,14 +45,14 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class ClassScores:
-    """What predictions score against the right labels.
+    """Scores of predictions against the true labels.
 
     Attributes:
-        accuracy: share of right predictions, 0 to 1.
-        macro_f1: mean F1 of the classes that are right or predicted at least once.
-        calibration_error: how far confidence and accuracy lie apart (`calibration_error`), 0 to 1.
-        classes: each class by itself; what would be a share of nothing is 0.
-        confusion: texts of each class (rows) that were given each label (columns).
+        accuracy: share of correct predictions, 0 to 1.
+        macro_f1: mean F1 of the classes that occur in the labels or the predictions.
+        calibration_error: expected calibration error (`calibration_error`), 0 to 1.
+        classes: scores of each class; 0 / 0 counts as 0.
+        confusion: number of texts of each class (rows) predicted as each class (columns).
     """
 
     accuracy: float
@@ -62,10 +63,10 @@ class ClassScores:
 
     @classmethod
     def of(cls, probabilities: NDArray[np.float64], right: NDArray[np.int64], labels: Sequence[str]) -> ClassScores:
-        """Score probabilities (N, C) against the right classes (N,).
+        """Score probabilities (N, C) against the true classes (N,).
 
         Raises:
-            DataError: there are none.
+            DataError: there are no texts.
         """
         if not len(right):
             raise DataError("0 examples: there is nothing to score. Give at least one.")
@@ -84,7 +85,7 @@ class ClassScores:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {
             "accuracy": self.accuracy,
             "macro_f1": self.macro_f1,
@@ -95,41 +96,41 @@ class ClassScores:
 
 
 def confusion_matrix(right: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
-    """How many texts of each class (row) were given each label (column): right (N,), predicted (N,) -> (C, C)."""
+    """Count the texts of each class (row) by prediction (column): right (N,), predicted (N,) -> (C, C)."""
     counts = np.bincount(right * classes + predicted, minlength=classes * classes)
     return counts.reshape(classes, classes).astype(np.int64)
 
 
 def accuracy(confusion: NDArray[np.int64]) -> float:
-    """Share of right predictions, of a confusion matrix (C, C)."""
+    """Return the accuracy of a confusion matrix (C, C)."""
     return float(np.trace(confusion) / max(1, confusion.sum()))
 
 
 def f1_by_class(
     confusion: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Precision, recall and F1 of each class (C,), of a confusion matrix (C, C); shares of nothing are 0."""
+    """Return precision, recall and F1 (C,) of each class of a confusion matrix (C, C); 0 / 0 counts as 0."""
     hits = np.diag(confusion).astype(np.float64)
     predicted, right = confusion.sum(0), confusion.sum(1)
     return hits / np.maximum(1, predicted), hits / np.maximum(1, right), 2 * hits / np.maximum(1, predicted + right)
 
 
 def macro_f1(confusion: NDArray[np.int64]) -> float:
-    """The mean F1 of the classes that are right or predicted at least once."""
+    """Return the mean F1 of the classes that occur in the labels or the predictions."""
     seen = (confusion.sum(0) + confusion.sum(1)) > 0
     return float(f1_by_class(confusion)[2][seen].mean()) if seen.any() else 0.0
 
 
 def calibration_error(probabilities: NDArray[np.float64], right: NDArray[np.int64], bins: int = BINS) -> float:
-    """Expected calibration error (Guo et al. 2017, equation 3): how far confidence and accuracy lie apart, 0 to 1.
+    """Return the expected calibration error (Guo et al. 2017, equation 3), 0 to 1.
 
-    Predictions fall into bins of equal width by the probability of the predicted class; in each, the mean
-    confidence is compared with the share that is right.
+    Predictions are sorted into bins of equal width by the probability of the predicted class; in each, the mean
+    probability is compared with the accuracy.
 
     Args:
         probabilities: (N, C).
-        right: the right classes (N,).
-        bins: how many.
+        right: true classes (N,).
+        bins: number of bins.
     """
     confidence = probabilities.max(1)
     hits = probabilities.argmax(1) == right

@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER as sacreBLEU counts them, exact match and perplexity."""
+"""BLEU, chrF and TER as sacreBLEU computes them, exact match and perplexity."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ TOKENIZERS = {
 
 @dataclass(frozen=True)
 class Scores:
-    """What a set of outputs scores against its references, each 0 to 100 (TER may be above).
+    """Scores of outputs against their references, each 0 to 100 (TER may be above).
 
     Attributes:
-        bleu, chrf: higher is better; ter: edits a reference word, lower is better.
-        signature: sacreBLEU's, under "bleu", "chrf" and "ter": without it a figure says nothing. Figures whose
-            signatures differ cannot be compared; those that hold "protocol:" are not sacreBLEU's own.
-        warnings: what makes the figures doubtful, a sentence each.
+        bleu, chrf: higher is better; ter: edits per reference word, lower is better.
+        signature: sacreBLEU's signatures of "bleu", "chrf" and "ter". Only figures with equal signatures can be
+            compared; signatures with "protocol:" are not sacreBLEU's own.
+        warnings: reasons to doubt the figures, a sentence each.
     """
 
     bleu: float
@@ -71,17 +71,17 @@ def score(
     """Score outputs against one reference each.
 
     Args:
-        outputs: a translation a line.
-        references: what the lines should be.
+        outputs: one translation a line.
+        references: one reference a line.
         protocol: "sacrebleu" takes plain, cased text and gives the figures of sacreBLEU's command line.
             "spacy-lowercase" and "moses-lowercase" cut both sides into tokens with a blank spaCy pipeline or
             with sacremoses and ignore case, as some papers score; they need the extra `words`.
-        language: of the outputs. It chooses the tokeniser: 13a, but zh for Chinese, ja-mecab for Japanese and
-            ko-mecab for Korean where their packages are installed (else char and 13a, with a warning).
+        language: language of the outputs, which chooses the tokeniser: 13a, but zh for Chinese, ja-mecab for
+            Japanese and ko-mecab for Korean where their packages are installed (else char and 13a, with a warning).
 
     Raises:
-        DataError: the numbers of lines differ, or there are none.
-        UsageError: the protocol is unknown, or cannot cut this language into tokens.
+        DataError: the numbers of lines differ, or there are no lines.
+        UsageError: the protocol is unknown, or cannot tokenise this language.
         MissingExtraError: the protocol needs a package that is not installed.
     """
     if protocol not in get_args(Protocol):
@@ -105,7 +105,7 @@ def score(
 def _measure(
     outputs: Sequence[str], references: Sequence[str], *, tokenizer: str, label: str, warnings: list[str]
 ) -> Scores:
-    """Run the three metrics; a label marks lower-cased tokens, and is added to their signatures."""
+    """Run the three metrics; a label marks lower-cased tokens, and is added to the signatures."""
     bleu, chrf, ter = metrics(tokenizer, lowercase=bool(label))
     figures = {
         name: metric.corpus_score(outputs, [references]).score
@@ -118,9 +118,9 @@ def _measure(
 
 
 def metrics(tokenizer: str, *, lowercase: bool = False) -> tuple[BLEU, CHRF, TER]:
-    """Build sacreBLEU's metrics with its defaults; its import is slow, so it stands here and nowhere else.
+    """Build sacreBLEU's metrics with its defaults; its import is slow, so it is imported here only.
 
-    `force` turns off its own warning about tokenised outputs, in whose place stand `Scores.warnings`.
+    `force` turns off sacreBLEU's warning about tokenised outputs; `Scores.warnings` replaces it.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
@@ -130,11 +130,11 @@ def metrics(tokenizer: str, *, lowercase: bool = False) -> tuple[BLEU, CHRF, TER
 
 
 def check_lines(outputs: Sequence[str], references: Sequence[str], *, name: str = "outputs") -> None:
-    """Refuse what cannot be compared line by line.
+    """Check that outputs and references can be compared line by line.
 
     Raises:
         UsageError: one text is given in place of a list of lines.
-        DataError: the numbers of lines differ, or there are none.
+        DataError: the numbers of lines differ, or there are no lines.
     """
     if isinstance(outputs, str) or isinstance(references, str):
         raise UsageError(f"{name} and references must be lists of lines, and one of them is a single text")
@@ -148,12 +148,12 @@ def check_lines(outputs: Sequence[str], references: Sequence[str], *, name: str 
 
 
 def _primary(language: str) -> str:
-    """The language without its region or script: "pt-BR" -> "pt"."""
+    """Return a language without region or script: "pt-BR" -> "pt"."""
     return re.split("[-_]", language)[0].lower()
 
 
 def choose_tokenizer(language: str) -> tuple[str, list[str]]:
-    """Name sacreBLEU's tokeniser of a language, with a warning where its packages are missing."""
+    """Choose sacreBLEU's tokeniser for a language, with a warning if its packages are missing."""
     name, modules, substitute, extra = TOKENIZERS.get(_primary(language), ("13a", (), "13a", ""))
     if all(find_spec(module) for module in modules):
         return name, []
@@ -164,7 +164,7 @@ def choose_tokenizer(language: str) -> tuple[str, list[str]]:
 
 
 def doubts(name: str, lines: Sequence[str]) -> Iterator[str]:
-    """Say what makes these lines look unlike plain, cased text."""
+    """Describe why these lines do not look like plain, cased text."""
     cut = [line for line in lines if TOKENISED.search(line)]
     if len(cut) > TOKENISED_SHARE * len(lines):
         yield (
@@ -180,7 +180,7 @@ def doubts(name: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _spacy_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str]]:
-    """A blank spaCy pipeline: how to cut a line, what to add to the signature, warnings."""
+    """Return the tokeniser of a blank spaCy pipeline, its part of the signature, and warnings."""
     spacy = require("spacy", extra="words", purpose='The protocol "spacy-lowercase"')
     try:
         pipeline = spacy.blank(language)
@@ -197,7 +197,7 @@ def _spacy_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str
 
 
 def _moses_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str]]:
-    """The tokeniser of sacremoses: how to cut a line, what to add to the signature, warnings."""
+    """Return the tokeniser of sacremoses, its part of the signature, and warnings."""
     moses = require("sacremoses", extra="words", purpose='The protocol "moses-lowercase"')
     tokenizer = moses.MosesTokenizer(lang=language)
     known = language in moses.corpus.NonbreakingPrefixes().available_langs
@@ -210,24 +210,24 @@ def _moses_tokenizer(language: str) -> tuple[Callable[[str], str], str, list[str
 
 
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> float:
-    """Share of outputs that are their reference to the character, 0 to 1.
+    """Return the share of outputs that equal their reference, 0 to 1.
 
     Raises:
-        DataError: the numbers of lines differ, or there are none.
+        DataError: the numbers of lines differ, or there are no lines.
     """
     check_lines(outputs, references)
     return sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
 
 
 def perplexity(total_nats: float, tokens: int) -> float:
-    """The exponential of the loss a token; infinite where it is too large for a float.
+    """Return the exponential of the loss per token; infinity if it is too large for a float.
 
     Args:
         total_nats: negative log-likelihood summed over all tokens, so that batches do not matter.
-        tokens: how many these were.
+        tokens: number of tokens.
 
     Raises:
-        DataError: no tokens.
+        DataError: there are no tokens.
     """
     if tokens < 1:
         raise DataError(f"perplexity of {tokens} tokens: there is nothing to score. Give at least one line.")

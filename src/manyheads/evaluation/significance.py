@@ -1,4 +1,4 @@
-"""Whether one system is better than another, or was lucky with the lines it was tested on."""
+"""Test whether the difference of two systems is significant, by paired bootstrap resampling."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class BootstrapResult:
-    """Whether a system is better than a baseline (Koehn 2004).
+    """Comparison of a system with a baseline by paired bootstrap resampling (Koehn 2004).
 
     Attributes:
-        metric: "bleu", "chrf", "accuracy" or "macro_f1"; signature: for the first two sacreBLEU's.
-        score, baseline: of all lines, 0 to 100; difference: score - baseline.
-        interval: of the difference, where 95 % of the samples lie.
+        metric: "bleu", "chrf", "accuracy" or "macro_f1"; signature: sacreBLEU's, for the first two.
+        score, baseline: scores on all lines, 0 to 100; difference: score - baseline.
+        interval: 95 % confidence interval of the difference.
         wins: share of the samples in which the system scores higher.
-        p_value: how likely such a difference is by chance, as sacreBLEU counts it; below 0.05 is commonly called
-            significant. It can be below 0.05 while the interval still holds 0: then the interval is the more
+        p_value: probability of such a difference by chance, as sacreBLEU computes it; below 0.05 is commonly called
+            significant. It can be below 0.05 while the interval still contains 0: then the interval is the more
             careful answer.
-        samples, seed: how many times the lines were drawn anew, and from what.
+        samples, seed: number of samples, and seed of the random generator.
         warnings: as in `Scores`.
     """
 
@@ -63,23 +63,23 @@ def paired_bootstrap(
     seed: int = 12345,
     language: str = "en",
 ) -> BootstrapResult:
-    """Compare two systems on the same lines, drawn anew with replacement many times.
+    """Compare two systems on many samples of the same lines, drawn with replacement.
 
-    Draws and p-value are those of ``sacrebleu --paired-bs``, with one difference: two systems of which no sample
-    differs have a p-value of 1 here, and 1 / (samples + 1) there.
+    Samples and p-value are those of ``sacrebleu --paired-bs``, with one difference: two systems that differ in no
+    sample have a p-value of 1 here, and 1 / (samples + 1) there.
 
     Args:
         outputs: lines of the system.
-        baseline: lines of what it is compared with.
-        references: what the lines should be.
-        metric: what is compared.
-        samples: how many sets of lines are drawn.
-        seed: what they are drawn from.
+        baseline: lines of the baseline.
+        references: one reference a line.
+        metric: score to compare.
+        samples: number of samples.
+        seed: seed of the random generator.
         language: as for `score`.
 
     Raises:
         DataError: the numbers of lines differ, or there are none.
-        UsageError: an unknown metric, or fewer than one sample.
+        UsageError: the metric is unknown, or samples is below 1.
     """
     check_lines(outputs, references)
     check_lines(baseline, references, name="baseline outputs")
@@ -108,20 +108,20 @@ def paired_bootstrap_of_labels(
     samples: int = 1000,
     seed: int = 12345,
 ) -> BootstrapResult:
-    """The same of two classifiers on the same texts; scores are in percent.
+    """Compare two classifiers on the same texts, as `paired_bootstrap` does; scores are in percent.
 
     Args:
-        predicted: the classes that one gives (N,).
-        baseline: those that the other gives (N,).
-        right: the right ones (N,).
-        classes: how many there are.
-        metric: what is compared.
-        samples: how many sets of texts are drawn.
-        seed: what they are drawn from.
+        predicted: classes predicted by the system (N,).
+        baseline: classes predicted by the baseline (N,).
+        right: true classes (N,).
+        classes: number of classes.
+        metric: score to compare.
+        samples: number of samples.
+        seed: seed of the random generator.
 
     Raises:
-        DataError: the numbers of texts differ, or there are none.
-        UsageError: fewer than one sample.
+        DataError: the numbers of texts differ, or there are no texts.
+        UsageError: samples is below 1.
     """
     if not len(predicted) == len(baseline) == len(right) > 0:
         raise DataError(
@@ -137,7 +137,7 @@ def paired_bootstrap_of_labels(
 def _compared(
     metric: str, ours: Floats, theirs: Floats, formula: Callable[[Floats], Floats], samples: int, seed: int
 ) -> BootstrapResult:
-    """Two systems by what is counted in each line, (lines, counts) each; the formula makes scores of sums."""
+    """Compare two systems given by counts of each line, (lines, counts); the formula turns sums into scores."""
     if samples < 1:
         raise UsageError(f"samples = {samples} is too few: use at least 1, better 1000")
     total, other = (float(formula(counts.sum(0)[None])[0]) for counts in (ours, theirs))
@@ -161,13 +161,13 @@ def _compared(
 
 
 def _class_counts(given: Labels, right: Labels, classes: int) -> Floats:
-    """For each text which class was hit, which was given, which is right: (N, 3 x C)."""
+    """Return for each text the class hit, the class predicted and the true class, one-hot: (N, 3 x C)."""
     eye = np.eye(classes)
     return np.concatenate([eye[right] * (given == right)[:, None], eye[given], eye[right]], axis=1)
 
 
 def _macro_f1_of(sums: Floats) -> Floats:
-    """Mean F1 of the classes that are right or given at least once: (S, [C hits, C given, C right]) -> (S,)."""
+    """Return the macro F1: (S, [C hits, C predicted, C true]) -> (S,)."""
     hits, given, right = np.moveaxis(sums.reshape(len(sums), 3, -1), 1, 0)
     seen = given + right > 0
     f1 = 2 * hits / np.where(seen, given + right, 1)
@@ -175,12 +175,12 @@ def _macro_f1_of(sums: Floats) -> Floats:
 
 
 def _sentence_counts(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> Floats:
-    """What the metric counts in each line: (lines, counts). Summed over lines, they give the score."""
+    """Return the counts of a metric for each line: (lines, counts). Their sums over lines give the score."""
     return np.array(metric._extract_corpus_statistics(outputs, [references]), dtype=np.float64)
 
 
 def _draws(lines: int, samples: int, seed: int) -> Iterator[Floats]:
-    """How often each sample holds each line: (some samples, lines) at a time, to bound the memory."""
+    """Yield how often each sample contains each line: (some samples, lines) at a time, to bound the memory."""
     random = np.random.default_rng(seed)
     part = max(1, CELLS // lines)
     for start in range(0, samples, part):
@@ -190,7 +190,7 @@ def _draws(lines: int, samples: int, seed: int) -> Iterator[Floats]:
 
 
 def _bleu_of(sums: Floats) -> Floats:
-    """BLEU with sacreBLEU's smoothing "exp": (N, [output length, reference length, 4 correct, 4 total]) -> (N,)."""
+    """Return BLEU, smoothing "exp": (N, [output length, reference length, 4 correct, 4 total]) -> (N,)."""
     length, reference = sums[:, 0], sums[:, 1]
     correct, total = sums[:, 2:6], sums[:, 6:10]
     missed = correct == 0
@@ -202,7 +202,7 @@ def _bleu_of(sums: Floats) -> Floats:
 
 
 def _chrf_of(sums: Floats) -> Floats:
-    """The F-score of chrF2: (N, 6 x [output, reference, matched] n-grams) -> (N,)."""
+    """Return the F-score of chrF2: (N, 6 x [output, reference, matched] n-grams) -> (N,)."""
     output, reference, matched = np.moveaxis(sums.reshape(len(sums), -1, 3), 2, 0)
     both = (output > 0) & (reference > 0)
     orders = np.maximum(both.sum(axis=1), 1)

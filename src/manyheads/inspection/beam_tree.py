@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manyheads.search.watching import BeamStep
+from manyheads.search.observer import BeamStep
 
 __all__ = ["GONE", "STATES", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
 

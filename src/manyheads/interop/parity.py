@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from manyheads.data.batch import pad_rows
+from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError
-from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer

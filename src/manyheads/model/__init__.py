@@ -1,1 +1,1 @@
-"""The Transformer and its parts: modules that know tensors, but neither files nor text."""
+"""The Transformer and its parts, section by section of the paper: modules that compute with tensors alone."""

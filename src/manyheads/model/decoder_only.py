@@ -1,4 +1,4 @@
-"""Decoder-only models: every token sees those before it, and the next one is guessed (GPT-2: Radford et al. 2019).
+"""Decoder-only language models, which predict the next token (GPT-2: Radford et al. 2019).
 
 Shapes: B batch, T length, D model width, V vocabulary.
 """
@@ -19,39 +19,39 @@ from manyheads.model.transformer import Transformer
 
 __all__ = ["DecoderOnly"]
 
-NEVER = -1e4  # below any other logit, and still a number in half precision
+FORBIDDEN_LOGIT = -1e4  # below any other logit, and still finite in half precision
 
 
 class OutputLayer(nn.Linear):
-    """Scores of all tokens, without a trained bias: (..., D) -> (..., V).
+    """The output projection, without a trained bias: (..., D) -> logits (..., V).
 
-    Where the vocabulary of a pre-trained model lacks special symbols, their ids get a bias that forbids them.
+    Where the vocabulary of a pre-trained model lacks special tokens, a fixed bias forbids their ids.
     """
 
     def __init__(self, width: int, size: int, absent: Sequence[int]) -> None:
         super().__init__(width, size, bias=False)
         if absent:
             del self.bias
-            forbidden = torch.zeros(size).index_fill_(0, torch.tensor(absent), NEVER)
+            forbidden = torch.zeros(size).index_fill_(0, torch.tensor(absent), FORBIDDEN_LOGIT)
             self.register_buffer("bias", forbidden, persistent=False)
 
 
 class DecoderOnly(Transformer):
-    """A language model: the text so far in, scores of each next token out.
+    """A language model: the text so far in, the logits of the next tokens out.
 
-    A decoder's layer that has no source to look at is an encoder's layer under a causal mask.
+    A decoder layer without cross-attention is an encoder layer with a causal mask.
     """
 
     decoder_layers: Sequence[EncoderLayer]
 
     def __init__(self, config: ModelConfig, size: int, *, pad: int = 1, absent: Sequence[int] = ()) -> None:
-        """A new model.
+        """Build a model with random weights.
 
         Args:
-            config: its shape.
-            size: V.
-            pad: id of padding.
-            absent: ids that are no tokens, and never come next.
+            config: the section `[model]` of the configuration.
+            size: vocabulary size V.
+            pad: id of the padding token.
+            absent: ids without a token, which are never predicted.
         """
         super().__init__(config, pad)
         self.embedding = TokenEmbedding(config, size, pad)
@@ -66,20 +66,20 @@ class DecoderOnly(Transformer):
             self.output.weight = self.embedding.tokens.weight
 
     def layers(self) -> Iterator[EncoderLayer]:
-        """Lowest first."""
+        """Yield the layers, the lowest first."""
         yield from self.decoder_layers
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Teacher forcing: (B, T) -> logits (B, T, V) of the token after each."""
+        """Compute logits by teacher forcing: (B, T) -> (B, T, V), at each position those of the token after it."""
         return self.output(self.decode(ids))
 
     def decode(self, ids: Tensor) -> Tensor:
-        """Read texts that are padded at their end: (B, T) -> hidden states (B, T, D)."""
+        """Compute the hidden states of texts that are padded at their end: (B, T) -> (B, T, D)."""
         length = ids.size(1)
         positions = torch.arange(length, device=ids.device)[None]
         x = self.embedding(ids, positions, length)
         mask = causal_mask(length, ids.device)
-        turns = None if self.rotary is None else self.rotary(positions)
+        cos_sin = self.rotary_cos_sin(positions)
         for layer in self.decoder_layers:
-            x = layer(x, mask, turns)
+            x = layer(x, mask, cos_sin)
         return self.decoder_norm(x)

@@ -1,4 +1,4 @@
-"""The Transformer of the paper: an encoder that reads, a decoder that writes (Vaswani et al. 2017, section 3.1).
+"""The Transformer of the paper: an encoder for the source, a decoder for the target (section 3.1).
 
 Shapes: B batch, S source length, T target length, D model width, V target vocabulary.
 """
@@ -21,7 +21,7 @@ __all__ = ["EncoderDecoder"]
 
 
 class EncoderDecoder(Transformer):
-    """The model: source ids and the target so far in, scores of each next target token out."""
+    """An encoder-decoder model: the source and the target so far in, the logits of the next target tokens out."""
 
     encoder_layers: Sequence[EncoderLayer]
     decoder_layers: Sequence[DecoderLayer]
@@ -44,46 +44,48 @@ class EncoderDecoder(Transformer):
         self.tie()
 
     def tie(self) -> None:
-        """Make one matrix of those that `model.tied_embeddings` names (section 3.4)."""
+        """Share one matrix between the embeddings and the output layer that `model.tied_embeddings` names (3.4)."""
         if self.config.tied_embeddings != "none":
             self.output.weight = self.target_embedding.tokens.weight
         if self.config.tied_embeddings == "all":
             self.source_embedding.tokens.weight = self.target_embedding.tokens.weight
 
     def layers(self) -> Iterator[EncoderLayer | DecoderLayer]:
-        """Those of the encoder, then those of the decoder."""
+        """Yield the layers of the encoder, then those of the decoder."""
         yield from self.encoder_layers
         yield from self.decoder_layers
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Teacher forcing: source (B, S), target_in (B, T) -> logits (B, T, V) of the token after each."""
+        """Compute logits by teacher forcing: source (B, S), target_in (B, T) -> (B, T, V)."""
         return self.project(self.decode(target, *self.encode(source)))
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Read the source: (B, S) -> memory (B, S, D) and its padding mask (B, 1, 1, S)."""
+        """Encode the source: (B, S) -> memory (B, S, D) and its padding mask (B, 1, 1, S)."""
         mask = padding_mask(source, self.pad)
         positions = position_ids(mask)
         x = self.source_embedding(source, positions, source.size(1))
-        turns = self.turns(positions)
+        cos_sin = self.rotary_cos_sin(positions)
         for layer in self.encoder_layers:
-            x = layer(x, mask, turns)
+            x = layer(x, mask, cos_sin)
         return self.encoder_norm(x), mask
 
     def decode(self, target: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
-        """Teacher forcing: target_in (B, T), padded at its end, and memory (B, S, D) -> hidden states (B, T, D)."""
+        """Compute the hidden states of whole targets by teacher forcing: -> (B, T, D).
+
+        Args:
+            target: the target shifted right (B, T), padded at the end.
+            memory: output of the encoder (B, S, D).
+            memory_mask: padding mask of the source (B, 1, 1, S).
+        """
         length = target.size(1)
         positions = torch.arange(length, device=target.device)[None]
         x = self.target_embedding(target, positions, length)
         mask = causal_mask(length, target.device)
-        turns = self.turns(positions)
+        cos_sin = self.rotary_cos_sin(positions)
         for layer in self.decoder_layers:
-            x = layer(x, mask, layer.keys_values(memory), memory_mask, turns)
+            x = layer(x, mask, layer.keys_values(memory), memory_mask, cos_sin)
         return self.decoder_norm(x)
 
-    def turns(self, positions: Tensor) -> Tensor | None:
-        """How queries and keys turn at positions (B or 1, S); None when positions are added instead."""
-        return None if self.rotary is None else self.rotary(positions)
-
     def project(self, hidden: Tensor) -> Tensor:
-        """Score every token: (..., D) -> logits (..., V)."""
+        """Compute the logits of all tokens of the vocabulary: (..., D) -> (..., V)."""
         return self.output(hidden)

@@ -1,6 +1,6 @@
-"""Encoder-only models: every token sees all others (BERT: Devlin et al. 2019, section 3).
+"""Encoder-only models, in which every token attends to all others (BERT: Devlin et al. 2019, section 3).
 
-Shapes: B batch, S length, D model width, C classes, V vocabulary, N places asked about.
+Shapes: B batch, S length, D model width, C classes, V vocabulary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["EncoderOnly", "MaskedLanguageModel", "TextClassifier", "mean_of_real
 
 
 class EncoderOnly(Transformer):
-    """A text in, a vector for each of its tokens out."""
+    """An encoder: a text in, a hidden state for each of its tokens out."""
 
     encoder_layers: Sequence[EncoderLayer]
 
@@ -37,15 +37,15 @@ class EncoderOnly(Transformer):
         self.rotary = RotaryPositions(config.d_model // config.num_heads) if rotary else None
 
     def layers(self) -> Iterator[EncoderLayer]:
-        """Lowest first."""
+        """Yield the layers, the lowest first."""
         yield from self.encoder_layers
 
     def encode(self, ids: Tensor, types: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Read texts.
+        """Compute the hidden states of texts.
 
         Args:
-            ids: (B, S).
-            types: which of several texts each token is of (B, S), 0 unless given; for models with token types.
+            ids: token ids (B, S).
+            types: number of the text to which each token belongs (B, S), 0 by default; for models with token types.
 
         Returns:
             Hidden states (B, S, D), and the padding mask (B, 1, 1, S).
@@ -53,14 +53,14 @@ class EncoderOnly(Transformer):
         mask = padding_mask(ids, self.pad)
         positions = position_ids(mask)
         x = self.embedding(ids, positions, ids.size(1), types)
-        turns = None if self.rotary is None else self.rotary(positions)
+        cos_sin = self.rotary_cos_sin(positions)
         for layer in self.encoder_layers:
-            x = layer(x, mask, turns)
+            x = layer(x, mask, cos_sin)
         return self.encoder_norm(x), mask
 
 
 class TextClassifier(EncoderOnly):
-    """An encoder whose pooled output is one of C classes: pooled -> linear -> tanh or relu -> dropout -> linear."""
+    """An encoder with a classification head: pooled states -> linear -> tanh or relu -> dropout -> linear."""
 
     def __init__(self, config: ModelConfig, size: int, classes: int, *, pad: int = 1) -> None:
         super().__init__(config, size, pad=pad)
@@ -72,20 +72,20 @@ class TextClassifier(EncoderOnly):
             nn.init.zeros_(linear.bias)
 
     def forward(self, ids: Tensor, types: Tensor | None = None) -> Tensor:
-        """Score every class: (B, S) -> logits (B, C)."""
+        """Compute the logits of the classes: (B, S) -> (B, C)."""
         pooled = self.pooler(self.pool(*self.encode(ids, types)))
         activate = torch.tanh if self.config.pooler == "tanh" else functional.relu
         return self.output(self.dropout(activate(pooled)))
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """The first token's vector, or the mean of the real ones: (B, S, D), (B, 1, 1, S) -> (B, D)."""
+        """Return the first token's state, or the mean of all real tokens: (B, S, D), (B, 1, 1, S) -> (B, D)."""
         if self.config.pooling == "cls":
             return hidden[:, 0]
         return mean_of_real(hidden, mask)
 
 
 class MaskedLanguageModel(EncoderOnly):
-    """An encoder that guesses the tokens that were hidden from it (BERT's first task)."""
+    """An encoder that predicts masked tokens (BERT's first task: Devlin et al. 2019, section 3.1)."""
 
     def __init__(self, config: ModelConfig, size: int, *, pad: int = 1) -> None:
         super().__init__(config, size, pad=pad)
@@ -100,15 +100,15 @@ class MaskedLanguageModel(EncoderOnly):
             self.output.weight = self.embedding.tokens.weight
 
     def forward(self, ids: Tensor, types: Tensor | None = None) -> Tensor:
-        """Score every token at every place: (B, S) -> logits (B, S, V)."""
-        return self.output(self.guesses(self.encode(ids, types)[0]))
+        """Compute the logits of all tokens at every position: (B, S) -> (B, S, V)."""
+        return self.output(self.transform_states(self.encode(ids, types)[0]))
 
-    def guesses(self, hidden: Tensor) -> Tensor:
-        """What the output layer reads, of hidden states at any places: (..., D) -> (..., D)."""
+    def transform_states(self, hidden: Tensor) -> Tensor:
+        """Transform hidden states for the output layer: (..., D) -> (..., D)."""
         return self.transform_norm(functional.gelu(self.transform(hidden)))
 
 
 def mean_of_real(hidden: Tensor, mask: Tensor) -> Tensor:
-    """The mean of the vectors of real tokens: hidden states (B, S, D), padding mask (B, 1, 1, S) -> (B, D)."""
+    """Average the hidden states of real tokens: states (B, S, D), padding mask (B, 1, 1, S) -> (B, D)."""
     real = mask[:, 0, 0, :, None]  # (B, S, 1)
     return hidden.masked_fill(~real, 0).sum(1) / real.sum(1)

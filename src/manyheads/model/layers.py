@@ -13,7 +13,7 @@ from torch.nn import functional
 from manyheads.config.schema import ModelConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.dropout import Dropout, SharedDropout
-from manyheads.model.positions import rotate_pairs
+from manyheads.model.positions import apply_rotary
 
 __all__ = [
     "DecoderLayer",
@@ -25,16 +25,15 @@ __all__ = [
     "build_attention",
     "build_sublayer",
     "final_norm",
-    "turned",
 ]
 
 KeysValues = tuple[Tensor, Tensor]
 
 
 class PostNorm(nn.Module):
-    """norm(x + dropout(sublayer(x))), as in the paper (sections 3.1 and 5.4).
+    """The residual connection of the paper, norm(x + dropout(sublayer(x))) (sections 3.1 and 5.4).
 
-    While training, the sublayer can be left out for some sentences as a whole (Huang et al. 2016).
+    With layer dropout, training skips the sublayer for randomly chosen sentences (Huang et al. 2016).
     """
 
     def __init__(self, d_model: int, dropout: float, epsilon: float, layer_dropout: float = 0.0) -> None:
@@ -44,38 +43,38 @@ class PostNorm(nn.Module):
         self.layer_dropout = SharedDropout(layer_dropout, axes=(1, 2))
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """(B, S, D) -> (B, S, D)."""
+        """Apply a sublayer within the residual connection: (B, S, D) -> (B, S, D)."""
         return self.norm(x + self.layer_dropout(self.dropout(sublayer(x))))
 
 
 class PreNorm(PostNorm):
-    """x + dropout(sublayer(norm(x))): trains without a long warm-up (Xiong et al. 2020)."""
+    """x + dropout(sublayer(norm(x))), which trains without a long warm-up (Xiong et al. 2020)."""
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """(B, S, D) -> (B, S, D)."""
+        """Apply a sublayer within the residual connection: (B, S, D) -> (B, S, D)."""
         return x + self.layer_dropout(self.dropout(sublayer(self.norm(x))))
 
 
 def build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
-    """The connection around a sublayer: residual, dropout and norm in the order of `model.norm`."""
+    """Build the residual connection around a sublayer, with the norm where `model.norm` says."""
     kind = PreNorm if config.norm == "pre" else PostNorm
     return kind(config.d_model, config.dropout, config.norm_epsilon, config.layer_dropout)
 
 
 def final_norm(config: ModelConfig) -> nn.Module:
-    """What stands after the last layer: pre-norm leaves the residual stream unnormed at its end."""
+    """Build the norm after the last layer, which only pre-norm needs: its residual stream ends without a norm."""
     return nn.LayerNorm(config.d_model, config.norm_epsilon) if config.norm == "pre" else nn.Identity()
 
 
 def build_attention(config: ModelConfig) -> MultiHeadAttention:
-    """An attention of the configured widths."""
+    """Build an attention of the configured sizes."""
     return MultiHeadAttention(config.d_model, config.num_heads, dropout=config.attention_dropout, bias=config.bias)
 
 
 class FeedForward(nn.Module):
-    """The same two linear maps at each position, a non-linearity between them (section 3.3).
+    """Two linear maps with a non-linearity between them, the same at each position (section 3.3).
 
-    `swiglu` (Shazeer 2020) gates one half of a doubled inner width by the other.
+    With the activation `swiglu` (Shazeer 2020), the first map has twice the width, and one half gates the other.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -92,11 +91,11 @@ class FeedForward(nn.Module):
             nn.init.zeros_(self.contract.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, S, D) -> (B, S, D)."""
+        """Apply both maps: (B, S, D) -> (B, S, D)."""
         return self.contract(self.dropout(self.activate(self.expand(x))))
 
     def activate(self, x: Tensor) -> Tensor:
-        """The non-linearity: (B, S, F), or for swiglu (B, S, 2F), -> (B, S, F)."""
+        """Apply the non-linearity: (B, S, F), or for swiglu (B, S, 2F), -> (B, S, F)."""
         if self.activation == "relu":
             return functional.relu(x)
         if self.activation in ("gelu", "gelu-tanh"):
@@ -108,7 +107,7 @@ class FeedForward(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward (section 3.1)."""
+    """A layer of the encoder: self-attention, then feed-forward (section 3.1)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -117,13 +116,13 @@ class EncoderLayer(nn.Module):
         self.around_attention = build_sublayer(config)
         self.around_feed_forward = build_sublayer(config)
 
-    def forward(self, x: Tensor, mask: Tensor, turns: Tensor | None = None) -> Tensor:
-        """One layer.
+    def forward(self, x: Tensor, mask: Tensor, cos_sin: Tensor | None = None) -> Tensor:
+        """Compute the layer.
 
         Args:
             x: (B, S, D).
             mask: padding mask (B, 1, 1, S), or the causal mask (1, 1, S, S) of a language model.
-            turns: how queries and keys turn at each position (B or 1, 1, S, E / 2, 2) (rotary only).
+            cos_sin: cosines and sines of rotary positions (B or 1, 1, S, E / 2, 2), or None.
 
         Returns:
             (B, S, D).
@@ -131,14 +130,15 @@ class EncoderLayer(nn.Module):
 
         def attend(x: Tensor) -> Tensor:
             query, key, value = self.self_attention.queries_keys_values(x)
-            query, key = turned(query, key, turns)
+            if cos_sin is not None:
+                query, key = apply_rotary(query, cos_sin), apply_rotary(key, cos_sin)
             return self.self_attention.attend(query, key, value, mask)
 
         return self.around_feed_forward(self.around_attention(x, attend), self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention over what has been written, cross-attention to the source, feed-forward (section 3.1)."""
+    """A layer of the decoder: causal self-attention, cross-attention to the source, feed-forward (section 3.1)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class DecoderLayer(nn.Module):
         self.around_feed_forward = build_sublayer(config)
 
     def keys_values(self, memory: Tensor) -> KeysValues:
-        """What the target's tokens look at and what they take from it: (B, S, D) -> twice (B, H, S, E)."""
+        """Project the encoder's output to keys and values of cross-attention: (B, S, D) -> twice (B, H, S, E)."""
         return self.cross_attention.keys_values(memory)
 
     def forward(
@@ -159,24 +159,25 @@ class DecoderLayer(nn.Module):
         mask: Tensor,
         memory: KeysValues,
         memory_mask: Tensor,
-        turns: Tensor | None = None,
+        cos_sin: Tensor | None = None,
     ) -> Tensor:
-        """Whole targets at once; `model/packed.py` computes the same a token at a time.
+        """Compute the layer for whole targets; `decoding/model.py` computes it one token at a time.
 
         Args:
             x: (B, T, D).
             mask: causal mask (1, 1, T, T).
             memory: `keys_values` of the encoder's output, each (B, H, S, E).
             memory_mask: padding mask of the source (B, 1, 1, S).
-            turns: how queries and keys turn at each position (1, 1, T, E / 2, 2) (rotary only).
+            cos_sin: cosines and sines of rotary positions (1, 1, T, E / 2, 2), or None.
 
         Returns:
-            The shape of x.
+            (B, T, D).
         """
 
         def attend_to_target(x: Tensor) -> Tensor:
             query, key, value = self.self_attention.queries_keys_values(x)
-            query, key = turned(query, key, turns)
+            if cos_sin is not None:
+                query, key = apply_rotary(query, cos_sin), apply_rotary(key, cos_sin)
             return self.self_attention.attend(query, key, value, mask)
 
         def attend_to_source(x: Tensor) -> Tensor:
@@ -185,8 +186,3 @@ class DecoderLayer(nn.Module):
         x = self.around_self_attention(x, attend_to_target)
         x = self.around_cross_attention(x, attend_to_source)
         return self.around_feed_forward(x, self.feed_forward)
-
-
-def turned(query: Tensor, key: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Queries and keys (B, H, S, E) turned to their positions; as they are where positions are added instead."""
-    return (query, key) if turns is None else (rotate_pairs(query, turns), rotate_pairs(key, turns))

@@ -1,6 +1,6 @@
-"""Where a token stands: sinusoidal (section 3.5), learned (section 3.5, last paragraph), rotary (Su et al. 2021).
+"""Positions: sinusoidal and learned (section 3.5, the latter in its last paragraph), rotary (Su et al. 2021).
 
-Shapes: B batch (or 1 for all alike), S length, D model width, H heads, E head width.
+Shapes: B batch (or 1 for the same positions in all rows), S length, D model width, H heads, E head width.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ __all__ = [
     "LearnedPositions",
     "RotaryPositions",
     "SinusoidalPositions",
-    "rotate_pairs",
-    "rotate_pairs_in_place",
+    "apply_rotary",
+    "rotary_cos_sin",
     "sinusoids",
 ]
 
-FIRST_ROWS = 256  # rows of the sinusoidal table at the start; it grows when a longer text comes
+FIRST_ROWS = 256  # rows of the sinusoidal table at the start; the table grows with the longest text
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos of it (section 3.5): -> (length, width) float32."""
+    """Return PE(p, 2i) = sin(p / 10000^(2i/D)) and PE(p, 2i+1) = cos(p / 10000^(2i/D)): -> (length, D) float32."""
     table = torch.empty(length, width)
     if not table.is_meta:
-        angles = torch.arange(length, dtype=torch.float64)[:, None] * rates(width, torch.float64)
+        angles = torch.arange(length, dtype=torch.float64)[:, None] * frequencies(width, torch.float64)
         table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()
     return table
 
 
-def rates(width: int, dtype: torch.dtype) -> Tensor:
-    """1 / 10000^(2i/D): -> (width / 2,).
+def frequencies(width: int, dtype: torch.dtype) -> Tensor:
+    """Return the frequencies 1 / 10000^(2i/D) of the sinusoids: -> (width / 2,).
 
-    On the meta device, which has no memory, nothing is computed: torch would import its compiler for it.
+    On the meta device nothing is computed, because torch would import its compiler for that.
     """
-    found = torch.empty(width // 2, dtype=dtype)
-    if not found.is_meta:
-        torch.exp(torch.arange(0, width, 2, dtype=dtype) * (-math.log(10_000.0) / width), out=found)
-    return found
+    result = torch.empty(width // 2, dtype=dtype)
+    if not result.is_meta:
+        torch.exp(torch.arange(0, width, 2, dtype=dtype) * (-math.log(10_000.0) / width), out=result)
+    return result
 
 
 class SinusoidalPositions(nn.Module):
-    """The fixed signal of section 3.5, for any length."""
+    """The sinusoidal position embeddings of section 3.5, for any length."""
 
     table: Tensor
 
@@ -55,14 +55,14 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", sinusoids(FIRST_ROWS, width), persistent=False)
 
     def forward(self, positions: Tensor, length: int) -> Tensor:
-        """Signal at these positions, all below `length`: (B, S) -> (B, S, D)."""
+        """Return the embeddings of positions that are all below `length`: (B, S) -> (B, S, D)."""
         if length > self.table.size(0):
             self.table = sinusoids(2 * length, self.width).to(self.table)
         return self.table[positions]
 
 
 class LearnedPositions(nn.Module):
-    """One trained vector for each position up to a limit."""
+    """A trained embedding for each position below `model.max_positions`."""
 
     def __init__(self, max_positions: int, width: int, scale: float) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class LearnedPositions(nn.Module):
         nn.init.normal_(self.table.weight, std=scale)
 
     def forward(self, positions: Tensor, length: int) -> Tensor:
-        """Signal at these positions, all below `length`: (B, S) -> (B, S, D).
+        """Return the embeddings of positions that are all below `length`: (B, S) -> (B, S, D).
 
         Raises:
             UsageError: the input is longer than the table.
@@ -84,45 +84,50 @@ class LearnedPositions(nn.Module):
 
 
 class RotaryPositions(nn.Module):
-    """Rotate queries and keys by an angle that grows with the position (Su et al. 2021, section 3.2.2)."""
+    """The angles by which rotary positions rotate queries and keys (Su et al. 2021, section 3.2.2)."""
 
-    rate: Tensor
+    frequencies: Tensor
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
-        self.register_buffer("rate", rates(head_width, torch.float32), persistent=False)
+        self.register_buffer("frequencies", frequencies(head_width, torch.float32), persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
-        """The rotation of each pair, its cosine and sine: (B or 1, S) -> (B or 1, 1, S, E / 2, 2) float32."""
-        angle = positions[:, None, :, None].float() * self.rate.float()
-        return torch.view_as_real(torch.polar(torch.ones_like(angle), angle))
+        """Return the cosines and sines for `apply_rotary`: (B or 1, S) -> (B or 1, 1, S, E / 2, 2) float32."""
+        return rotary_cos_sin(positions, self.frequencies.float())
 
 
-def rotate_pairs(x: Tensor, turns: Tensor) -> Tensor:
-    """Turn each pair (2i, 2i+1) of a query or key, read as a complex number: (B, H, S, E) -> (B, H, S, E).
+def rotary_cos_sin(positions: Tensor, frequencies: Tensor) -> Tensor:
+    """Return the cosine and sine of the angle position times frequency.
+
+    Args:
+        positions: (B or 1, S).
+        frequencies: one for each pair of a head's width (E / 2,) float32.
+
+    Returns:
+        (B or 1, 1, S, E / 2, 2) float32, the cosine before the sine.
+    """
+    angles = positions[:, None, :, None].float() * frequencies
+    return torch.view_as_real(torch.polar(torch.ones_like(angles), angles))
+
+
+def apply_rotary(x: Tensor, cos_sin: Tensor) -> Tensor:
+    """Rotate each pair (2i, 2i+1) of queries or keys by the angle of its position: (B, H, S, E) -> (B, H, S, E).
 
     Args:
         x: queries or keys.
-        turns: cosine and sine for each pair (B or 1, 1, S, E / 2, 2).
+        cos_sin: cosines and sines of `rotary_cos_sin` (B or 1, 1, S, E / 2, 2).
     """
-    multiply = real_product if torch.compiler.is_compiling() else complex_product
-    return multiply(x.float().unflatten(-1, (-1, 2)), turns).flatten(-2).to(x.dtype)
+    multiply = multiply_pairs if torch.compiler.is_compiling() else multiply_complex
+    return multiply(x.float().unflatten(-1, (-1, 2)), cos_sin).flatten(-2).to(x.dtype)
 
 
-def rotate_pairs_in_place(x: Tensor, turns: Tensor) -> None:
-    """As `rotate_pairs`, but x itself is changed. Args: x: (..., E); turns: (..., E / 2, 2), shapes broadcast."""
-    if x.dtype == torch.float32:
-        torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(torch.view_as_complex(turns))
-    else:
-        x.copy_(rotate_pairs(x, turns))
-
-
-def complex_product(a: Tensor, b: Tensor) -> Tensor:
-    """The products of complex numbers that are held as pairs, shapes broadcast: twice (..., 2) -> (..., 2)."""
+def multiply_complex(a: Tensor, b: Tensor) -> Tensor:
+    """Multiply complex numbers that are stored as pairs; shapes broadcast: twice (..., 2) -> (..., 2)."""
     return torch.view_as_real(torch.view_as_complex(a) * torch.view_as_complex(b))
 
 
-def real_product(a: Tensor, b: Tensor) -> Tensor:
-    """The same in real numbers, the only ones that torch.compile makes code for."""
+def multiply_pairs(a: Tensor, b: Tensor) -> Tensor:
+    """Compute `multiply_complex` in real numbers, as torch.compile generates no code for complex ones."""
     (real, imaginary), (cosine, sine) = a.unbind(-1), b.unbind(-1)
     return torch.stack([real * cosine - imaginary * sine, real * sine + imaginary * cosine], -1)

@@ -1,24 +1,28 @@
-"""What all models of this package have in common."""
+"""The base class of the three models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torch import nn
+from torch import Tensor, nn
 
 from manyheads.config.schema import ModelConfig
 from manyheads.model.layers import DecoderLayer, EncoderLayer
+from manyheads.model.positions import RotaryPositions
 
 __all__ = ["Transformer"]
 
 
 class Transformer(nn.Module):
-    """Layers, one after the other, and the configuration they were made from.
+    """A stack of layers, and the configuration from which it was built.
 
     Attributes:
-        config: the configuration.
-        pad: the id of padding.
+        config: the section `[model]` of the configuration.
+        pad: the id of the padding token.
+        rotary: the rotary positions; None where positions are added to the embeddings.
     """
+
+    rotary: RotaryPositions | None
 
     def __init__(self, config: ModelConfig, pad: int) -> None:
         super().__init__()
@@ -26,5 +30,16 @@ class Transformer(nn.Module):
         self.pad = pad
 
     def layers(self) -> Iterator[EncoderLayer | DecoderLayer]:
-        """All layers, in the order in which they are computed."""
+        """Yield all layers in the order in which they are computed."""
         raise NotImplementedError
+
+    def rotary_cos_sin(self, positions: Tensor) -> Tensor | None:
+        """Return the cosines and sines for `apply_rotary`, or None without rotary positions.
+
+        Args:
+            positions: (B or 1, S).
+
+        Returns:
+            (B or 1, 1, S, E / 2, 2) float32.
+        """
+        return None if self.rotary is None else self.rotary(positions)

@@ -16,15 +16,15 @@ __all__ = ["average"]
 
 
 def average(run: Path, *, last: int | None = None, out: Path | None = None) -> Path:
-    """The mean of the weights of the last checkpoints, as a run directory of its own without checkpoints.
+    """Average the weights of the last checkpoints; write them as a new run directory without checkpoints.
 
     Args:
-        run: where the checkpoints are.
-        last: how many; all that are kept unless given.
-        out: the new directory; RUN-averaged unless given.
+        run: run directory.
+        last: number of checkpoints (default: all).
+        out: new run directory (default: RUN-averaged).
 
     Raises:
-        RunError: there are not that many checkpoints, or `out` exists.
+        RunError: there are fewer checkpoints, or `out` exists.
     """
     source = RunDirectory.existing(run)
     steps = source.checkpoints.steps()
@@ -48,7 +48,7 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
 
 
 def check_opens(out: Path, config: Config) -> None:
-    """Open what was written."""
+    """Check that the written run can be opened."""
     match config.task:
         case "translation":
             RunDirectory(out).model(config, RunDirectory(out).tokenizers(config))

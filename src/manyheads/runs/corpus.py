@@ -1,4 +1,4 @@
-"""The text of a run: read, cleaned and filtered once."""
+"""The text of a run: read, cleaned and filtered once; and the report on it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from manyheads.data.hub import read_hub_pairs
 from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
+from manyheads.data.report import DataReport, report
 from manyheads.data.texts import TextStore
-from manyheads.errors import DataError
+from manyheads.errors import DataError, UsageError
 from manyheads.text.normalize import clean, normalize, unify
 
 __all__ = [
     "ROOM_FOR_TEXT",
     "Corpus",
     "cleaning",
+    "data_report",
     "fingerprint",
     "held_out",
     "open_corpus",
@@ -45,7 +47,7 @@ class Corpus:
 
     Attributes:
         train: normalised pairs that passed the filters.
-        valid: normalised pairs that are not empty.
+        valid: normalised pairs without empty ones.
     """
 
     train: TextStore
@@ -53,23 +55,23 @@ class Corpus:
 
     @property
     def counts(self) -> list[FilterCounts]:
-        """What the filters dropped, corpus by corpus."""
+        """Counts of the filters, one for each corpus."""
         return [FilterCounts(**counts) for counts in self.train.told["counts"]]
 
     @property
     def total(self) -> FilterCounts:
-        """The same, added up."""
+        """Sum of the counts of all corpora."""
         each = [asdict(counts) for counts in self.counts]
         return FilterCounts(**{name: sum(counts[name] for counts in each) for name in each[0]})
 
     @property
     def sha256(self) -> str:
-        """Fingerprint of all of it, in hexadecimal."""
+        """SHA-256 of training and validation text, in hexadecimal."""
         return hashlib.sha256(f"{self.train.sha256} {fingerprint(self.valid)}".encode()).hexdigest()
 
 
 def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
-    """The raw pairs of a split, from files, a built-in corpus, or a data set of the hub."""
+    """Read the raw pairs of a split from files, a built-in corpus, or a data set of the hub."""
     if config.dataset is None:
         return READINGS[task].read(config, split)
     if task != "translation":
@@ -81,7 +83,7 @@ def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
 
 
 def training_corpora(config: DataConfig) -> list[DataConfig]:
-    """Of each corpus that is trained on, where it is, as if it were the only one."""
+    """Return the configuration of each training corpus, as if it were the only one."""
     others = [
         config.model_copy(
             update={
@@ -97,7 +99,7 @@ def training_corpora(config: DataConfig) -> list[DataConfig]:
 
 
 def cleaning(config: Config) -> Callable[[str], str]:
-    """What is done to every text first: normalised; white space stays for tokenizers that read it their own way."""
+    """Return the normalisation of texts; white space is kept for tokenizers that encode it."""
     if config.task == "language-modeling":
         return unify
     single = clean if config.tokenizer.kind in ("words", "huggingface") else normalize
@@ -107,7 +109,7 @@ def cleaning(config: Config) -> Callable[[str], str]:
 
 
 def held_out(config: Config, split: Split) -> list[Pair]:
-    """The clean pairs of validation or test that are not empty."""
+    """Return the normalised pairs of validation or test, without empty ones."""
     normal, reading = cleaning(config), READINGS[config.task]
     raw = read_split(config.data, split, config.task)
     pairs = (Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw)
@@ -117,16 +119,16 @@ def held_out(config: Config, split: Split) -> list[Pair]:
 
 
 def open_corpus(config: Config, run: RunDirectory) -> Corpus:
-    """The text of a run after `read_corpus`."""
+    """Open the text of a run that `read_corpus` stored."""
     return Corpus(TextStore(run.path / TEXT), held_out(config, "valid"))
 
 
 def read_corpus(config: Config, run: RunDirectory) -> Corpus:
-    """Read and filter the text of a run, or take it from the run where it has not changed since.
+    """Read and filter the text of a run; text that is stored in the run and has not changed is reused.
 
     Raises:
         DataError: text is missing or cannot be used.
-        SaveError: the run directory has no space for it.
+        SaveError: the text could not be written to the run directory.
     """
     data, reading = config.data, READINGS[config.task]
     valid = held_out(config, "valid")
@@ -153,13 +155,13 @@ def read_corpus(config: Config, run: RunDirectory) -> Corpus:
 
 
 def rules(config: Config) -> DataConfig:
-    """What is asked of single lines: those of a whole file stay, even if they came before or are held out."""
+    """Return the filter settings; lines of a whole file are never dropped as duplicates or overlap."""
     whole = {"drop_duplicates": False, "drop_overlap": False}
     return config.data.model_copy(update=whole) if config.whole_files else config.data
 
 
 def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
-    """What the text of a run depends on; None where that cannot be told without reading it."""
+    """Return a key of everything that the text of a run depends on; None if only reading the text can tell."""
     data = config.data
     parts = training_corpora(data)
     if any(part.dataset is not None and not part.dataset.startswith("builtin:") for part in parts):
@@ -175,8 +177,29 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
 
 
 def fingerprint(pairs: Iterable[Pair]) -> str:
-    """SHA-256 of the text of pairs, in hexadecimal."""
+    """Return the SHA-256 of the text of pairs, in hexadecimal."""
     digest = hashlib.sha256()
     for pair in pairs:
         digest.update(f"{pair.source}\t{pair.target}\n".encode())
     return digest.hexdigest()
+
+
+def data_report(config: Config) -> DataReport:
+    """Count and measure the splits that a configuration names.
+
+    Raises:
+        DataError: text is missing or cannot be used.
+        UsageError: the corpus is plain text, without two sides.
+    """
+    if config.task not in ("translation", "classification"):
+        raise UsageError(f'data report measures pairs and texts with labels, not those of task = "{config.task}".')
+    pairs = {
+        "train": read_split(config.data, "train", config.task),
+        "valid": read_split(config.data, "valid", config.task),
+    }
+    if config.data.test is not None:
+        pairs["test"] = read_split(config.data, "test", config.task)
+    if config.task == "translation":
+        return report(config.data, pairs, normalize)
+    named = config.data.model_copy(update={"source": "text", "target": "label"})
+    return report(named, pairs, cleaning(config), fault=READINGS[config.task].fault)

@@ -1,4 +1,4 @@
-"""The first three minutes: train on built-in text, score, translate, look inside."""
+"""The demo: train on built-in text, score, translate, show the attention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyheads.config.load import load_config, resolve_recipe
 from manyheads.data.batch import pad_rows
 from manyheads.inspection.capture import attention_maps
 from manyheads.inspection.terminal import heat_map
-from manyheads.runs.scoring.evaluate import evaluate_texts, texts
+from manyheads.runs.evaluate import evaluate_texts, texts
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -30,10 +30,10 @@ def demo(
 
     Args:
         pair: "de-en" or "ko-en".
-        out: the run directory; one that is finished is only shown again.
-        listener: who is told of the training.
-        write: where the results go, line by line.
-        program: how this program is called here, for the commands to type next.
+        out: run directory; a finished run is shown without training.
+        listener: receives the progress of the training.
+        write: writes one line of the results.
+        program: name of this program in the commands to type next.
     """
     start = time.perf_counter()
     config = load_config(resolve_recipe(f"demo-{pair}"))
@@ -62,7 +62,7 @@ def demo(
 
 
 def cross_attention(translator: Translator, text: str) -> Iterator[str]:
-    """A heat map of where each output token looked, the mean over the heads of the last layer."""
+    """Return a heat map of the cross-attention of the last layer, averaged over the heads."""
     source_side, target_side = translator.tokenizers.source, translator.tokenizers.target
     ids = source_side.encode([text])[0]
     output = target_side.encode([translator.translate([text])[0].translation])[0]
@@ -77,7 +77,7 @@ def cross_attention(translator: Translator, text: str) -> Iterator[str]:
 
 
 def next_commands(program: str, out: Path, sentence: str) -> list[str]:
-    """Three lines worth typing."""
+    """Return three commands to try next."""
     return [
         f'echo "{sentence}" | {program} translate {out}',
         f"{program} evaluate {out} --set search.beam_size=1",

@@ -1,4 +1,4 @@
-"""Write a run in the format of another program, compared with the run before it is kept."""
+"""Export a run in the format of another program; the export is compared with the run before it is kept."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from manyheads.interop.onnx import check_onnx, write_onnx
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference, Samples, compare, random_samples, reference
 from manyheads.interop.sources import open_run
-from manyheads.runs.cards.translator import export_card
 from manyheads.runs.export_cost import QuantizationCost, measure_cost
 from manyheads.runs.export_text import TEXT_FORMATS, write_text_model
-from manyheads.runs.scoring.scored import pairs_at_hand, test_scores, with_scores
+from manyheads.runs.model_card import export_card
+from manyheads.runs.test_set_scores import pairs_at_hand, test_scores, with_scores
 from manyheads.training.log import Listener, SilentListener
 
 __all__ = ["Export", "export", "pairs_at_hand", "samples_of"]
 
-SILENT = SilentListener()
+NO_LISTENER = SilentListener()
 SAMPLES = 16  # sentences that are compared
 
 
 @dataclass(frozen=True)
 class Export:
-    """What was written.
+    """Result of an export.
 
     Attributes:
-        out: where.
-        to: the format.
-        quantization: what the matrices are stored as.
-        size: bytes of all files.
-        parity: how its numbers, computed in float32, compare with the run.
-        cost: what quantization costs on this machine; None in float32.
+        out: written folder or file.
+        to: format.
+        quantization: number format of the matrices.
+        size: number of bytes of all files.
+        parity: comparison with the run in float32.
+        cost: cost of the quantization on this machine; None for float32.
     """
 
     out: Path
@@ -52,7 +52,7 @@ class Export:
     cost: QuantizationCost | None
 
     def to_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return plain values."""
         return {
             "out": str(self.out),
             "to": self.to,
@@ -63,7 +63,7 @@ class Export:
         }
 
     def lines(self) -> list[str]:
-        """The same for people."""
+        """Return lines of text."""
         found = [f"{self.out}: {self.to}, {self.quantization}, {self.size / 2**20:.1f} MiB", self.parity.line()]
         return [*found, self.cost.line()] if self.cost else found
 
@@ -75,25 +75,25 @@ def export(
     *,
     quantization: str | None = None,
     force: bool = False,
-    listener: Listener = SILENT,
+    listener: Listener = NO_LISTENER,
 ) -> Export:
-    """Write a run as `out` in another format; what does not give what the run gives is not kept.
+    """Export a run to `out` in another format; an export with other results is not kept.
 
-    In float32 that is the same tokens and log-probabilities. A quantized export is judged by what it costs on the
-    run's validation text and this machine.
+    In float32, tokens and log-probabilities must be those of the run. A quantized export is judged by its cost on
+    the run's validation text, on this machine.
 
     Args:
-        run: the run directory.
-        out: the folder to be; for argos also a file that ends in .argosmodel.
+        run: run directory.
+        out: folder to write; for argos also a file that ends in .argosmodel.
         to: one of `FORMATS`.
-        quantization: what matrices are stored as; float32 unless given, for argos int8.
-        force: keep a quantized export that costs too much.
-        listener: who is told.
+        quantization: number format of the matrices (default: float32, for argos int8).
+        force: whether to keep a quantized export that costs too much.
+        listener: receives messages.
 
     Raises:
         RunError: the run cannot be read, `out` exists, or the format cannot hold such a model.
         UsageError: there is no such format or quantisation.
-        ParityError: the written model gives other results than the run, or quantization costs too much.
+        ParityError: the export gives other results than the run, or quantization costs too much.
         MissingExtraError: the format needs a package that is not installed.
     """
     if to not in FORMATS:
@@ -120,7 +120,7 @@ def export(
 
 
 def export_text_model(run: Path, out: Path, to: str, numbers: str, task: Task, listener: Listener) -> Export:
-    """As `export`, of a run that translates nothing."""
+    """Export a run of a task other than translation, as `export` does."""
     if to not in TEXT_FORMATS or numbers != "float32":
         able = " or ".join(TEXT_FORMATS) if task == "classification" else "huggingface"
         raise UsageError(f'{run} is of task = "{task}", which goes out by --to {able} alone, in float32.')
@@ -133,7 +133,7 @@ def export_text_model(run: Path, out: Path, to: str, numbers: str, task: Task, l
 
 
 def card_of(opened: OpenedModel, to: str) -> str:
-    """The card of an export, with the scores of the run where its text is at hand."""
+    """Return the model card of an export, with the scores of the run if its test text is available."""
     card, scores = export_card(opened.config, opened.tokenizers, to), test_scores(opened)
     return card if scores is None else with_scores(card, scores)
 
@@ -145,7 +145,7 @@ def as_ctranslate2(draft: Path, opened: OpenedModel, numbers: str, right: Refere
 
 
 def as_argos(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
-    """Write and compare an Argos package, inside the draft or in its place."""
+    """Write and compare an Argos package, in the temporary folder or in its place."""
     data = opened.config.data
     path = draft / f"{package_name(data.source, data.target)}.argosmodel"
     write_argos(path, opened, numbers, card_of(opened, "argos"))
@@ -153,7 +153,7 @@ def as_argos(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -
 
 
 def as_huggingface(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
-    """Write a MarianMT folder, and compare it: in transformers where that is installed, else read back."""
+    """Write a MarianMT folder and compare it: in transformers if that is installed, else read back."""
     check_float32(numbers)
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
     if has_transformers():
@@ -170,7 +170,7 @@ def as_onnx(draft: Path, opened: OpenedModel, numbers: str, right: Reference) ->
 
 
 def check_float32(numbers: str) -> None:
-    """Refuse other numbers, where a format is written with these alone."""
+    """Refuse other number formats than float32."""
     if numbers != "float32":
         raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
 
@@ -186,7 +186,7 @@ FORMATS = tuple(dict.fromkeys([*WRITERS, *TEXT_FORMATS]))
 
 
 def samples_of(config: Config, opened: OpenedModel) -> Samples:
-    """The first test or validation sentences of a run, or random pieces where its text is not on this machine."""
+    """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
     splits: list[Split] = ["test", "valid"]
     for split in splits:
         rows = opened.tokenizers.source.encode([pair.source for pair in pairs_at_hand(config, split, SAMPLES)])

@@ -1,4 +1,4 @@
-"""What a quantized export costs on this machine: BLEU, loss and outputs beside those of the float32 export."""
+"""Measure the cost of a quantized export on this machine: BLEU, loss and outputs against the float32 export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from manyheads.interop.ctranslate2 import (
 )
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Reference, random_samples, reference
-from manyheads.runs.scoring.scored import pairs_at_hand
+from manyheads.runs.test_set_scores import pairs_at_hand
 from manyheads.tasks.options import plain_search
 
 __all__ = ["HIGHEST_BLEU_COST", "HIGHEST_LOSS_COST", "QuantizationCost", "measure_cost"]
@@ -33,17 +33,17 @@ FEWEST_SENTENCES = 100
 
 @dataclass(frozen=True)
 class QuantizationCost:
-    """Both exports of a run on the same text and the same device.
+    """Comparison of the quantized and the float32 export of a run, on the same text and device.
 
     Attributes:
-        quantization: what the matrices are stored as.
-        compute_type: what CTranslate2 computes in here, which can be something else.
+        quantization: number format of the stored matrices.
+        compute_type: number format in which CTranslate2 computes here, which may differ.
         device: "processor" or "GPU".
-        sentences: how many were scored.
-        origin: what they are.
-        loss, loss_float32: nats a token of the references, end marks included.
-        same_outputs: how many outputs are those of float32, by the search settings of the run.
-        bleu: paired bootstrap of the outputs, with float32 as the baseline; None where there are no references.
+        sentences: number of sentences scored.
+        origin: description of the sentences.
+        loss, loss_float32: nats per token of the references, end symbols counted.
+        same_outputs: number of outputs equal to those of float32, with the search settings of the run.
+        bleu: paired bootstrap of the outputs, with float32 as the baseline; None without references.
     """
 
     quantization: str
@@ -58,17 +58,17 @@ class QuantizationCost:
 
     @property
     def bleu_counts(self) -> bool:
-        """Whether the BLEU of this model on so many sentences means anything."""
+        """Whether BLEU is meaningful for this model and number of sentences."""
         return self.bleu is not None and self.bleu.baseline >= LOWEST_BLEU and self.sentences >= FEWEST_SENTENCES
 
     @property
     def too_high(self) -> bool:
-        """Whether the export is not worth having."""
+        """Whether the cost is too high."""
         lost = self.bleu is not None and self.bleu.difference < -HIGHEST_BLEU_COST and self.bleu.p_value < 0.05
         return self.loss - self.loss_float32 > HIGHEST_LOSS_COST or (self.bleu_counts and lost)
 
     def line(self) -> str:
-        """The verdict."""
+        """Return the verdict."""
         name = self.quantization
         if self.compute_type.partition("_")[0] != name.partition("_")[0]:
             name += f", computed in {self.compute_type},"
@@ -86,7 +86,7 @@ class QuantizationCost:
         )
 
     def why_no_bleu(self) -> str:
-        """What the verdict says where it holds no BLEU."""
+        """Return the reason why the verdict has no BLEU."""
         if self.bleu is None:
             return ". The run's validation text is not on this machine, so its BLEU is not known"
         if self.sentences < FEWEST_SENTENCES:
@@ -94,7 +94,7 @@ class QuantizationCost:
         return f". BLEU is {self.bleu.baseline:.2f} in float32, too little to lose any: the model is hardly trained"
 
     def refusal(self) -> str:
-        """What is wrong, and what can be done."""
+        """Return the error message of a cost that is too high, with what to do."""
         other = "int8" if self.compute_type.startswith("int8") and self.quantization == "int16" else "float32"
         return (
             f"{self.line()}. That is more than {HIGHEST_BLEU_COST:g} BLEU or {HIGHEST_LOSS_COST:g} nats a token, "
@@ -107,25 +107,26 @@ class QuantizationCost:
 
 
 def amount(cost: float, digits: int, unit: str) -> str:
-    """A cost with its unit; "no BLEU" where it is none."""
+    """Format a cost with its unit; "no BLEU" if it is zero."""
     return f"{cost:.{digits}f} {unit}" if round(cost, digits) > 0 else f"no {unit}"
 
 
 def measure_cost(
     opened: OpenedModel, quantization: str, right: Reference, *, force: bool = False
 ) -> QuantizationCost:
-    """Write a run in float32 and quantized, and score both on the run's validation text.
+    """Export a run in float32 and quantized, and score both on the run's validation text.
 
-    Where that text is not on this machine, both are scored on random pieces, and on what float32 makes of them.
+    If that text is not on this machine, both are scored on random pieces, with the outputs of float32 as
+    references.
 
     Args:
         opened: the run.
-        quantization: what the matrices are stored as.
-        right: what the run gives; that the float32 export gives the same is checked first.
-        force: do not refuse a high cost.
+        quantization: number format of the matrices.
+        right: results of the run; the float32 export is compared with them first.
+        force: whether to accept a high cost.
 
     Raises:
-        ParityError: the float32 export does not give what the run gives, or quantization costs too much.
+        ParityError: the float32 export gives other results than the run, or quantization costs too much.
     """
     with TemporaryDirectory() as name:
         engines = []
@@ -176,12 +177,12 @@ def compare_engines(
 
 
 def search(opened: OpenedModel, engine: CTranslate2Engine, rows: list[list[int]]) -> list[tuple[int, ...]]:
-    """The best output of each row, by the search settings of the run."""
+    """Return the best output of each row, with the search settings of the run."""
     options = replace(plain_search(opened.config.search), token_scores=False)
     return [found[0].tokens for found in engine.search(rows, options)]
 
 
 def loss(engine: CTranslate2Engine, rows: list[list[int]], targets: list[list[int]]) -> float:
-    """Nats a token of given outputs, end marks included."""
+    """Return the loss of given outputs in nats per token, end symbols counted."""
     scores = [score for row in engine.score(rows, targets) for score in row]
     return -sum(scores) / len(scores)

@@ -1,4 +1,4 @@
-"""Write a classifier, an encoder or a language model for another program, compared before it is kept."""
+"""Export classifiers, encoders and language models; each export is compared before it is kept."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from manyheads.interop.parity import Parity
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.cards.transformers import exported_text_card, sentence_transformer_card
-from manyheads.runs.scoring.scored import with_scores
-from manyheads.runs.scoring.scored_text import text_scores
+from manyheads.runs.test_set_scores import text_scores, with_scores
+from manyheads.runs.text_model_card import exported_text_card, sentence_transformer_card
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
@@ -27,18 +26,18 @@ __all__ = ["TEXT_FORMATS", "write_text_model"]
 
 
 def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
-    """Write the model of a run, and compare it: in the other program where that is installed, else read back.
+    """Write the model of a run and compare it: in the other program if that is installed, else read back.
 
     Args:
-        draft: an empty folder.
-        run: of any task but translation.
+        draft: empty folder.
+        run: run of any task but translation.
         to: one of `TEXT_FORMATS`.
-        listener: who is told.
+        listener: receives messages.
 
     Raises:
-        RunError: the run cannot be read, its head was never trained, or the program has no such model; every reason
-            is told.
-        ParityError: what was written gives something else.
+        RunError: the run cannot be read, its head was never trained, or the other program has no such model; the
+            message lists all reasons.
+        ParityError: the export gives other results than the run.
     """
     config = run.config()
     tokenizer = run.tokenizers(config).source
@@ -52,7 +51,7 @@ def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener
 
 
 def trained_labels(run: RunDirectory) -> tuple[str, ...]:
-    """The classes of a classifier; raises `RunError` where they mean nothing, which nobody could see elsewhere."""
+    """Return the classes of a classifier; raises `RunError` if its head was never trained."""
     labels = Labels.of_run(run)
     if not labels.trained:
         raise RunError(

@@ -1,4 +1,4 @@
-"""Opens a run and looks inside: what one text does in it, or the model as a whole."""
+"""Open runs and look inside: at one text, at the model as a whole, at the curves of trainings."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, Task
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import DataError, RunError, UsageError
+from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection
+from manyheads.inspection.metrics import RunCurves, read_metrics
 from manyheads.model.transformer import Transformer
-from manyheads.runs.curves import last_total_steps
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.inspecting import (
     InspectOptions,
@@ -22,7 +23,7 @@ from manyheads.tasks.inspecting import (
 from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
 
-__all__ = ["Loaded", "inspect", "inspect_loaded", "load_for_inspection"]
+__all__ = ["Loaded", "curves", "inspect", "inspect_loaded", "last_total_steps", "load_for_inspection"]
 
 Loaded = Translator | Classifier | Generator
 
@@ -41,11 +42,11 @@ def inspect(
     max_tokens: int = 0,
     device: str = "auto",
 ) -> Inspection:
-    """What a text does inside a model; without a text, the model as a whole.
+    """Inspect what a model computes for a text; without a text, the model as a whole.
 
     Args:
-        run: a run directory, or a model that is loaded.
-        text: a sentence to translate, a text to classify or to read.
+        run: run directory, or a loaded model.
+        text: sentence to translate, text to classify or to read.
         target: see `InspectOptions`, as all that follow.
         prefix: see there.
         beam_size: see there.
@@ -54,11 +55,11 @@ def inspect(
         padding: see there.
         occlusion: see there.
         max_tokens: see there.
-        device: of a run: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
+        device: device of a run: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one.
 
     Raises:
         RunError: there is no such run, or its task has nothing to inspect.
-        UsageError: the text or an option does not fit.
+        UsageError: the text or an option is not valid for this model.
     """
     loaded = load_for_inspection(Path(run), device) if isinstance(run, str | Path) else run
     name = Path(run).name if isinstance(run, str | Path) else ""
@@ -80,7 +81,7 @@ def inspect(
 
 
 def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspection:
-    """What a text does inside a loaded model; raises `UsageError` as `inspect`."""
+    """Inspect a loaded model; raises `UsageError` as `inspect`."""
     if isinstance(loaded, Translator):
         return inspect_translation(loaded, text, options)
     if isinstance(loaded, Classifier):
@@ -89,7 +90,7 @@ def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspec
 
 
 def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
-    """The model of a run, of whatever task.
+    """Load the model of a run of any task.
 
     Raises:
         RunError: there is no such run, or its task has nothing to inspect.
@@ -109,7 +110,46 @@ def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
 
 
 def parts_of(loaded: Loaded) -> tuple[Config, Transformer]:
-    """Configuration and model."""
+    """Return configuration and model."""
     if not isinstance(loaded, Translator | Classifier | Generator):
         raise UsageError("inspect takes a run directory, a Translator, a Classifier or a Generator.")
     return loaded.config, loaded.model
+
+
+def curves(runs: Sequence[str | Path]) -> Curves:
+    """Read the training curves of runs, also of one that is still training.
+
+    Raises:
+        RunError: a directory is missing, not a run, or has no log yet.
+        UsageError: no run is given.
+    """
+    if isinstance(runs, str | Path) or not runs:
+        raise UsageError("curves takes a list of run directories.")
+    paths = [Path(run) for run in runs]
+    return Curves(tuple(map(curves_of, paths, names_of(paths))))
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """Return a name for each run: its folder, or the whole path if two folders have the same name."""
+    short = [path.resolve().name for path in paths]
+    return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
+
+
+def curves_of(path: Path, name: str) -> RunCurves:
+    """Read the curves of one run."""
+    directory = RunDirectory.existing(path)
+    if not directory.metrics_path.is_file():
+        raise RunError(f"{path} has no {directory.metrics_path.name} yet. It is written from the first updates on.")
+    try:
+        with directory.metrics_path.open("rb") as file:
+            return read_metrics(name, directory.config().task, file)
+    except OSError as error:
+        raise DataError(f"{directory.metrics_path} cannot be read: {error.strerror}.") from error
+
+
+def last_total_steps(path: Path) -> int | None:
+    """Return the planned number of updates of a run, if its log has it."""
+    try:
+        return curves_of(path, "").total_steps or None
+    except RunError:
+        return None

@@ -1,4 +1,4 @@
-"""The languages of a translator's text as character n-grams, kept in the run: a server needs them."""
+"""Character n-gram models of the languages of a translator, with which the server identifies languages."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ PAIRS_READ = 5_000  # evenly spread over the corpus
 
 
 def languages_document(config: Config, text: TextStore) -> dict[str, Any]:
-    """What is kept in a run: for each language its most frequent sequences of characters."""
+    """Return the document stored in a run: the most frequent character n-grams of each language."""
     return {name: profile.to_json() for name, profile in profiles_of(config, text).items()}
 
 
 def profiles_of(config: Config, text: TextStore) -> dict[str, LanguageProfile]:
-    """The profiles of both sides of a text."""
+    """Return the language profiles of both sides of a text."""
     sides = text.sides(PAIRS_READ)
     return {language: make_profile(side) for language, side in zip(config.languages, sides, strict=True)}
 
 
 def languages_of(run: RunDirectory) -> dict[str, LanguageProfile]:
-    """The profiles of a run: those kept in it, else made of the training text in its cache; none without both.
+    """Return the language profiles of a run: stored ones, else made from the cached training text, else none.
 
     Raises:
-        RunError: what is kept is damaged.
+        RunError: the stored document is damaged.
     """
     if (run.path / LANGUAGES).is_file():
         try:

@@ -1,4 +1,4 @@
-"""Listeners that write down what training tells: metrics.jsonl and TensorBoard."""
+"""Listeners that log a training: metrics.jsonl and TensorBoard."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ __all__ = ["RecordingListener", "TensorBoardListener", "recording"]
 
 
 def recording(listener: Listener, run: RunDirectory, config: Config) -> Listener:
-    """A listener that also writes metrics.jsonl, and TensorBoard's files when asked to."""
+    """Return a listener that also writes metrics.jsonl, and TensorBoard files if configured."""
     if config.training.tensorboard:
         listener = TensorBoardListener(listener, run.path / "tensorboard")
     return RecordingListener(listener, run.metrics_path)
 
 
 class RecordingListener:
-    """Passes everything on, and appends log points and validations to a file, one JSON object a line."""
+    """Forwards all reports, and appends log points and validations to a file, one JSON object a line."""
 
     def __init__(self, listener: Listener, path: Path) -> None:
         self.listener = listener
         self.path = path
 
     def message(self, text: str) -> None:
-        """One line for people."""
+        """Forward a message."""
         self.listener.message(text)
 
     def step(self, report: StepReport) -> None:
-        """A log point."""
+        """Log a training step."""
         self.append({"kind": "step", **asdict(report)})
         self.listener.step(report)
 
     def validation(self, report: ValidationReport) -> None:
-        """A validation."""
+        """Log a validation."""
         self.append({"kind": "validation", **report.plain()})
         self.listener.validation(report)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Add a line; JSON has no word for values that are not finite but null."""
+        """Append a line; values that are not finite become null."""
         plain = {
             key: None if isinstance(value, float) and not math.isfinite(value) else value
             for key, value in record.items()
@@ -56,26 +56,26 @@ class RecordingListener:
 
 
 class TensorBoardListener:
-    """Passes everything on, and writes scalars and a sample for TensorBoard."""
+    """Forwards all reports, and writes scalars and a sample for TensorBoard."""
 
     def __init__(self, listener: Listener, folder: Path) -> None:
-        """Raises `MissingExtraError` when TensorBoard is not installed."""
+        """Open the folder; raises `MissingExtraError` if TensorBoard is not installed."""
         self.listener = listener
         require("tensorboard", extra="tensorboard", purpose="training.tensorboard")
         writer = require("torch.utils.tensorboard", extra="tensorboard", purpose="training.tensorboard")
         self.writer = writer.SummaryWriter(str(folder))
 
     def message(self, text: str) -> None:
-        """One line for people."""
+        """Forward a message."""
         self.listener.message(text)
 
     def step(self, report: StepReport) -> None:
-        """A log point."""
+        """Log a training step."""
         self.scalars("train", report.step, asdict(report))
         self.listener.step(report)
 
     def validation(self, report: ValidationReport) -> None:
-        """A validation."""
+        """Log a validation."""
         self.scalars("valid", report.step, report.plain())
         if report.sample is not None:
             self.writer.add_text("sample", "\n\n".join(report.sample), report.step)
@@ -83,7 +83,7 @@ class TensorBoardListener:
         self.listener.validation(report)
 
     def scalars(self, group: str, step: int, values: Mapping[str, Any]) -> None:
-        """Every number of a report."""
+        """Write every number of a report."""
         for name, value in values.items():
             if isinstance(value, int | float) and name != "step":
                 self.writer.add_scalar(f"{group}/{name}", value, step)

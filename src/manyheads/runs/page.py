@@ -1,7 +1,7 @@
-"""The page that shows what a model does: what it needs to know of a run, and as a file that stands alone.
+"""The page that shows what a model computes: its data, and the page as one self-contained file.
 
-Its files stand in `serving/page`. `manyheads serve` sends them to a browser as they are; a file that stands alone
-has them inside, with the data, and a policy that allows these scripts and nothing else.
+Its files are in `serving/page`. `manyheads serve` serves them as they are; a self-contained file includes them and
+the data, with a content security policy that allows these scripts only.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
-from manyheads.runs.curves import curves
-from manyheads.runs.inspect import inspect
+from manyheads.runs.inspect import curves, inspect
 from manyheads.text.languages import language_name
 
 __all__ = ["LANGUAGES", "PAGE", "described", "example_of", "model_document", "script_of", "stand_alone"]
@@ -34,7 +33,7 @@ MOST_LINES = 90  # of code that is shown for a symbol
 
 
 def described(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
-    """What the page is told of a model before it asks for more: `watched` says whether it can be looked into."""
+    """Return the first data of a model for the page; `watched` says whether it can be inspected."""
     found: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
     if config.task == "translation":
         source, target = config.data.source, config.data.target
@@ -44,13 +43,13 @@ def described(config: Config, name: str, *, example: str = "", watched: bool = T
 
 
 def model_document(found: ModelInspection) -> dict[str, Any]:
-    """A model for the page: with the code that its symbols mean."""
+    """Return the data of a model for the page, with the source code of its parts."""
     return {"model": found.packed_dict(), "sources": excerpts(tuple(one.source for one in found.symbols))}
 
 
 @cache
 def excerpts(places: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """The functions and classes that begin at places such as "model/attention.py:31", as `{"line", "text"}`."""
+    """Return the source of functions and classes at locations such as "model/attention.py:31"."""
     found = {}
     for place in places:
         name, _, line = place.rpartition(":")
@@ -62,7 +61,7 @@ def excerpts(places: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 
 
 def extent(tree: ast.Module, line: int) -> tuple[int, int]:
-    """First and last line of the function or class that begins at a line, decorators counted."""
+    """Return the first and last line of the function or class at a line, decorators included."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
@@ -72,7 +71,7 @@ def extent(tree: ast.Module, line: int) -> tuple[int, int]:
 
 
 def example_of(run: Path) -> str:
-    """A sentence that the run showed on its way, or ""."""
+    """Return an example sentence from the log of the run, or ""."""
     try:
         samples = curves([run]).runs[0].samples
     except RunError:
@@ -81,11 +80,11 @@ def example_of(run: Path) -> str:
 
 
 def stand_alone(run: str | Path, found: Inspection) -> str:
-    """A page with an inspection, the model and its training inside; it asks nobody for anything.
+    """Return a self-contained page with an inspection, the model and its training curves.
 
     Args:
-        run: whose inspection it is.
-        found: of a text, or of the model.
+        run: run directory of the inspection.
+        found: inspection of a text or of the model.
 
     Raises:
         RunError: there is no such run.
@@ -117,7 +116,7 @@ def stand_alone(run: str | Path, found: Inspection) -> str:
 
 
 def page_with(data: dict[str, Any], title: str) -> str:
-    """The page as one file, with its style, its scripts and the data inside."""
+    """Return the page as one file with style, scripts and data inside."""
     style, index = text_of("page.css"), text_of("index.html")
     names = re.findall(r'<script src="page/([\w.-]+)" defer></script>\n', index)
     script = "\n".join(script_of(text_of(name)) for name in names)
@@ -139,15 +138,15 @@ def page_with(data: dict[str, Any], title: str) -> str:
 
 
 def script_of(text: str) -> str:
-    """A script as a browser gets it: lines stay where they are, without indentation and comments of their own."""
+    """Return a script without indentation and comment lines; line numbers stay the same."""
     return re.sub(r"(?m)^[ \t]*(?:/\*.*\*/[ \t]*$)?", "", text)
 
 
 def text_of(name: str) -> str:
-    """A file of the page."""
+    """Read a file of the page."""
     return (PAGE / name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:
-    """As a policy names a script or style that it allows."""
+    """Return the hash of a script or style for the content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Tokenizers and token ids of a run: taken from it where they are there, else made."""
+"""Prepare tokenizers and token ids of a run; those that are stored in the run are reused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyheads.config.schema import Config
 from manyheads.data.store import Encode, TokenStore
 from manyheads.errors import DataError
 from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
-from manyheads.runs.origins import initial_tokenizers
+from manyheads.runs.initialize import initial_tokenizers
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizer, train_tokenizers
 from manyheads.training.log import Listener
 
@@ -25,7 +25,7 @@ MOST_PAIRS = 1_000_000  # that subwords are learnt from; of more, evenly spread 
 def prepare(
     config: Config, run: RunDirectory, corpus: Corpus, listener: Listener
 ) -> tuple[TokenizerPair, TokenStore]:
-    """Tokenizers and token ids: taken from the run where they are there, else made."""
+    """Return tokenizers and token ids, read from the run if they are there, else made."""
 
     def sides() -> Sides:
         return corpus.train.sides(most_texts(config))
@@ -41,13 +41,13 @@ def prepare(
 def prepare_single(
     config: Config, run: RunDirectory, texts: Callable[[int | None], Sequence[str]], listener: Listener
 ) -> TokenizerPair:
-    """The one tokenizer of a task with texts of one language: taken from the run where it is there, else made.
+    """Return the only tokenizer of a task with one language, read from the run if it is there, else trained.
 
     Args:
-        config: of the run.
-        run: where it may be.
-        texts: what it is learnt from, so many at most (None: all), asked for only then.
-        listener: who is told.
+        config: configuration of the run.
+        run: run directory.
+        texts: returns at most so many training texts (None: all); called only to train.
+        listener: receives messages.
     """
 
     def sides() -> Sides:
@@ -68,7 +68,7 @@ def begun_tokenizers(
     sides: Callable[[], Sides],
     listener: Listener,
 ) -> TokenizerPair:
-    """Those of the run where it has begun, else those of the model it goes on from, else new ones."""
+    """Return the tokenizers of the run if it has begun, else those of `model.init_from`, else new ones."""
     if run.exists:
         return run.tokenizers(config)
     if config.model.init_from is not None:
@@ -77,7 +77,7 @@ def begun_tokenizers(
 
 
 def most_texts(config: Config) -> int | None:
-    """How many texts a tokenizer is learnt from; None is all: a list of words must not miss one."""
+    """Return the number of texts to train a tokenizer on; None (all) for word lists, which must be complete."""
     return MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None
 
 
@@ -90,15 +90,15 @@ def tokenise(
     *,
     max_length: int | None,
 ) -> TokenStore:
-    """The token store of the run, made when it is not there or was made of something else.
+    """Return the token store of the run; it is made if it is missing or was made from other text.
 
     Args:
-        config: of the run.
-        run: where the store is.
-        corpus: the text.
-        tokenizers: of both sides.
-        encode: text to ids, where that is more than the tokenizers' own; a function of the task alone.
-        max_length: pairs with more tokens on a side are left out; None keeps all.
+        config: configuration of the run.
+        run: run directory.
+        corpus: text of the run.
+        tokenizers: tokenizers of both sides.
+        encode: function from text to ids, if the task needs another than the tokenizers'.
+        max_length: maximum number of tokens a side; longer pairs are left out. None keeps all.
     """
     folder = run.path / "cache" / "train"
     sums = [corpus.train.sha256, tokenizers.source.sha256, tokenizers.target.sha256]

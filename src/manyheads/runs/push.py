@@ -1,4 +1,4 @@
-"""Put the model of a run on a hub, whatever its task, once its card says what it must."""
+"""Upload a run to the Hugging Face hub, once its model card is complete."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.sources import open_run
-from manyheads.runs.scoring.scored import test_scores, with_scores
-from manyheads.runs.scoring.scored_text import text_scores
+from manyheads.runs.test_set_scores import test_scores, text_scores, with_scores
 from manyheads.training.log import Listener, SilentListener
 
 __all__ = ["push"]
 
-SILENT = SilentListener()
+NO_LISTENER = SilentListener()
 LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 
 
-def push(run: Path, name: str, *, private: bool = False, listener: Listener = SILENT) -> str:
-    """Send configuration, weights, tokenizers, labels, metrics and card of a run; returns its address.
+def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO_LISTENER) -> str:
+    """Upload configuration, weights, tokenizers, labels, metrics and card of a run; return its address.
 
-    Where the text of its test set is at hand, the card is first given the scores on it (`text_scores`).
+    If the text of its test set is available, the scores on it are added to the card (`text_scores`).
 
     Args:
-        run: the run directory; it is opened, so that nothing broken goes out.
+        run: run directory; it is opened first, so that a damaged run is not uploaded.
         name: user/name on the hub.
-        private: whether a new repository is the user's alone.
-        listener: who is told.
+        private: whether a new repository is private.
+        listener: receives messages.
 
     Raises:
-        RunError: it is no run or damaged, its card names no licence, or the hub refuses it.
-        DataError: its test set holds labels that it does not know.
-        UsageError: the name is none of a hub.
+        RunError: the run is missing or damaged, its card names no licence, or the hub refuses the upload.
+        DataError: the test set has labels that the run does not know.
+        UsageError: the name is not of the form user/name.
         MissingExtraError: huggingface_hub is not installed.
     """
     if not is_hub_name(name):

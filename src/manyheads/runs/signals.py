@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM: finish the step, save, leave; the second one leaves at once. SIGUSR1: save and go on.
+"""Ctrl-C and SIGTERM finish the step, save and exit; a second one exits at once. SIGUSR1 saves and continues.
 
-Under a launcher such as `torchrun` one request comes several times: from the terminal or the cluster, and from the
-launcher, which makes an end itself of what does not stop. There a second one changes nothing.
+Under a launcher such as `torchrun` a signal comes several times: from the terminal or the cluster, and from the
+launcher, which kills processes that do not stop. There, repeated signals change nothing.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has 
 
 
 class Requests:
-    """What somebody asked for by a signal: to stop, or to save and go on."""
+    """Requests by signals: to stop, or to save and continue."""
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
         self.wants_save = False
 
     def stop(self) -> bool:
-        """True once a signal to stop has come."""
+        """Whether a signal to stop has come."""
         return self.signal is not None
 
     def save_now(self) -> bool:
-        """True once for each time that saving was asked for."""
+        """Return True once for each request to save."""
         asked, self.wants_save = self.wants_save, False
         return asked
 
     def leave(self) -> None:
-        """End the program as the signal would have, now that all is saved; maybe another process had it."""
+        """Exit as the signal would have, after everything is saved; another process may have received it."""
         if self.signal is signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + (self.signal or signal.SIGTERM))
@@ -43,10 +43,10 @@ class Requests:
 
 @contextmanager
 def heeding_signals(*, launched: bool) -> Iterator[Requests]:
-    """While open, the first SIGINT or SIGTERM and each SIGUSR1 are only noted; outside the main thread none is.
+    """Record the first SIGINT or SIGTERM and each SIGUSR1 in this context; in the main thread only.
 
     Args:
-        launched: whether a launcher watches over this process; then all are only noted.
+        launched: whether a launcher controls this process; then all signals are only recorded.
     """
     requests = Requests()
     if threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""A configuration chosen for somebody's own text, by how much of it there is, with a reason for each choice."""
+"""Suggest a configuration for a corpus by its size, with a reason for each setting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOKENS_A_WORD = 1.4  # subwords, about; what an epoch comes to need not be known
 
 
 class Size(NamedTuple):
-    """What suits corpora below so many pairs.
+    """Settings for corpora below a number of pairs.
 
     The first two are those of the recipes tatoeba-ko-en and multi30k-en-de, the others come from the base model of
     the paper, less regularised the more text there is (Sennrich and Zhang 2019; Araabi and Monz 2020).
@@ -49,7 +49,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Choice:
-    """A setting that was chosen: its section, its name, its value, and why."""
+    """A suggested setting: section, name, value, reason."""
 
     section: str
     key: str
@@ -59,11 +59,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A configuration, and why it is as it is.
+    """A suggested configuration.
 
     Attributes:
-        report: of the text.
-        choices: what differs from the defaults, in the order of the file.
+        report: report on the text.
+        choices: settings that differ from the defaults, in the order of the file.
     """
 
     report: DataReport
@@ -78,7 +78,7 @@ class Suggestion:
         return parse_config(sections, origin="suggestion")
 
     def to_toml(self) -> str:
-        """A file to edit: each setting with its reason behind it."""
+        """Return a TOML file to edit: each setting with its reason in a comment."""
         train = self.report.splits["train"]
         lines = [
             f"# {self.report.source}-{self.report.target}, chosen for {train.read:,} pairs of "
@@ -97,10 +97,10 @@ class Suggestion:
 
 
 def suggest(root: Path, source: str, target: str) -> Suggestion:
-    """Look at the text in a folder, and choose what suits it.
+    """Measure the text in a folder, and suggest settings for it.
 
     Args:
-        root: holds files {split}.{language}, of which train is one, and one of valid, val or dev.
+        root: folder of files {split}.{language}, with the splits train, and valid, val or dev.
         source: language translated from.
         target: language translated into.
 
@@ -120,7 +120,7 @@ def suggest(root: Path, source: str, target: str) -> Suggestion:
 
 
 def data_section(root: Path, source: str, target: str) -> dict[str, Any]:
-    """Where the text is: the splits by the names they have there."""
+    """Return the `[data]` settings: the splits by the names of their files."""
     if not root.is_dir():
         raise DataError(f"{root} is no folder. Give the folder that holds train.{source} and train.{target}.")
     there = splits_of(root, source, target)
@@ -137,7 +137,7 @@ def data_section(root: Path, source: str, target: str) -> dict[str, Any]:
 
 
 def chosen(found: DataReport) -> Iterator[Choice]:
-    """The settings that depend on the text."""
+    """Return the settings that depend on the text."""
     train = found.splits["train"]
     assert train.filtered is not None
     kept = train.filtered.kept

@@ -1,4 +1,4 @@
-"""Train a run from a configuration; the same call goes on where an interruption left it."""
+"""Train a run from a configuration; the same call resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
 from manyheads.model.sharded import full_tensor
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
-from manyheads.runs.kinds import Kind, prepare_kind
+from manyheads.runs.initialize import take_weights, with_initial_shape
 from manyheads.runs.listeners import recording
-from manyheads.runs.origins import take_weights, with_initial_shape
-from manyheads.runs.resume import forget_metrics_after, resume, save
-from manyheads.runs.same import check_same_corpus, check_same_run
+from manyheads.runs.resume import check_same_corpus, check_same_run, forget_metrics_after, resume, save
 from manyheads.runs.signals import heeding_signals
+from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.runs.validation import Validation
 from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
@@ -33,19 +32,19 @@ from manyheads.training.trainer import Trainer
 
 __all__ = ["TrainingSummary", "train"]
 
-SILENT = SilentListener()
+NO_LISTENER = SilentListener()
 
 
 @dataclass(frozen=True)
 class TrainingSummary:
-    """How a training ended.
+    """Result of a training.
 
     Attributes:
-        out: the run directory.
-        step: updates done.
-        seconds: training time, validation not counted.
-        metric, best, best_step: the best validation, by `training.metric`.
-        stopped_early: whether patience ran out.
+        out: run directory.
+        step: number of updates.
+        seconds: training time in seconds, without validation.
+        metric, best, best_step: best validation score by `training.metric`, and its step.
+        stopped_early: whether `training.patience` ended the training.
     """
 
     out: Path
@@ -57,19 +56,19 @@ class TrainingSummary:
     stopped_early: bool
 
 
-def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool = False) -> TrainingSummary:
-    """Train a model into a run directory, or go on with one.
+def train(config: Config, out: Path, *, listener: Listener = NO_LISTENER, force: bool = False) -> TrainingSummary:
+    """Train a model into a run directory, or resume a training there.
 
     Args:
-        config: the whole configuration.
-        out: the run directory; when it holds a run, training goes on from its last checkpoint.
-        listener: who is told.
-        force: go on although configuration or corpus have changed.
+        config: configuration of the run.
+        out: run directory; if it holds a run, training resumes from its last checkpoint.
+        listener: receives messages.
+        force: whether to resume although configuration or corpus have changed.
 
     Raises:
         ConfigError, DataError: see the message.
-        RunError: the directory holds something else, or a run of another configuration or corpus.
-        KeyboardInterrupt, SystemExit: Ctrl-C or SIGTERM came, and all has been saved.
+        RunError: the directory holds other files, or a run of another configuration or corpus.
+        KeyboardInterrupt, SystemExit: after Ctrl-C or SIGTERM; everything is saved.
     """
     keep_few_kernels()
     keep_freed_memory()
@@ -77,9 +76,9 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
         check_compiler(pick_device(config.training.device))
     run = RunDirectory(out)
     with joined() as world:
-        config = with_initial_shape(config, run, listener if world.is_main else SILENT)
+        config = with_initial_shape(config, run, listener if world.is_main else NO_LISTENER)
         if not world.is_main:
-            return train_here(config, run, world, SILENT, force)
+            return train_here(config, run, world, NO_LISTENER, force)
         check_same_run(run, config, force)  # before anything is written there
         with run.locked():
             check_same_run(run, config, force)
@@ -87,13 +86,13 @@ def train(config: Config, out: Path, *, listener: Listener = SILENT, force: bool
 
 
 def train_here(config: Config, run: RunDirectory, world: World, listener: Listener, force: bool) -> TrainingSummary:
-    """As `train`, in a directory that no other trainer uses; of several processes one writes."""
+    """Train in a locked directory; of several processes one writes."""
     if world.is_main:
         kind = begin(config, run, read_corpus(config, run), listener, force)
         world.wait()
     else:
         world.wait()
-        kind = prepare_kind(config, run, open_corpus(config, run), listener)
+        kind = prepare_task(config, run, open_corpus(config, run), listener)
     trainer = make_trainer(kind, run, world, listener)
     if not resume(run, trainer, listener) and world.is_main:
         forget_metrics_after(run, 0)
@@ -113,15 +112,15 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
     return summary(run.path, trainer, config)
 
 
-def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> Kind:
-    """Vocabularies and token ids, and a run directory that has them."""
+def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> TrainingTask:
+    """Prepare vocabularies and token ids, and write the files of a new run."""
     reading = READINGS[config.task]
     for name, counts in zip([config.data.train, *config.data.more], corpus.counts, strict=True):
         what = f" ({name})" if config.data.more else ""
         languages = "-".join(dict.fromkeys(config.languages))
         listener.message(f"{languages}{what}: {counts.describe(reading.noun, reading.other)}")
     check_same_corpus(run, corpus, force)
-    kind = prepare_kind(config, run, corpus, listener)
+    kind = prepare_task(config, run, corpus, listener)
     if kind.too_long:
         listener.message(replace(corpus.total, too_long=kind.too_long).describe(reading.noun, reading.other))
     if not run.exists:
@@ -129,8 +128,8 @@ def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener,
     return kind
 
 
-def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener) -> Trainer:
-    """A new model, and all that trains it."""
+def make_trainer(kind: TrainingTask, run: RunDirectory, world: World, listener: Listener) -> Trainer:
+    """Build the model and its trainer."""
     config = kind.config
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
@@ -148,7 +147,7 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
     measured = config.expected(kind.corpus.total.kept)
     if config.training.max_minutes is not None and config.measured.updates and measured is None:
         listener.message("the scores in [measured] are of other settings or text: nothing is expected from them")
-    trainer = Trainer(
+    return Trainer(
         kind.objective(model),
         config.training,
         kind.updates(world),
@@ -157,16 +156,15 @@ def make_trainer(kind: Kind, run: RunDirectory, world: World, listener: Listener
         listener=recording(listener, run, config) if world.is_main else listener,
         validate=validate,
         save=lambda snapshot, best: save(run, snapshot, best, config.training, world),
-        go_back=lambda: resume(run, trainer, listener),
+        go_back=lambda trainer: resume(run, trainer, listener),
         world=world,
         sample_validation=validate.seconds if isinstance(validate, Validation) else None,
         measured=measured,
     )
-    return trainer
 
 
 def environment(corpus: Corpus) -> dict[str, Any]:
-    """What a run was made with."""
+    """Return versions and machine of a run."""
     return {
         "manyheads": __version__,
         "python": platform.python_version(),
@@ -179,7 +177,7 @@ def environment(corpus: Corpus) -> dict[str, Any]:
 
 
 def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listener) -> None:
-    """Average the last checkpoints when asked to, and publish the mean if it is better than the best alone."""
+    """Average the last checkpoints if configured, and publish the mean if it is better than the best one."""
     trainer.world.wait()
     steps = run.checkpoints.steps()[-config.training.average_checkpoints :]
     if len(steps) < 2:
@@ -203,7 +201,7 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listen
 
 
 def summary(out: Path, trainer: Trainer, config: Config) -> TrainingSummary:
-    """How it ended."""
+    """Return the result of a training."""
     progress, metric = trainer.progress, config.training.metric
     best = progress.best if progress.best is not None else math.nan
     return TrainingSummary(

@@ -1,4 +1,4 @@
-"""Scores the model of a training on the validation set."""
+"""Validate a translation model during training."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ Sample = tuple[str, str, str]  # source, reference, output
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """At most so many places from 0 to count - 1, evenly spread."""
+    """Return at most `most` indices from 0 to count - 1, evenly spaced."""
     return sorted({place * count // most for place in range(most)}) if count else []
 
 
 class Validation:
-    """Scores the model on the validation set: the loss of all of it, and some of it really decoded.
+    """Validates on the validation set: the loss of all pairs, and BLEU and chrF of some decoded ones.
 
-    Several processes take a share each, and all know the result. When the weights are spread over them, they do all
-    of it together instead.
+    With several processes, each takes a share, and all get the result. With sharded weights, all compute everything
+    together.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Validation:
         self.looked_into = evenly(len(pairs), LOOKED_INTO)
 
     def __call__(self, step: int) -> ValidationReport:
-        """Score the weights of a step; outputs are searched greedily, whatever the search settings."""
+        """Validate the weights of a step; outputs are decoded greedily, whatever the search settings."""
         sources, targets = self.world.share(self.sources), self.world.share(self.targets)
         nats, tokens = self.world.total(corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS))
         loss = nats / tokens
@@ -114,7 +114,7 @@ class Validation:
         return packed - start, seconds * max(1.0, expected / sum(len(one.tokens) + 1 for (one,) in outputs))
 
     def entropy(self) -> dict[str, list[list[float]]]:
-        """How widely each head looks, in a few pairs by themselves."""
+        """Return the attention entropy of each head, on a few pairs."""
         device = next(self.model.parameters()).device
         return mean_entropies(
             [
@@ -128,7 +128,7 @@ class Validation:
         )
 
     def decode(self, sources: list[str]) -> list[str]:
-        """Translate, each process its share."""
+        """Translate the sources; each process translates its share."""
         found = self.translator.translate(self.world.share(sources), beam_size=1)
         outputs = [""] * len(sources)
         for rank, share in enumerate(self.world.gather([one.translation for one in found])):

@@ -1,1 +1,1 @@
-"""Greedy and beam search behind two methods, `step` and `select`."""
+"""Greedy, beam, constrained and diverse search, and sampling, over a `Stepper` with two methods."""

@@ -1,8 +1,8 @@
 """Beam search (section 6.1), one batch of sentences at a time.
 
 Shapes: B sentences, of which A are still open; W open hypotheses a sentence (1 at first, then K = beam_size);
-R = A x W rows; C candidates a row. What a step moves from the device is C candidates a row, and back go R tokens
-and R row numbers.
+R = A x W rows; C candidates a row. A step copies C candidates a row from the device to the CPU, and R tokens and R
+row indices back.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from manyheads.search.beam_state import Beam, Continuations, Finished, Real, Whole
+from manyheads.search.beam_state import Beam, Continuations, Finished
 from manyheads.search.candidates import best_tokens, check_limits
 from manyheads.search.interface import Hypothesis, Stepper
-from manyheads.search.watching import BeamObserver, BeamStep
+from manyheads.search.observer import BeamObserver, BeamStep, FloatArray, IntArray
 
-__all__ = ["BeamSteps", "beam_search", "beam_steps"]
+__all__ = ["BeamSteps", "OnFinished", "beam_search", "beam_steps"]
 
-# The tokens (R,) that the stepper appends -> the best next tokens of its rows: log-probabilities and ids (R, C).
-BeamSteps = Generator[Tensor, tuple[Real, Whole], None]
-Tell = Callable[[int, list[Hypothesis]], None]
+# Yields the tokens (R,) to append; is sent the best next tokens of each row: log-probabilities and ids (R, C).
+BeamSteps = Generator[Tensor, tuple[FloatArray, IntArray], None]
+# Called once a sentence, with its index and its outputs, as soon as its search has stopped.
+OnFinished = Callable[[int, list[Hypothesis]], None]
 
 
 @torch.no_grad()
@@ -39,7 +40,7 @@ def beam_search(
     forbidden: Sequence[int] = (),
     observer: BeamObserver | None = None,
 ) -> list[list[Hypothesis]]:
-    """Keep the beam_size most likely prefixes of every sentence; return its finished outputs, best first.
+    """Search with a beam: keep the beam_size most likely prefixes of every sentence; return its best outputs.
 
     At each step the 2 x beam_size best continuations of a sentence's prefixes are ranked by log-probability
     (ties: earlier prefix first, then the likelier token, then the lower id). Those among the first beam_size
@@ -50,38 +51,38 @@ def beam_search(
     * when beam_size outputs are finished, and none of them has a lower score than the best open prefix would
       have at its present length; this stop is usual but not exact: with length_penalty > 0 a longer output
       could still score higher;
-    * or when n_best outputs are finished, and no open prefix can come to a higher score at any length, however
-      certain the rest of it may be: log-probability / (max_length + 1) ** length_penalty;
+    * or when n_best outputs are finished, and no open prefix can reach a higher score at any length, even if all
+      its further tokens had probability 1: log-probability / (max_length + 1) ** length_penalty;
     * or at its max_length, where a prefix ends if eos is its most likely continuation, and is cut otherwise.
 
-    Sentences that have stopped leave the batch. An output does not depend on the other sentences, and with
-    beam_size 1 it is that of `greedy_search`.
+    Sentences that have stopped leave the batch. An output does not depend on the other sentences. With beam_size 1
+    the output is that of `greedy_search`.
 
     Args:
         stepper: holds one row a sentence, with an empty prefix. From the second step on it holds beam_size rows
-            a sentence, side by side.
-        beam_size: K, open prefixes a sentence.
-        n_best: outputs wanted of each sentence, at most beam_size.
+            a sentence, next to each other.
+        beam_size: K, number of open prefixes a sentence.
+        n_best: number of outputs to return for each sentence, at most beam_size.
         length_penalty: score = log_probability / length ** length_penalty; 0 ranks by probability alone.
-        max_lengths: (B,) the longest output in tokens, eos not counted; longer ones are returned cut, with
-            ended = False. Tokens are handed to the stepper on the device of this tensor.
-        bos: what the first step is given.
-        eos: the end symbol.
-        forbidden: ids that never come out, such as those of padding and bos.
-        observer: is told of every step; the search is the same without.
+        max_lengths: (B,) maximum output length in tokens, eos not counted; longer outputs are returned cut, with
+            ended = False. Tokens are passed to the stepper on the device of this tensor.
+        bos: id of the begin symbol, the input of the first step.
+        eos: id of the end symbol.
+        forbidden: ids that are never generated, such as those of padding and bos.
+        observer: receives every step; it does not change the search.
 
     Returns:
-        For each sentence 1 to n_best different outputs, best first; fewer than n_best only where no more have a
-        probability above 0. Where every continuation has probability 0, the prefixes up to there, cut.
+        For each sentence 1 to n_best different outputs, best first; fewer than n_best only where no further output
+        has a probability above 0. Where every continuation has probability 0, the open prefixes, cut.
 
     Raises:
         ValueError: an argument is out of its range.
         FloatingPointError: the model gave log-probabilities that are not numbers.
     """
-    found: dict[int, list[Hypothesis]] = {}
+    outputs: dict[int, list[Hypothesis]] = {}
     steps = beam_steps(
         stepper.select,
-        found.__setitem__,
+        outputs.__setitem__,
         beam_size=beam_size,
         n_best=n_best,
         length_penalty=length_penalty,
@@ -95,12 +96,12 @@ def beam_search(
         while True:
             values, ids = best_tokens(stepper.step(tokens), beam_size + 1, forbidden)
             tokens = steps.send((values.numpy(), ids.numpy()))
-    return [found[sentence] for sentence in range(len(max_lengths))]
+    return [outputs[sentence] for sentence in range(len(max_lengths))]
 
 
 def beam_steps(
     select: Callable[[Tensor], None],
-    tell: Tell,
+    on_finished: OnFinished,
     *,
     beam_size: int,
     n_best: int,
@@ -110,21 +111,23 @@ def beam_steps(
     eos: int,
     observer: BeamObserver | None = None,
 ) -> BeamSteps:
-    """`beam_search` a step at a time, for who has the stepper take it: several searches may take theirs together.
+    """Run `beam_search` as a generator, one step at a time.
+
+    The caller computes the log-probabilities, so that it can compute the steps of several searches together.
 
     Args:
-        select: of the stepper.
-        tell: gets the number of each sentence and its outputs as soon as it stops.
-        beam_size: this and all others as `beam_search`.
-        n_best: outputs wanted.
-        length_penalty: of the score.
-        max_lengths: the longest outputs (B,).
-        bos: what the first step is given.
-        eos: the end symbol.
-        observer: is told of every step.
+        select: the method `select` of the stepper.
+        on_finished: called with the index of a sentence and its outputs as soon as the sentence stops.
+        beam_size: see `beam_search`, as for all arguments below.
+        n_best: number of outputs to return for each sentence.
+        length_penalty: exponent of the length in a score.
+        max_lengths: (B,) maximum output lengths in tokens.
+        bos: id of the begin symbol.
+        eos: id of the end symbol.
+        observer: receives every step.
 
     Yields:
-        What the stepper is to append; it is sent the beam_size + 1 best next tokens of each row.
+        The tokens (R,) to append; the caller sends the beam_size + 1 best next tokens of each row.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -138,50 +141,50 @@ def beam_steps(
     finished = Finished(beam.limits, beam_size, n_best, length_penalty)
     tokens = torch.full((len(max_lengths),), bos, device=device)
     while len(beam.sentences):
-        found, before = (yield tokens), beam.sentences
+        best, before = (yield tokens), beam.sentences
         shape = (*beam.log_probability.shape, -1)
-        values, ids = found[0].reshape(shape), found[1].reshape(shape)  # (A, W, C)
+        values, ids = best[0].reshape(shape), best[1].reshape(shape)  # (A, W, C)
         rows, beam = _advance(beam, values, ids, finished, beam_size=beam_size, eos=eos, observer=observer)
         if len(beam.sentences) < len(before):
             for sentence in np.setdiff1d(before, beam.sentences).tolist():
-                tell(sentence, finished.best(sentence))
+                on_finished(sentence, finished.best(sentence))
         if len(beam.sentences):
             if not np.array_equal(rows, np.arange(len(tokens))):
-                select(on(device, rows))
-            # A row of probability 0 fills a place that nothing else can take; it must still be given a token.
+                select(to_device(rows, device))
+            # A row of probability 0 only fills the beam; the stepper still needs a token for it.
             latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], eos)
-            tokens = on(device, latest.ravel())
+            tokens = to_device(latest.ravel(), device)
 
 
-def on(device: torch.device, array: Whole) -> Tensor:
-    """An array as a tensor on a device."""
+def to_device(array: IntArray, device: torch.device) -> Tensor:
+    """Return an array as a tensor on a device."""
     tensor = torch.from_numpy(array)
     return tensor if device.type == "cpu" else tensor.to(device)
 
 
 def _advance(
     beam: Beam,
-    values: Real,
-    ids: Whole,
+    values: FloatArray,
+    ids: IntArray,
     finished: Finished,
     *,
     beam_size: int,
     eos: int,
     observer: BeamObserver | None,
-) -> tuple[Whole, Beam]:
-    """Go one token further.
+) -> tuple[IntArray, Beam]:
+    """Extend the beam by one token.
 
     Args:
-        beam: A sentences, W hypotheses each.
+        beam: A sentences with W hypotheses each.
         values: (A, W, C) log-probabilities of the best next tokens, best first.
-        ids: (A, W, C) those tokens.
-        finished: gets the outputs that end here.
+        ids: (A, W, C) ids of these tokens.
+        finished: collects the outputs that end at this step.
         beam_size: K.
-        eos: the end symbol.
-        observer: is told of the step.
+        eos: id of the end symbol.
+        observer: receives the step.
 
     Returns:
-        The rows of the stepper to go on with (A' x K,), and the beam of the A' sentences that go on.
+        The rows (A' x K,) that the stepper has to select, and the beam of the A' sentences that stay open.
     """
     candidates = _rank(beam, values, ids, 2 * beam_size, eos)
     possible = candidates.total > -np.inf
@@ -189,18 +192,19 @@ def _advance(
     last = (stuck | (beam.limits <= beam.length)).nonzero()[0]
     ends = possible & (candidates.token == eos)
     if len(last):
-        _close(beam.of(last), values[last], ids[last], finished, eos)
+        _close(beam.select_sentences(last), values[last], ids[last], finished, eos)
         ends[last] = False
     ending = ends & (np.arange(2 * beam_size) < beam_size)
     if ending.any():
         where = ending.any(axis=1).nonzero()[0]
-        finished.add(beam.of(where).grow(candidates.of(where)), ending[where], ended=True)
+        ended = beam.select_sentences(where).extend(candidates.select_sentences(where))
+        finished.add(ended, ending[where], ended=True)
 
-    # At most one candidate a prefix is an end: K of the 2 K remain at least.
+    # At most one candidate a prefix ends with eos, so at least K of the 2 K candidates remain.
     staying = ends.argsort(axis=1, kind="stable")[:, :beam_size]
-    kept = candidates.at(staying)
-    grown = beam.grow(kept)
-    going = ~finished.settled(grown)
+    kept = candidates.gather(staying)
+    extended = beam.extend(kept)
+    going = ~finished.can_stop(extended)
     going[last] = False
     if observer is not None:
         observer.step(
@@ -220,13 +224,13 @@ def _advance(
                 scores=finished.scores[beam.sentences],
             )
         )
-    places = going.nonzero()[0]
-    rows = places[:, None] * values.shape[1] + kept.parent[places]
-    return rows.ravel(), grown if len(places) == len(going) else grown.of(places)
+    remaining = going.nonzero()[0]
+    rows = remaining[:, None] * values.shape[1] + kept.parent[remaining]
+    return rows.ravel(), extended if len(remaining) == len(going) else extended.select_sentences(remaining)
 
 
-def _rank(beam: Beam, values: Real, ids: Whole, count: int, eos: int) -> Continuations:
-    """Merge the candidates of a sentence's prefixes (A, W, C) into its best ones (A, count)."""
+def _rank(beam: Beam, values: FloatArray, ids: IntArray, count: int, eos: int) -> Continuations:
+    """Rank the candidates of all prefixes of a sentence: (A, W, C) -> the best (A, count)."""
     sentences, width, choices = values.shape
     total = (beam.log_probability[:, :, None] + values).reshape(sentences, -1)  # (A, W x C)
     ids, values = ids.reshape(sentences, -1), values.reshape(sentences, -1)
@@ -240,11 +244,11 @@ def _rank(beam: Beam, values: Real, ids: Whole, count: int, eos: int) -> Continu
     return Continuations(parent, ids[row, order], values[row, order], total[row, order])
 
 
-def _close(beam: Beam, values: Real, ids: Whole, finished: Finished, eos: int) -> None:
-    """Finish every hypothesis of these sentences: it ends if eos is its most likely continuation, or is cut."""
+def _close(beam: Beam, values: FloatArray, ids: IntArray, finished: Finished, eos: int) -> None:
+    """Finish every hypothesis at the length limit: ended if eos is its most likely continuation, else cut."""
     value, token = values[:, :, 0], ids[:, :, 0]
     ends = (token == eos) & (value > -np.inf)
     parent = np.broadcast_to(np.arange(values.shape[1]), value.shape)
-    grown = beam.grow(Continuations(parent, token, value, beam.log_probability + value))
-    finished.add(grown, ends, ended=True)
+    extended = beam.extend(Continuations(parent, token, value, beam.log_probability + value))
+    finished.add(extended, ends, ended=True)
     finished.add(beam, ~ends, ended=False)

@@ -1,7 +1,8 @@
-"""Where a beam search stands: its open hypotheses, what may follow them, and what has been found.
+"""The state of a beam search: open hypotheses, their candidate continuations, and the finished outputs.
 
-Shapes: B sentences, of which A are still open; W open hypotheses a sentence, T tokens so far; N continuations of a
-sentence. All is in arrays on the CPU, whose operations start in a quarter of the time of torch's.
+Shapes: B sentences, of which A are still open; W open hypotheses a sentence, T tokens so far; N candidates a
+sentence. The state is held in NumPy arrays on the CPU: a small NumPy operation starts in a quarter of the time of a
+torch operation.
 """
 
 from __future__ import annotations
@@ -9,15 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyheads.search.candidates import divisors, make_hypothesis
 from manyheads.search.interface import Hypothesis
+from manyheads.search.observer import BoolArray, FloatArray, IntArray
 
-__all__ = ["Beam", "Continuations", "Finished", "Real", "Whole"]
-
-Whole = NDArray[np.int64]
-Real = NDArray[np.float64]
+__all__ = ["Beam", "Continuations", "Finished"]
 
 
 @dataclass(frozen=True)
@@ -25,20 +23,22 @@ class Beam:
     """The open hypotheses of the sentences still in the batch, best first.
 
     Attributes:
-        sentences, limits: (A,) place in the batch given, longest output.
-        log_probability: (A, W); -inf where there are fewer than W.
-        tokens, token_scores: (A, W, T), without the begin symbol.
+        sentences: (A,) index of each sentence in the batch.
+        limits: (A,) maximum output length of each sentence in tokens.
+        log_probability: (A, W) of each hypothesis; -inf where there are fewer than W.
+        tokens: (A, W, T) token ids, without the begin symbol.
+        token_scores: (A, W, T) log-probabilities of the tokens.
     """
 
-    sentences: Whole
-    limits: Whole
-    log_probability: Real
-    tokens: Whole
-    token_scores: Real
+    sentences: IntArray
+    limits: IntArray
+    log_probability: FloatArray
+    tokens: IntArray
+    token_scores: FloatArray
 
     @classmethod
-    def start(cls, limits: Whole) -> Beam:
-        """One empty prefix a sentence."""
+    def start(cls, limits: IntArray) -> Beam:
+        """Return the beam with one empty prefix a sentence; limits: (B,)."""
         count = len(limits)
         return cls(
             sentences=np.arange(count),
@@ -50,21 +50,21 @@ class Beam:
 
     @property
     def length(self) -> int:
-        """Tokens so far, T."""
+        """Number of tokens so far, T."""
         return self.tokens.shape[2]
 
-    def of(self, which: Whole) -> Beam:
-        """Only these of the A sentences."""
+    def select_sentences(self, indices: IntArray) -> Beam:
+        """Return the beam of some of the A sentences: indices (A',)."""
         return Beam(
-            self.sentences[which],
-            self.limits[which],
-            self.log_probability[which],
-            self.tokens[which],
-            self.token_scores[which],
+            self.sentences[indices],
+            self.limits[indices],
+            self.log_probability[indices],
+            self.tokens[indices],
+            self.token_scores[indices],
         )
 
-    def grow(self, candidates: Continuations) -> Beam:
-        """Make each candidate (A, W') a hypothesis: T -> T + 1."""
+    def extend(self, candidates: Continuations) -> Beam:
+        """Return the beam whose hypotheses are the candidates (A, W'): T -> T + 1."""
         sentence = np.arange(len(self.sentences))[:, None]
         tokens = [self.tokens[sentence, candidates.parent], candidates.token[:, :, None]]
         scores = [self.token_scores[sentence, candidates.parent], candidates.value[:, :, None]]
@@ -79,38 +79,41 @@ class Beam:
 
 @dataclass(frozen=True)
 class Continuations:
-    """Continuations of a sentence's prefixes, best first, each (A, N).
+    """Candidate continuations of the open prefixes of each sentence, best first, each (A, N).
 
     Attributes:
-        parent: the prefix continued, 0 to W - 1.
-        token: with what.
-        value: the log-probability of that token; total: of the whole, -inf where there are fewer than N.
+        parent: index of the extended prefix, 0 to W - 1.
+        token: id of the appended token.
+        value: log-probability of that token.
+        total: log-probability of the extended prefix; -inf where there are fewer than N candidates.
     """
 
-    parent: Whole
-    token: Whole
-    value: Real
-    total: Real
+    parent: IntArray
+    token: IntArray
+    value: FloatArray
+    total: FloatArray
 
-    def at(self, places: Whole) -> Continuations:
-        """The candidates at these places (A, N')."""
-        row = np.arange(len(places))[:, None]
+    def gather(self, indices: IntArray) -> Continuations:
+        """Return the candidates at the indices (A, N') of each sentence."""
+        row = np.arange(len(indices))[:, None]
         return Continuations(
-            self.parent[row, places], self.token[row, places], self.value[row, places], self.total[row, places]
+            self.parent[row, indices], self.token[row, indices], self.value[row, indices], self.total[row, indices]
         )
 
-    def of(self, which: Whole) -> Continuations:
-        """All candidates of these of the A sentences."""
-        return Continuations(self.parent[which], self.token[which], self.value[which], self.total[which])
+    def select_sentences(self, indices: IntArray) -> Continuations:
+        """Return all candidates of some of the A sentences: indices (A',)."""
+        return Continuations(self.parent[indices], self.token[indices], self.value[indices], self.total[indices])
 
 
 class Finished:
-    """The outputs found so far.
+    """The finished outputs of all sentences.
 
-    `scores` (B, K) holds the K best scores of every sentence, best first, -inf where there are fewer.
+    Attributes:
+        scores: (B, K) best scores of each sentence, best first; -inf where there are fewer than K.
+        divisors: for each output length, the divisor of its log-probability (`candidates.divisors`).
     """
 
-    def __init__(self, limits: Whole, beam_size: int, n_best: int, length_penalty: float) -> None:
+    def __init__(self, limits: IntArray, beam_size: int, n_best: int, length_penalty: float) -> None:
         count = len(limits)
         self.scores = np.full((count, beam_size), -np.inf)
         self.divisors = divisors(int(limits.max(initial=0)) + 1, length_penalty)
@@ -118,32 +121,32 @@ class Finished:
         self.length_penalty = length_penalty
         self._outputs: list[list[Hypothesis]] = [[] for _ in range(count)]
 
-    def add(self, beam: Beam, which: NDArray[np.bool_], *, ended: bool) -> None:
-        """Add the hypotheses of the beam that `which` (A, W) marks, but for those of probability 0."""
+    def add(self, beam: Beam, selected: BoolArray, *, ended: bool) -> None:
+        """Add the `selected` (A, W) hypotheses of the beam, except those of probability 0."""
         scores = beam.log_probability / self.divisors[beam.length]
-        scores = np.where(which, scores, -np.inf)
+        scores = np.where(selected, scores, -np.inf)
         known = self.scores[beam.sentences]
-        useful = scores > known[:, -1:]  # the K best of a sentence, and no others, can be asked for
-        every = -np.sort(-np.concatenate([known, scores], axis=1), axis=1)
-        self.scores[beam.sentences] = every[:, : known.shape[1]]
-        for row, place in zip(*useful.nonzero(), strict=True):
+        useful = scores > known[:, -1:]  # an output below the K best of its sentence can never be returned
+        ranked = -np.sort(-np.concatenate([known, scores], axis=1), axis=1)
+        self.scores[beam.sentences] = ranked[:, : known.shape[1]]
+        for row, column in zip(*useful.nonzero(), strict=True):
             self._outputs[int(beam.sentences[row])].append(
                 make_hypothesis(
-                    beam.tokens[row, place].tolist(),
-                    beam.token_scores[row, place].tolist(),
+                    beam.tokens[row, column].tolist(),
+                    beam.token_scores[row, column].tolist(),
                     ended=ended,
                     length_penalty=self.length_penalty,
                 )
             )
 
-    def settled(self, beam: Beam) -> NDArray[np.bool_]:
-        """Whether a sentence can stop, as `beam_search` says: (A,)."""
+    def can_stop(self, beam: Beam) -> BoolArray:
+        """Return whether each sentence of the beam meets a stop rule of `beam_search`: (A,)."""
         scores, best = self.scores[beam.sentences], beam.log_probability[:, 0]
         usual = scores[:, -1] >= best / self.divisors[beam.length]
         exact = scores[:, self.n_best - 1] >= best / self.divisors[beam.limits + 1]
-        stopped: NDArray[np.bool_] = usual | exact
+        stopped: BoolArray = usual | exact
         return stopped
 
     def best(self, sentence: int) -> list[Hypothesis]:
-        """The n_best of a sentence, best first, the earlier first among equals."""
+        """Return the n_best outputs of a sentence, best first; equal scores in the order in which they finished."""
         return sorted(self._outputs[sentence], key=lambda output: -output.score)[: self.n_best]

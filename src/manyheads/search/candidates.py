@@ -1,4 +1,4 @@
-"""What both searches share: the most likely next tokens of every row, and how an output is scored.
+"""The most likely next tokens of every row, and the score of an output; shared by all kinds of search.
 
 Shapes: R rows, V vocabulary, C candidates a row, F forbidden ids.
 """
@@ -17,21 +17,20 @@ from manyheads.search.interface import Hypothesis
 
 __all__ = ["best_tokens", "check_limits", "divisors", "make_hypothesis"]
 
-# Width of the pieces in which a large vocabulary is searched; 64 was the fastest of 16 to 128 on a CPU.
-PIECE = 64
-FEW_ROWS = 4  # of which the single best tokens are looked for at once
+CHUNK_WIDTH = 64  # tokens of a chunk of a large vocabulary; the fastest of 16 to 128 on a CPU
+MAX_ROWS_FOR_MAX = 4  # rows for which the single best token is taken by `Tensor.max`
 
 
 def best_tokens(log_probs: Tensor, count: int, forbidden: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Find the most likely tokens of each row, best first, the lower id first among equals.
+    """Find the most likely tokens of each row, best first; of equal log-probabilities the lower id comes first.
 
-    The result of a row depends on that row alone, to the bit and on any device. Forbidden ids come last, with
-    log-probability -inf, like all that cannot follow.
+    The result of a row depends on that row alone, bit for bit and on any device. Forbidden ids come last, with
+    log-probability -inf, like all tokens that cannot follow.
 
     Args:
         log_probs: (R, V), float32; not changed.
-        count: how many are wanted; C = min(count, V).
-        forbidden: ids that never come out.
+        count: number of tokens to find; C = min(count, V).
+        forbidden: ids that are never generated.
 
     Returns:
         Log-probabilities (R, C) in float64 and token ids (R, C), both on the CPU.
@@ -42,45 +41,44 @@ def best_tokens(log_probs: Tensor, count: int, forbidden: Sequence[int]) -> tupl
     vocabulary = log_probs.size(1)
     wanted = min(count, vocabulary)
     taken = min(count + len(forbidden), vocabulary)
-    if count == 1 and len(log_probs) <= FEW_ROWS:
-        largest, first = log_probs.max(dim=1, keepdim=True)  # the first one of equals
-        if not any((first == one).any() for one in forbidden) and not largest.isnan().any():
+    if count == 1 and len(log_probs) <= MAX_ROWS_FOR_MAX:
+        largest, first = log_probs.max(dim=1, keepdim=True)  # of equal values the first
+        if not any((first == token).any() for token in forbidden) and not largest.isnan().any():
             return largest.double().cpu(), first.cpu()
-    # One more than needed shows whether equals of the last one were left out.
+    # One more than needed shows whether values equal to the last were left out.
     values, ids = _largest(log_probs, min(taken + 1, vocabulary))
     if np.isnan(values).any():
         raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
-    plain = bool((values[:, 1:] < values[:, :-1]).all()) and not any((ids == one).any() for one in forbidden)
+    plain = bool((values[:, 1:] < values[:, :-1]).all()) and not any((ids == token).any() for token in forbidden)
     if not plain:
         values, ids = _in_order(log_probs, values, ids, taken, forbidden)
     return torch.from_numpy(values[:, :wanted].astype(np.float64)), torch.from_numpy(ids[:, :wanted])
 
 
 def _largest(values: Tensor, count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """As topk along the second axis, on the CPU: (R, V) -> values (R, C), ids (R, C).
+    """Return the C largest values of each row like `torch.topk`, on the CPU: (R, V) -> values (R, C), ids (R, C).
 
-    A wide row is cut into pieces; the C pieces with the largest maxima hold its C largest values. Maxima are
+    A wide row is cut into chunks; the C chunks with the largest maxima hold its C largest values. Maxima are
     cheap, and topk sees 2 % of the row (3.8 -> 1.0 ms for 320 rows of 8000 on one CPU core).
     """
     width = values.size(1)
-    pieces = width // PIECE
-    if pieces < 4 * count:
-        largest, places = _on_cpu(*values.topk(count, dim=1))
-        return largest, places
-    whole = pieces * PIECE
-    body = values[:, :whole].unflatten(1, (pieces, PIECE))  # (R, pieces, PIECE)
-    chosen = body.amax(dim=2).topk(count, dim=1).indices  # (R, C)
-    few = body.gather(1, chosen[:, :, None].expand(-1, -1, PIECE)).flatten(1)
-    found, where = torch.cat([few, values[:, whole:]], dim=1).topk(count, dim=1)
-    largest, both = _on_cpu(found, torch.cat([where, chosen], dim=1))
-    places, chosen_pieces = both[:, :count], both[:, count:]
-    piece, offset = np.divmod(places, PIECE)
-    ids = np.take_along_axis(chosen_pieces, np.minimum(piece, count - 1), axis=1) * PIECE + offset
-    return largest, np.where(piece < count, ids, places - few.size(1) + whole)
+    chunks = width // CHUNK_WIDTH
+    if chunks < 4 * count:
+        return _to_cpu(*values.topk(count, dim=1))
+    covered = chunks * CHUNK_WIDTH  # the remainder of the row is narrower than a chunk
+    body = values[:, :covered].unflatten(1, (chunks, CHUNK_WIDTH))  # (R, chunks, CHUNK_WIDTH)
+    best_chunks = body.amax(dim=2).topk(count, dim=1).indices  # (R, C)
+    few = body.gather(1, best_chunks[:, :, None].expand(-1, -1, CHUNK_WIDTH)).flatten(1)
+    largest, indices = torch.cat([few, values[:, covered:]], dim=1).topk(count, dim=1)
+    largest_values, both = _to_cpu(largest, torch.cat([indices, best_chunks], dim=1))
+    positions, chunk_ids = both[:, :count], both[:, count:]
+    chunk, offset = np.divmod(positions, CHUNK_WIDTH)
+    ids = np.take_along_axis(chunk_ids, np.minimum(chunk, count - 1), axis=1) * CHUNK_WIDTH + offset
+    return largest_values, np.where(chunk < count, ids, positions - few.size(1) + covered)
 
 
-def _on_cpu(values: Tensor, indices: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Values (R, C) and indices (R, C') as arrays, in one transfer."""
+def _to_cpu(values: Tensor, indices: Tensor) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Copy values (R, C) and indices (R, C') to arrays in one transfer."""
     if values.device.type == "cpu":
         return values.float().numpy(), indices.numpy()
     packed = torch.cat([values.float().view(torch.int32), indices.int()], dim=1).cpu()
@@ -89,10 +87,14 @@ def _on_cpu(values: Tensor, indices: Tensor) -> tuple[NDArray[np.float32], NDArr
 
 
 def _in_order(
-    log_probs: Tensor, found: NDArray[np.float32], places: NDArray[np.int64], taken: int, forbidden: Sequence[int]
+    log_probs: Tensor,
+    largest: NDArray[np.float32],
+    indices: NDArray[np.int64],
+    taken: int,
+    forbidden: Sequence[int],
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Put equals in the order of their ids and what is forbidden last: (R, V), twice (R, >= C) -> twice (R, C)."""
-    values, ids = torch.from_numpy(found), torch.from_numpy(places)
+    """Sort equal values by id, and forbidden ids last: (R, V), twice (R, >= C) -> values (R, C), ids (R, C)."""
+    values, ids = torch.from_numpy(largest), torch.from_numpy(indices)
     if taken < log_probs.size(1):
         tied = (values[:, taken - 1] == values[:, taken]) & (values[:, taken] > -torch.inf)
         values, ids = values[:, :taken], ids[:, :taken]
@@ -106,21 +108,21 @@ def _in_order(
 
 
 def _with_lowest_ids(log_probs: Tensor, values: Tensor, ids: Tensor) -> Tensor:
-    """Take the lowest of the ids that share the last value: (N, V), (N, C) best first, (N, C) -> ids (N, C)."""
+    """Replace the ids of the last value by the lowest ids that have it: (N, V), (N, C), (N, C) -> ids (N, C)."""
     width, count = log_probs.size(1), values.size(1)
     last = values[:, -1:]
     countdown = torch.arange(width, 0, -1, dtype=torch.int32, device=log_probs.device)
     equal = torch.where(log_probs == last.to(log_probs.device), countdown, 0)
     lowest = equal.topk(count, dim=1).indices.cpu()
-    place = torch.arange(count) - (values > last).sum(dim=1, keepdim=True)  # which of the equals stands here
-    return torch.where(place >= 0, lowest.gather(1, place.clamp(min=0)), ids)
+    rank = torch.arange(count) - (values > last).sum(dim=1, keepdim=True)  # rank among the equal values
+    return torch.where(rank >= 0, lowest.gather(1, rank.clamp(min=0)), ids)
 
 
 def check_limits(max_lengths: Tensor) -> Tensor:
-    """Bring the longest outputs (B,) to the CPU; a negative one would never be met.
+    """Copy the maximum output lengths (B,) to the CPU.
 
     Raises:
-        ValueError: one is negative.
+        ValueError: a length is negative.
     """
     limits = max_lengths.cpu()
     if (limits < 0).any():
@@ -130,10 +132,10 @@ def check_limits(max_lengths: Tensor) -> Tensor:
 
 @functools.lru_cache(maxsize=8)
 def divisors(longest: int, length_penalty: float) -> NDArray[np.float64]:
-    """What the log-probabilities of outputs of 0 to `longest` tokens are divided by, for their scores."""
+    """Return length ** length_penalty for the lengths 0 to `longest`: score = log-probability / divisor."""
     with np.errstate(over="ignore"):
-        found: NDArray[np.float64] = np.maximum(np.arange(longest + 1.0), 1) ** length_penalty
-    return found
+        powers: NDArray[np.float64] = np.maximum(np.arange(longest + 1.0), 1) ** length_penalty
+    return powers
 
 
 def make_hypothesis(
@@ -143,11 +145,11 @@ def make_hypothesis(
     ended: bool,
     length_penalty: float,
 ) -> Hypothesis:
-    """Build what a search returns.
+    """Build a hypothesis from its tokens and their log-probabilities.
 
     Args:
         tokens: T ids, the end symbol last when `ended`.
-        token_scores: their T log-probabilities.
+        token_scores: T log-probabilities of the tokens.
         ended: whether the last token is the end symbol.
         length_penalty: exponent of the length in the score.
     """

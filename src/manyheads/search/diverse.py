@@ -1,4 +1,4 @@
-"""Diverse beam search (Vijayakumar et al. 2018): outputs that differ, not one output in many spellings.
+"""Diverse beam search (Vijayakumar et al. 2018): groups of beams that are penalised for choosing equal tokens.
 
 Shapes: B sentences, R rows, V vocabulary.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
@@ -17,7 +18,8 @@ from manyheads.search.interface import Hypothesis, Stepper
 
 __all__ = ["diverse_beam_search"]
 
-Taken = list[Counter[tuple[int, int]]]  # a step's entry: how many prefixes of (sentence) took (token)
+# One counter a step: (sentence, token) -> how many open prefixes of the sentence chose the token at that step.
+TokenCounts = list[Counter[tuple[int, int]]]
 
 
 def diverse_beam_search(
@@ -33,33 +35,33 @@ def diverse_beam_search(
     eos: int,
     forbidden: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
-    """Search with several beams one after the other, each led away from the steps of those before it.
+    """Search with several groups of beams, one after the other; each is penalised for the tokens of earlier groups.
 
-    For a later group, the log-probability of a token is lowered by `strength` for every open prefix of an earlier
-    group that took this token at the same step (Hamming diversity, section 4 of the paper). The end symbol is
+    In a later group, the log-probability of a token is lowered by `strength` for every open prefix of an earlier
+    group that chose this token at the same step (Hamming diversity, section 4 of the paper). The end symbol is
     never lowered. The first group is a plain beam search.
 
     Args:
-        start: makes a stepper with one row a sentence and an empty prefix, once a group.
-        groups: how many; each has a beam of beam_size / groups.
-        strength: in nats.
-        beam_size: of all groups together.
-        n_best: outputs wanted of each sentence, at most beam_size.
+        start: returns a new stepper with one row a sentence and an empty prefix; called once a group.
+        groups: number of groups; each has a beam of beam_size / groups.
+        strength: penalty in nats.
+        beam_size: number of beams of all groups together.
+        n_best: number of outputs to return for each sentence, at most beam_size.
         length_penalty: exponent of the length in a score.
-        max_lengths: the longest output of each sentence in tokens (B,), as for `beam_search`.
-        bos: what the first step is given.
-        eos: the end symbol.
-        forbidden: ids that never come out.
+        max_lengths: (B,) maximum output lengths in tokens, as for `beam_search`.
+        bos: id of the begin symbol, the input of the first step.
+        eos: id of the end symbol.
+        forbidden: ids that are never generated.
 
     Returns:
-        The outputs of all groups, best first by the scores of the model itself, without penalties; an output that
-        several groups found comes once, so that there may be fewer than n_best.
+        The outputs of all groups, best first by the model's own scores, without penalties. An output that several
+        groups found is returned once, so that there may be fewer than n_best.
     """
-    taken: Taken = []
+    counts: TokenCounts = []
     outputs: list[dict[tuple[tuple[int, ...], bool], Hypothesis]] = [{} for _ in max_lengths]
     for _ in range(groups):
-        stepper = ApartStepper(start(), taken, strength, len(max_lengths), eos)
-        found = beam_search(
+        stepper = DiversityStepper(start(), counts, strength, len(max_lengths), eos)
+        group = beam_search(
             stepper,
             beam_size=beam_size // groups,
             n_best=beam_size // groups,
@@ -69,37 +71,41 @@ def diverse_beam_search(
             eos=eos,
             forbidden=forbidden,
         )
-        for sentence, hypotheses in enumerate(found):
-            for one in hypotheses:
-                own = without_penalty(one, sentence, taken, strength, length_penalty)
-                outputs[sentence].setdefault((own.tokens, own.ended), own)
-        taken = merged(taken, stepper.own)
-    return [sorted(found.values(), key=lambda one: -one.score)[:n_best] for found in outputs]
+        for sentence, hypotheses in enumerate(group):
+            for hypothesis in hypotheses:
+                output = remove_penalty(hypothesis, sentence, counts, strength, length_penalty)
+                outputs[sentence].setdefault((output.tokens, output.ended), output)
+        counts = add_counts(counts, stepper.counts)
+    return [sorted(unique.values(), key=lambda output: -output.score)[:n_best] for unique in outputs]
 
 
-class ApartStepper:
-    """A stepper that finds tokens less likely that others took at the same step, and notes what its rows take."""
+class DiversityStepper:
+    """A wrapper around a stepper that penalises the tokens of earlier groups, and counts those of its own rows.
 
-    def __init__(self, stepper: Stepper, taken: Taken, strength: float, sentences: int, eos: int) -> None:
-        """Around a stepper that holds one row a sentence, without a past."""
+    Attributes:
+        counts: the tokens that its rows have chosen.
+    """
+
+    def __init__(self, stepper: Stepper, earlier: TokenCounts, strength: float, sentences: int, eos: int) -> None:
+        """Wrap a stepper that holds one row a sentence; `earlier` are the counts of the groups before."""
         self.stepper = stepper
-        self.penalties = [by_sentence(counts, strength) for counts in taken]
-        self.sentences = list(range(sentences))
+        self.penalties = [penalties_by_sentence(counts, strength) for counts in earlier]
+        self.sentences = list(range(sentences))  # the sentence of each row
         self.eos = eos
-        self.own: Taken = []
-        self.place = -1
+        self.counts: TokenCounts = []
+        self.num_tokens = -1  # tokens appended after the begin symbol
 
     def step(self, tokens: Tensor) -> Tensor:
-        """As `Stepper.step`."""
+        """See `Stepper.step`."""
         log_probs = self.stepper.step(tokens)
-        if self.place >= 0:
-            # A row that only fills the beam is given the end symbol; it took nothing.
+        if self.num_tokens >= 0:
+            # The search passes the end symbol to a row that only fills the beam; it does not count.
             pairs = zip(self.sentences, tokens.tolist(), strict=True)
-            self.own.append(Counter(pair for pair in pairs if pair[1] != self.eos))
-        self.place += 1
-        if self.place >= len(self.penalties):
+            self.counts.append(Counter(pair for pair in pairs if pair[1] != self.eos))
+        self.num_tokens += 1
+        if self.num_tokens >= len(self.penalties):
             return log_probs
-        penalties = self.penalties[self.place]
+        penalties = self.penalties[self.num_tokens]
         lowered = [
             (row, token, penalty)
             for row, sentence in enumerate(self.sentences)
@@ -108,40 +114,36 @@ class ApartStepper:
         if not lowered:
             return log_probs
         rows, ids, values = zip(*lowered, strict=True)
-        apart = log_probs.clone()
-        apart[list(rows), list(ids)] -= torch.tensor(values, dtype=apart.dtype, device=apart.device)
-        return apart
+        penalised = log_probs.clone()
+        penalised[list(rows), list(ids)] -= torch.tensor(values, dtype=penalised.dtype, device=penalised.device)
+        return penalised
 
     def select(self, rows: Tensor) -> None:
-        """As `Stepper.select`."""
+        """See `Stepper.select`."""
         self.stepper.select(rows)
         self.sentences = [self.sentences[row] for row in rows.tolist()]
 
 
-def by_sentence(counts: Counter[tuple[int, int]], strength: float) -> dict[int, list[tuple[int, float]]]:
-    """For each sentence the tokens taken, and by how much they are lowered."""
+def penalties_by_sentence(counts: Counter[tuple[int, int]], strength: float) -> dict[int, list[tuple[int, float]]]:
+    """Return for each sentence its penalised tokens and their penalties in nats."""
     penalties: dict[int, list[tuple[int, float]]] = {}
     for (sentence, token), count in counts.items():
         penalties.setdefault(sentence, []).append((token, strength * count))
     return penalties
 
 
-def merged(taken: Taken, own: Taken) -> Taken:
-    """What two of them took together, step by step."""
-    length = max(len(taken), len(own))
-    return [
-        Counter(taken[place] if place < len(taken) else ()) + Counter(own[place] if place < len(own) else ())
-        for place in range(length)
-    ]
+def add_counts(first: TokenCounts, second: TokenCounts) -> TokenCounts:
+    """Add two lists of counters step by step; the shorter list counts nothing after its end."""
+    return [left + right for left, right in zip_longest(first, second, fillvalue=Counter[tuple[int, int]]())]
 
 
-def without_penalty(
-    output: Hypothesis, sentence: int, taken: Taken, strength: float, length_penalty: float
+def remove_penalty(
+    output: Hypothesis, sentence: int, counts: TokenCounts, strength: float, length_penalty: float
 ) -> Hypothesis:
-    """The output with the scores that the model gave."""
+    """Return the output with the model's own scores."""
     scores = list(output.token_scores)
-    for place, token in enumerate(output.tokens[: len(taken)]):
-        scores[place] += strength * taken[place][sentence, token]
+    for step, token in enumerate(output.tokens[: len(counts)]):
+        scores[step] += strength * counts[step][sentence, token]
     total = sum(scores)
     return replace(
         output,

@@ -1,4 +1,4 @@
-"""Several models that decide together.
+"""Ensembles: several models whose distributions are averaged at every step.
 
 Shapes: N models, R rows, V vocabulary.
 """
@@ -15,36 +15,37 @@ from manyheads.search.interface import Stepper
 
 __all__ = ["Combine", "EnsembleStepper", "mean_logarithm", "mean_probability"]
 
+# The log-probabilities (..., V) of N models -> those of the ensemble (..., V).
 Combine = Callable[[Sequence[Tensor]], Tensor]
 
 
 def mean_probability(log_probs: Sequence[Tensor]) -> Tensor:
-    """Mean of the models' probabilities: N times (..., V) -> log-probabilities (..., V)."""
+    """Return the log of the mean of the models' probabilities: N times (..., V) -> (..., V)."""
     if len(log_probs) == 1:
         return log_probs[0]
     return torch.stack(list(log_probs)).logsumexp(0) - math.log(len(log_probs))
 
 
 def mean_logarithm(log_probs: Sequence[Tensor]) -> Tensor:
-    """Geometric mean of the models' probabilities, made to add up to 1: N times (..., V) -> (..., V).
+    """Return the log of the normalised geometric mean of the models' probabilities: N times (..., V) -> (..., V).
 
-    A token needs the consent of all models, where for `mean_probability` one that is certain of it is enough.
+    A token is likely only if all models find it likely; for `mean_probability` one certain model is enough.
     """
     return torch.stack(list(log_probs)).mean(0).log_softmax(-1)
 
 
 class EnsembleStepper:
-    """Steppers of several models over the same rows and the same target vocabulary, as one."""
+    """One stepper made of the steppers of several models, with the same rows and the same target vocabulary."""
 
     def __init__(self, steppers: Sequence[Stepper], combine: Combine = mean_probability) -> None:
         self.steppers = steppers
         self.combine = combine
 
     def step(self, tokens: Tensor) -> Tensor:
-        """As `Stepper.step`."""
+        """See `Stepper.step`."""
         return self.combine([stepper.step(tokens) for stepper in self.steppers])
 
     def select(self, rows: Tensor) -> None:
-        """As `Stepper.select`."""
+        """See `Stepper.select`."""
         for stepper in self.steppers:
             stepper.select(rows)

@@ -1,6 +1,6 @@
-"""Outputs written token by token without looking back; greedy search takes the most likely token at every step.
+"""Decoding with one hypothesis a sentence: a function chooses each next token; greedy search takes the likeliest.
 
-Shapes: B sentences, of which A are still open; V vocabulary. All state is on the CPU.
+Shapes: B sentences, of which A are still open; V vocabulary. All state of the search is on the CPU.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from torch import Tensor
 from manyheads.search.candidates import best_tokens, check_limits, make_hypothesis
 from manyheads.search.interface import Hypothesis, Stepper
 
-__all__ = ["Choose", "Steps", "follow", "greedy_choice", "greedy_search", "results"]
+__all__ = ["ChooseTokens", "DecodingSteps", "decode_steps", "greedy_choice", "greedy_search", "run_steps"]
 
-# Log-probabilities (A, V) and the numbers (A,) of the open sentences -> each one's next token (A,) and its
-# log-probability (A,), float64, -inf where nothing can follow; both on the CPU.
-Choose = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+# Log-probabilities (A, V) and indices (A,) of the open sentences -> the next token of each (A,) and its
+# log-probability (A,), float64, -inf where no token can follow; both on the CPU.
+ChooseTokens = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
-# At each step the sentences that go on and the tokens they go on with; in the end the output of every sentence.
-Steps = Generator[tuple[list[int], list[int]], None, list[Hypothesis]]
+# Yields at each step the sentences that stay open and their new tokens; returns the output of every sentence.
+DecodingSteps = Generator[tuple[list[int], list[int]], None, list[Hypothesis]]
 
 
 def greedy_search(
@@ -33,18 +33,18 @@ def greedy_search(
     forbidden: Sequence[int] = (),
     length_penalty: float = 1.0,
 ) -> list[Hypothesis]:
-    """Follow the most likely token of every sentence until the end symbol; the lower id wins among equals.
+    """Append the most likely token to every sentence until the end symbol; of equal ones the lower id.
 
     Sentences that have ended leave the batch. An output does not depend on the other sentences.
 
     Args:
         stepper: holds one row a sentence, with an empty prefix.
-        max_lengths: (B,) the longest output in tokens, the end symbol not counted. An output that would go on,
-            or after which nothing can come, is returned cut, with ended = False. Tokens are handed to the
-            stepper on the device of this tensor.
-        bos: what the first step is given.
-        eos: the end symbol.
-        forbidden: ids that never come out, such as those of padding and bos.
+        max_lengths: (B,) maximum output length in tokens, the end symbol not counted. An output that reaches it
+            without the end symbol, or that no token can follow, is returned cut, with ended = False. Tokens are
+            passed to the stepper on the device of this tensor.
+        bos: id of the begin symbol, the input of the first step.
+        eos: id of the end symbol.
+        forbidden: ids that are never generated, such as those of padding and bos.
         length_penalty: exponent of the length in `Hypothesis.score`; it does not change the output.
 
     Raises:
@@ -52,13 +52,13 @@ def greedy_search(
         FloatingPointError: the model gave log-probabilities that are not numbers.
     """
     choose = greedy_choice(forbidden)
-    return results(
-        follow(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
+    return run_steps(
+        decode_steps(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
     )
 
 
-def greedy_choice(forbidden: Sequence[int]) -> Choose:
-    """The choice of the most likely token that is not forbidden."""
+def greedy_choice(forbidden: Sequence[int]) -> ChooseTokens:
+    """Return the function that chooses the most likely token that is not forbidden."""
 
     def choose(log_probs: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
         values, ids = best_tokens(log_probs, 1, forbidden)
@@ -68,10 +68,10 @@ def greedy_choice(forbidden: Sequence[int]) -> Choose:
 
 
 @torch.no_grad()
-def follow(
-    stepper: Stepper, choose: Choose, *, max_lengths: Tensor, bos: int, eos: int, length_penalty: float
-) -> Steps:
-    """Write every sentence with the tokens that `choose` names, a step at a time; arguments as `greedy_search`."""
+def decode_steps(
+    stepper: Stepper, choose: ChooseTokens, *, max_lengths: Tensor, bos: int, eos: int, length_penalty: float
+) -> DecodingSteps:
+    """Decode with the tokens that `choose` returns, one step at a time; other arguments: see `greedy_search`."""
     device = max_lengths.device
     limits = check_limits(max_lengths).numpy()
     outputs: dict[int, Hypothesis] = {}
@@ -80,7 +80,7 @@ def follow(
     scores: list[list[float]] = [[] for _ in limits]
     latest = torch.full((len(limits),), bos, device=device)
     while len(sentences):
-        token, value = (part.numpy() for part in choose(stepper.step(latest), torch.from_numpy(sentences)))
+        token, value = (tensor.numpy() for tensor in choose(stepper.step(latest), torch.from_numpy(sentences)))
         possible = value > -np.inf
         ended = possible & (token == eos)
         going = possible & ~ended & (limits[sentences] > [len(tokens[number]) for number in sentences.tolist()])
@@ -101,8 +101,8 @@ def follow(
     return [outputs[sentence] for sentence in range(len(limits))]
 
 
-def results(steps: Steps) -> list[Hypothesis]:
-    """Go through all steps; return the outputs."""
+def run_steps(steps: DecodingSteps) -> list[Hypothesis]:
+    """Run all steps of a decoding; return the output of every sentence."""
     while True:
         try:
             next(steps)

@@ -1,6 +1,6 @@
-"""All that may be asked of a search, whichever engine does it.
+"""The options of a search, the same for every engine.
 
-"Row" means here a source sentence as token ids.
+A "row" is here a source sentence as token ids.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class Sampling:
-    """Outputs drawn by chance from what the model says.
+    """Options of sampling: draw each token from the model's distribution.
 
-    Each token is drawn from the model's distribution p ** (1 / temperature), of which the top_k most likely tokens
-    are kept, and of these the fewest whose probabilities add up to top_p (nucleus sampling, Holtzman et al. 2020).
+    Each token is drawn from p ** (1 / temperature), normalised, of which the top_k most likely tokens are kept, and
+    of these the fewest whose probabilities add up to top_p (nucleus sampling, Holtzman et al. 2020).
 
     Attributes:
-        temperature: above 0; 1 is the model's own distribution, less is bolder likelihood, more is wilder.
-        top_k: 0 keeps all.
-        top_p: above 0, at most 1, which keeps all.
-        seed: what is drawn for a row depends on the seed, the row and the number of the draw alone.
+        temperature: above 0; 1 is the model's own distribution, less prefers likely tokens, more flattens it.
+        top_k: number of tokens to keep; 0 keeps all.
+        top_p: probability mass to keep, above 0 and at most 1, which keeps all.
+        seed: of the random numbers; the samples of a row depend on the seed, the row and their index alone.
     """
 
     temperature: float = 1.0
@@ -49,34 +49,36 @@ class Sampling:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to search, and what must and must not come out.
+    """All options of a search, constraints on the outputs included.
 
-    The four options without a default, and batch_tokens, are settings of a model (`SearchConfig`). All others are
-    off unless given; `in_use` names those that are on, so that an engine can refuse what it cannot do.
+    The options without a default are settings of a model (`SearchConfig`). All others are off by default; `in_use`
+    names those that are on, so that an engine can refuse an option that it does not support.
 
     Attributes:
-        beam_size: open prefixes a sentence; 1 is greedy.
+        beam_size: number of open prefixes a sentence; 1 is greedy.
         length_penalty: score = log_probability / length ** length_penalty.
-        max_length_ratio: the longest output is this x the source's tokens + max_length_offset.
+        max_length_ratio: maximum output length = max_length_ratio x source tokens + max_length_offset.
         max_length_offset: in tokens.
-        batch_tokens: source tokens x beam_size decoded at the same time, about; no result depends on it.
-        n_best: outputs wanted of each row, at most beam_size; when sampling, how many are drawn.
-        min_length_ratio: the shortest output is this x the source's tokens, the end symbol not counted.
-        coverage_penalty: weight of how much of the source was never looked at (Wu et al. 2016, equation 14, beta);
-            added to the score of every output that the beam has found.
-        no_repeat_ngram: no n-gram of so many tokens comes twice in an output; 0 is off.
-        sampling: draw instead of searching.
-        diverse_groups: the beam falls into so many groups, each led away from the tokens that earlier groups took
-            at the same step (Vijayakumar et al. 2018); 1 is off.
-        diverse_strength: how much the log-probability of such a token is lowered, for each prefix that took it.
-        rivals: so many likeliest other tokens are reported beside each token.
-        attention: beside each token, where the decoder looked (mean of the heads of one layer) is reported.
-        attention_layer: which layer that is, and which the coverage penalty sees; 0 the lowest, -1 the highest.
-        token_scores: whether the log-probability of each token is wanted; without, an engine that would have to
-            compute them apart may give none.
-        prefixes: what the output of each row begins with; none at all, or one a row.
-        forbidden: for each row, sequences that do not come out after its prefix; none at all, or one entry a row.
-        required: for each row, sequences that come out; none at all, or one entry a row.
+        batch_tokens: approximate number of source tokens x beam_size decoded at the same time; it does not change
+            the results.
+        n_best: number of outputs to return for each row, at most beam_size; when sampling, number of samples.
+        min_length_ratio: minimum output length = min_length_ratio x source tokens, the end symbol not counted.
+        coverage_penalty: weight of the penalty for source tokens without attention (beta in equation 14 of Wu et
+            al. 2016); added to the score of every finished output.
+        no_repeat_ngram: length in tokens of the n-grams that must not occur twice in an output; 0 is off.
+        sampling: options of sampling, instead of a search; None is off.
+        diverse_groups: number of diverse beam groups, each penalised for the tokens that earlier groups chose at
+            the same step (Vijayakumar et al. 2018); 1 is off.
+        diverse_strength: penalty in nats on such a token, for each prefix that chose it.
+        rivals: number of likeliest other tokens to return for each token; 0 is off.
+        attention: whether to return the attention on the source (mean of the heads of one layer) for each token.
+        attention_layer: decoder layer of that attention and of the coverage penalty; 0 is the lowest, -1 the
+            highest.
+        token_scores: whether to return the log-probability of each token; if false, an engine that computes them
+            separately may return none.
+        prefixes: forced beginning of the output of each row; empty, or one entry a row.
+        forbidden: for each row, sequences that must not occur after its prefix; empty, or one entry a row.
+        required: for each row, sequences that must occur; empty, or one entry a row.
     """
 
     beam_size: int
@@ -131,8 +133,8 @@ class SearchOptions:
             raise ValueError("a forbidden or required sequence of tokens is empty.")
 
     def in_use(self) -> list[str]:
-        """Names of the options that are on, but for those that every engine knows: the first six."""
-        names = [one.name for one in fields(self)[6:] if vars(self)[one.name] != one.default]
+        """Return the names of the options that are on, except the first six, which every engine supports."""
+        names = [field.name for field in fields(self)[6:] if vars(self)[field.name] != field.default]
         if self.diverse_groups == 1:
             names = [name for name in names if name != "diverse_strength"]
         names = [name for name in names if name != "token_scores"]
@@ -140,27 +142,27 @@ class SearchOptions:
             names = [name for name in names if name != "attention_layer"]
         return names
 
-    def part(self, places: Sequence[int]) -> Self:
-        """The options of some of the rows."""
+    def select_rows(self, rows: Sequence[int]) -> Self:
+        """Return the options of some of the rows, given by their indices."""
         return replace(
             self,
-            prefixes=chosen(self.prefixes, places),
-            forbidden=chosen(self.forbidden, places),
-            required=chosen(self.required, places),
+            prefixes=select_entries(self.prefixes, rows),
+            forbidden=select_entries(self.forbidden, rows),
+            required=select_entries(self.required, rows),
         )
 
     def longest(self, rows: Sequence[Sequence[int]], most: int) -> list[int]:
-        """The longest output of each row in tokens, the end symbol not counted; `most` is what the model can do."""
+        """Return the maximum output length of each row in tokens, the end symbol not counted; at most `most`."""
         limits = [int(self.max_length_ratio * len(row)) + self.max_length_offset for row in rows]
-        needed = self.needed(len(rows))
-        return [min(max(limit, least), most) for limit, least in zip(limits, needed, strict=True)]
+        constrained = self.constrained_lengths(len(rows))
+        return [min(max(limit, least), most) for limit, least in zip(limits, constrained, strict=True)]
 
     def shortest(self, rows: Sequence[Sequence[int]]) -> list[int]:
-        """The shortest output of each row in tokens, the end symbol not counted."""
+        """Return the minimum output length of each row in tokens, the end symbol not counted."""
         return [int(self.min_length_ratio * len(row)) for row in rows]
 
-    def needed(self, count: int) -> list[int]:
-        """How many tokens the output of each row must have room for: its prefix and what is required."""
+    def constrained_lengths(self, count: int) -> list[int]:
+        """Return the number of tokens in the prefix and the required sequences of each of `count` rows."""
         prefixes = self.prefixes or ((),) * count
         required = self.required or ((),) * count
         return [
@@ -168,6 +170,6 @@ class SearchOptions:
         ]
 
 
-def chosen(entries: tuple[Entry, ...], places: Sequence[int]) -> tuple[Entry, ...]:
-    """Some of the entries, one a row, or none where there are none."""
-    return tuple(entries[place] for place in places) if entries else ()
+def select_entries(entries: tuple[Entry, ...], rows: Sequence[int]) -> tuple[Entry, ...]:
+    """Return the entries of some of the rows; no entries stay none."""
+    return tuple(entries[row] for row in rows) if entries else ()

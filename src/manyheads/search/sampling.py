@@ -1,6 +1,6 @@
-"""Outputs drawn by chance from what the model says.
+"""Sampling: tokens drawn from the model's distribution.
 
-Shapes: B sentences, D draws a sentence, R = B x D rows, V vocabulary.
+Shapes: B sentences, D samples a sentence, R = B x D rows, V vocabulary.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from manyheads.search.greedy import Choose, follow, results
+from manyheads.search.greedy import ChooseTokens, decode_steps, run_steps
 from manyheads.search.interface import Hypothesis, Stepper
 from manyheads.search.options import Sampling
 
@@ -31,80 +31,79 @@ def sample(
     forbidden: Sequence[int] = (),
     length_penalty: float = 1.0,
 ) -> list[list[Hypothesis]]:
-    """Draw outputs token by token (ancestral sampling); scores are those of the model itself.
+    """Draw outputs token by token (ancestral sampling); scores are those of the model's own distribution.
 
-    Every draw has its own random numbers, a function of the seed, the source and the number of the draw. So it
-    does not depend on the other sentences, and equal sources get equal draws.
+    The random numbers of a sample are a function of the seed, the source and the index of the sample. A sample
+    therefore does not depend on the other sentences, and equal sources get equal samples.
 
     Args:
         stepper: holds one row a sentence, with an empty prefix.
-        sources: something that tells each sentence, such as its ids.
+        sources: ids of each source sentence, the key of its random numbers.
         sampling: temperature, top_k, top_p, seed.
         draws: D.
-        max_lengths: the longest output of each sentence in tokens (B,), as for `greedy_search`.
-        bos: what the first step is given.
-        eos: the end symbol.
-        forbidden: ids that never come out.
+        max_lengths: (B,) maximum output lengths in tokens, as for `greedy_search`.
+        bos: id of the begin symbol, the input of the first step.
+        eos: id of the end symbol.
+        forbidden: ids that are never generated.
         length_penalty: exponent of the length in `Hypothesis.score`.
 
     Returns:
         D outputs a sentence in the order in which they were drawn; some may be equal.
     """
-    choose = sampling_choice(
-        sampling, [(draw, source) for source in sources for draw in range(draws)], forbidden=forbidden
-    )
+    keys = [(draw, source) for source in sources for draw in range(draws)]
+    choose = sampling_choice(sampling, keys, forbidden=forbidden)
     if draws > 1:
         rows = torch.arange(len(sources), device=max_lengths.device).repeat_interleave(draws)
         stepper.select(rows)
         max_lengths = max_lengths[rows]
-    found = results(
-        follow(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
+    outputs = run_steps(
+        decode_steps(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
     )
-    return [found[start : start + draws] for start in range(0, len(found), draws)]
+    return [outputs[start : start + draws] for start in range(0, len(outputs), draws)]
 
 
 def sampling_choice(
     sampling: Sampling, keys: Sequence[tuple[int, Sequence[int]]], *, forbidden: Sequence[int]
-) -> Choose:
-    """The choice by chance; each row has its own random numbers.
+) -> ChooseTokens:
+    """Return the function that draws the next tokens; each row has its own random number generator.
 
     Args:
-        sampling: how the distribution is changed first, and the seed.
-        keys: the number of the draw and the source of each row: equal ones draw alike.
+        sampling: temperature, top_k, top_p, seed.
+        keys: for each row the index of the sample and the source; equal keys give equal random numbers.
         forbidden: ids that are never drawn.
     """
-    dice = [generator(sampling.seed, draw, source) for draw, source in keys]
+    rngs = [make_rng(sampling.seed, draw, source) for draw, source in keys]
 
     def choose(log_probs: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        chances = torch.tensor([dice[row].random() for row in rows.tolist()], dtype=torch.float64)
-        return draw_tokens(log_probs, chances, sampling, forbidden)
+        uniform = torch.tensor([rngs[row].random() for row in rows.tolist()], dtype=torch.float64)
+        return draw_tokens(log_probs, uniform, sampling, forbidden)
 
     return choose
 
 
-def generator(seed: int, draw: int, source: Sequence[int]) -> np.random.Generator:
-    """The random numbers of one draw."""
+def make_rng(seed: int, draw: int, source: Sequence[int]) -> np.random.Generator:
+    """Return the random number generator of one sample."""
     key = hashlib.sha256(repr((seed, draw, [int(token) for token in source])).encode()).digest()
     return np.random.default_rng(int.from_bytes(key, "big"))
 
 
 def draw_tokens(
-    log_probs: Tensor, chances: Tensor, sampling: Sampling, forbidden: Sequence[int]
+    log_probs: Tensor, uniform: Tensor, sampling: Sampling, forbidden: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
     """Draw one token a row by the inverse of the cumulative distribution, in double precision on the CPU.
 
-    The distribution is added up in the order of ids, so that a rounding of the model's numbers moves its steps by
-    as little as itself, and does not swap two of them.
+    The cumulative sum runs in the order of ids, not of probabilities: a rounding error of the model then moves the
+    boundaries between tokens by no more than its own size, and never swaps two tokens.
 
     Args:
-        log_probs: of the model (R, V).
-        chances: uniform in [0, 1) (R,).
-        sampling: how the distribution is changed first.
+        log_probs: log-probabilities of the model (R, V).
+        uniform: random numbers in [0, 1) (R,).
+        sampling: temperature, top_k and top_p.
         forbidden: ids that are never drawn.
 
     Returns:
-        Tokens (R,), and their log-probabilities in the model's own distribution (R,), float64; -inf where there
-        was nothing to draw.
+        Tokens (R,), and their log-probabilities in the model's own distribution (R,), float64; -inf where no token
+        has a probability above 0.
 
     Raises:
         FloatingPointError: a log-probability is not a number.
@@ -116,24 +115,24 @@ def draw_tokens(
     weights = drawing_weights(own, sampling)
     cumulative = weights.cumsum(dim=1)
     total = cumulative[:, -1:]
-    wanted = torch.minimum(chances[:, None] * total, total.nextafter(torch.zeros_like(total)))
-    tokens = (cumulative <= wanted).sum(dim=1).clamp(max=weights.size(1) - 1)
+    target = torch.minimum(uniform[:, None] * total, total.nextafter(torch.zeros_like(total)))
+    tokens = (cumulative <= target).sum(dim=1).clamp(max=weights.size(1) - 1)
     return tokens, own.gather(1, tokens[:, None])[:, 0]
 
 
 def drawing_weights(own: Tensor, sampling: Sampling) -> Tensor:
-    """How likely each token is to be drawn, as a multiple of the likeliest: log-probabilities (R, V) -> (R, V)."""
+    """Return unnormalised probabilities, 1 for the likeliest token: log-probabilities (R, V) -> (R, V)."""
     likeliest = own.max(dim=1, keepdim=True).values.clamp(min=torch.finfo(own.dtype).min)
-    weights = ((own - likeliest) / sampling.temperature).exp()  # the likeliest is 1
+    weights = ((own - likeliest) / sampling.temperature).exp()
     if sampling.top_k or sampling.top_p < 1:
         weights = weights * nucleus(weights, sampling.top_k or weights.size(1), sampling.top_p)
     return weights
 
 
 def nucleus(weights: Tensor, top_k: int, top_p: float) -> Tensor:
-    """Mark the top_k largest weights of a row, and of these the fewest that hold a share of top_p: (R, V), bool.
+    """Mark the top_k largest weights of each row, and of these the fewest whose share is top_p: (R, V) bool.
 
-    The lower id comes first among equals.
+    Of equal weights the lower id comes first.
     """
     ranked, order = weights.sort(dim=1, descending=True, stable=True)
     ranked[:, top_k:] = 0

@@ -1,14 +1,14 @@
-"""A server for one's own models (extra ``serve``): LibreTranslate's REST interface, and a little more.
+"""An HTTP server for trained runs (extra ``serve``): LibreTranslate's REST interface, and routes for other models.
 
 ```
-server.py    listening, warming up, ending          app.py      the routes, put together
-guard.py     what holds for every request            fields.py   parameters: JSON, form, multipart, query string
-access.py    keys and how often one may ask          answers.py  JSON and refusals
-work.py      how many requests at once, how long     batching.py texts of many requests computed together
-models.py    the runs that are served                engine.py   a translator's way into the common queue
-translating.py  classifying.py  completing.py        what is computed
-markup/      HTML taken apart and put together       detecting.py  which language a text is in
-looking.py   what the page asks for
-pages.py     files for a browser                     metrics.py  openapi.py
+server.py    socket, loading, shutdown              app.py       the Starlette application
+middleware.py  host, origin, headers, log           fields.py    request fields: JSON, form, multipart, query string
+access.py    API keys and rate limits               responses.py JSON responses and API errors
+request_pool.py  one thread per request, time limit batching.py  dynamic and continuous batching
+models.py    the runs that are served               queued_engine.py  a translator's engine that uses the queue
+connections.py   uvicorn's connection with a time limit
+translation_routes.py  classification_routes.py  completion_routes.py  inspection_routes.py  monitoring_routes.py
+markup/      HTML to text blocks and back           language_detection.py  the language of a text
+static_files.py  files for a browser                metrics.py   Prometheus metrics        openapi.py  /spec
 ```
 """

@@ -1,4 +1,4 @@
-"""The routes, put together behind the guard."""
+"""The Starlette application: all routes behind the request middleware."""
 
 from __future__ import annotations
 
@@ -9,47 +9,68 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from manyheads.serving import classifying, completing, describing, looking, pages, translating, watching
-from manyheads.serving.answers import ClientGone, Refusal, error_answer
-from manyheads.serving.guard import CLIENT_GONE, Guard
+from manyheads.serving import (
+    classification_routes,
+    completion_routes,
+    inspection_routes,
+    monitoring_routes,
+    openapi,
+    static_files,
+    translation_routes,
+)
+from manyheads.serving.middleware import CLIENT_CLOSED_REQUEST, RequestMiddleware
+from manyheads.serving.responses import ApiError, ClientDisconnected, error_response
 from manyheads.serving.service import Service
 
 __all__ = ["make_app"]
 
-COMPUTING = frozenset(("/translate", "/detect", "/classify", "/v1/completions", *looking.COMPUTING))
-ROOMS = (translating, classifying, completing, looking, watching, describing, pages)
+COMPUTING_PATHS = frozenset(
+    ("/translate", "/detect", "/classify", "/v1/completions", *inspection_routes.COMPUTING_PATHS)
+)
+ROUTE_MODULES = (
+    translation_routes,
+    classification_routes,
+    completion_routes,
+    inspection_routes,
+    monitoring_routes,
+    openapi,
+    static_files,
+)
 
 
 def make_app(service: Service) -> ASGIApp:
-    """The application of a server."""
-    routes: list[Route] = [route for room in ROOMS for route in room.routes()]
+    """Return the ASGI application of a server."""
+    routes: list[Route] = [route for module in ROUTE_MODULES for route in module.routes()]
     app = Starlette(
         routes=routes,
         exception_handlers={
-            HTTPException: as_refused, Refusal: as_refused, ClientGone: to_nobody, Exception: as_fault
+            HTTPException: handle_http_error,
+            ApiError: handle_http_error,
+            ClientDisconnected: handle_disconnect,
+            Exception: handle_internal_error,
         },
-    )  # fmt: skip
+    )
     app.router.redirect_slashes = False
     app.state.service = service
     paths = {route.path: route.path for route in routes}
-    return Guard(app, service, lambda path: paths.get(path, "other"), COMPUTING)
+    return RequestMiddleware(app, service, lambda path: paths.get(path, "other"), COMPUTING_PATHS)
 
 
-async def as_refused(request: Request, error: Exception) -> Response:
-    """What is not found or not allowed, in the shape of all refusals."""
-    if isinstance(error, Refusal):
-        return error_answer(error, request.url.path)
+async def handle_http_error(request: Request, error: Exception) -> Response:
+    """Answer an `ApiError`, or Starlette's 404 and 405, in the shape of all errors."""
+    if isinstance(error, ApiError):
+        return error_response(error, request.url.path)
     assert isinstance(error, HTTPException)
-    answer = error_answer(Refusal(error.status_code, error.detail), request.url.path)
-    answer.headers.update(error.headers or {})
-    return answer
+    response = error_response(ApiError(error.status_code, error.detail), request.url.path)
+    response.headers.update(error.headers or {})
+    return response
 
 
-async def to_nobody(request: Request, error: Exception) -> Response:
-    """The client has gone; only the log sees this."""
-    return Response(status_code=CLIENT_GONE)
+async def handle_disconnect(request: Request, error: Exception) -> Response:
+    """Return a status that only the log shows: the client has closed its connection."""
+    return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
-async def as_fault(request: Request, error: Exception) -> Response:
-    """A fault of ours; the guard logs where it happened."""
-    return error_answer(Refusal(500, "Internal server error"), request.url.path)
+async def handle_internal_error(request: Request, error: Exception) -> Response:
+    """Answer an unexpected exception with 500; the middleware logs where it was raised."""
+    return error_response(ApiError(500, "Internal server error"), request.url.path)

@@ -1,9 +1,10 @@
-"""Work of many requests computed together.
+"""Dynamic and continuous batching of items from many requests.
 
-Requests hand in items; workers (threads) take the one that has waited longest, and with it those of its group
-that are nearest to it in size, up to a number of tokens, padding included. Groups that compute in steps let others
-join between two of them. What comes out for an item does not depend on the others: groups promise that of what they
-compute, and where a batch fails, its halves are tried, so that one item that cannot be computed fails alone.
+Requests put items into a queue; workers (threads) take the item that has waited longest together with the items of
+its group that are nearest to it in size, up to a token budget, padding included. Groups that compute step by step
+let further items join between two steps. An item's result does not depend on the rest of its batch: groups promise
+that of their computation, and where a batch fails, its halves are tried, so that an item that cannot be computed
+fails alone.
 """
 
 from __future__ import annotations
@@ -15,17 +16,24 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from manyheads.serving.items import Group, Item, JoinableGroup, Running, Stopped, give
+from manyheads.serving.queue_items import (
+    BatchGroup,
+    ContinuousBatch,
+    ContinuousBatchGroup,
+    QueueItem,
+    RequestCancelled,
+    set_result,
+)
 
-__all__ = ["Batcher", "choose"]
+__all__ = ["Batcher", "choose_batch"]
 
-TURNS = 2  # threads of requests that work at a time; all others wait for results, or for their turn
-FEWEST_TOKENS = 256  # of a batch that is kept small so that other workers have something to do
+REQUEST_SLOTS = 2  # threads of requests that work at a time; all others wait for results, or for a slot
+MIN_BATCH_TOKENS = 256  # smallest budget of a batch that is split so that idle workers get items too
 
 
 @dataclass
 class Counts:
-    """What has been computed: batches, items in them, and the seconds that took, added up over the workers."""
+    """Totals since the start: batches, items in them, and seconds of computation, added up over the workers."""
 
     batches: int = 0
     items: int = 0
@@ -33,136 +41,152 @@ class Counts:
 
 
 class Batcher:
-    """A queue and the workers that empty it.
+    """A queue of items and the worker threads that compute them.
 
     Args:
-        workers: threads that compute.
-        max_tokens: of a batch, padding included; one item that is larger is a batch of its own.
+        workers: number of worker threads.
+        max_tokens: token budget of a batch, padding included; an item that is larger is a batch of its own.
         max_wait: seconds that an item waits for others while a worker is free.
-        begin: called in each worker first.
+        on_worker_start: called first in each worker thread.
     """
 
     def __init__(
-        self, *, workers: int, max_tokens: int, max_wait: float, begin: Callable[[], None] = lambda: None
+        self,
+        *,
+        workers: int,
+        max_tokens: int,
+        max_wait: float,
+        on_worker_start: Callable[[], None] = lambda: None,
     ) -> None:
         self.max_tokens = max_tokens
         self.max_wait = max_wait
-        self.begin = begin
+        self.on_worker_start = on_worker_start
         self.counts = Counts()
-        self.waiting: list[Item] = []
-        self.computing: set[Item] = set()
-        self.busy = 0  # workers
+        self.waiting: list[QueueItem] = []
+        self.computing: set[QueueItem] = set()
+        self.busy = 0  # number of workers that compute
         self.closed = False
         self.changed = threading.Condition()
-        self.turns = threading.Semaphore(TURNS)
-        self.turn = threading.local()
+        self.slots = threading.Semaphore(REQUEST_SLOTS)
+        self.slot = threading.local()
         self.threads = [
-            threading.Thread(target=self.work, name=f"manyheads-{number}", daemon=True) for number in range(workers)
+            threading.Thread(target=self.run_worker, name=f"manyheads-{number}", daemon=True)
+            for number in range(workers)
         ]
         for thread in self.threads:
             thread.start()
 
-    def results(self, items: Sequence[Item]) -> list[Any]:
-        """Have items of one request computed; waits for all of them.
+    def compute_all(self, items: Sequence[QueueItem]) -> list[Any]:
+        """Put the items of one request into the queue and wait for all results.
 
         Raises:
-            Stopped: the request was stopped.
-            Whatever the group raised for the first that failed.
+            RequestCancelled: the request was cancelled.
+            Exception: the error of the first item that failed.
         """
         for item in items:
-            item.ticket.keep([item.future])
+            item.handle.attach([item.future])
         with self.changed:
             if self.closed:
-                raise Stopped
+                raise RequestCancelled
             self.waiting += items
             self.changed.notify_all()
-        if not getattr(self.turn, "taken", False):
+        if not getattr(self.slot, "taken", False):
             return [item.future.result() for item in items]
-        self.turns.release()
+        self.slots.release()
         try:
             return [item.future.result() for item in items]
         finally:
-            self.turns.acquire()
+            self.slots.acquire()
 
     @contextmanager
-    def taking_turns(self) -> Iterator[None]:
-        """While open, and not waiting for results, this thread is one of a few that work.
+    def request_slot(self) -> Iterator[None]:
+        """Limit how many threads of requests run at a time; `compute_all` gives the slot back while it waits.
 
-        Many threads that are woken at once would hold the interpreter one after the other, and keep it from the
-        workers and from the thread that talks to clients.
+        Many threads that are woken at once would hold the interpreter lock one after the other, and keep it from
+        the workers and from the event loop.
         """
-        with self.turns:
-            self.turn.taken = True
+        with self.slots:
+            self.slot.taken = True
             try:
                 yield
             finally:
-                self.turn.taken = False
+                self.slot.taken = False
 
     def close(self, seconds: float) -> None:
-        """End the workers, after the step they are at; wait at most so long for each."""
+        """Cancel all items and end the workers after their current step.
+
+        Args:
+            seconds: longest time to wait for each worker.
+        """
         with self.changed:
             self.closed = True
-            left = [*self.waiting, *self.computing]
+            unfinished = [*self.waiting, *self.computing]
             self.waiting.clear()
             self.changed.notify_all()
-        for item in left:
-            item.ticket.stop()
+        for item in unfinished:
+            item.handle.cancel()
         for thread in self.threads:
             thread.join(seconds)
 
-    def work(self) -> None:
-        """Take batches until the end."""
-        self.begin()
-        while batch := self.take():
-            begun = monotonic()
-            if isinstance(batch[0].group, JoinableGroup):
-                self.compute_in_steps(batch[0].group, batch)
+    def run_worker(self) -> None:
+        """Compute batches until the batcher is closed."""
+        self.on_worker_start()
+        while batch := self.take_batch():
+            started = monotonic()
+            if isinstance(batch[0].group, ContinuousBatchGroup):
+                self.compute_continuously(batch[0].group, batch)
             else:
                 compute(batch)
             with self.changed:
                 self.busy -= 1
                 self.computing.difference_update(batch)
-                self.counts.seconds += monotonic() - begun
+                self.counts.seconds += monotonic() - started
                 self.changed.notify_all()
 
-    def compute_in_steps(self, group: JoinableGroup, batch: list[Item]) -> None:
-        """Compute a batch, and what joins it, until nothing is left; where that fails, all of it as one batch."""
-        running, left = group.begin(), list[Item]()
-        while batch or running.parts:
-            left += batch
+    def compute_continuously(self, group: ContinuousBatchGroup, batch: list[QueueItem]) -> None:
+        """Compute a batch and the items that join it; after an error, compute all unfinished ones as one batch."""
+        running, unfinished = group.begin(), list[QueueItem]()
+        while batch or running.active_batches:
+            unfinished += batch
             try:
                 if batch:
-                    add(running, batch)
+                    add_batch(running, batch)
                 running.step()
             except Exception:
                 running = group.begin()
-                compute(left)
-            ended = [item for item in left if item.future.done()]
-            left = [item for item in left if not item.future.done()]
-            batch = self.joining(group, running, left, ended)
+                compute(unfinished)
+            ended = [item for item in unfinished if item.future.done()]
+            unfinished = [item for item in unfinished if not item.future.done()]
+            batch = self.take_joining(group, running, unfinished, ended)
 
-    def joining(self, group: Group, running: Running, left: Sequence[Item], ended: Sequence[Item]) -> list[Item]:
-        """What joins the items that a worker has left, if anything.
+    def take_joining(
+        self,
+        group: BatchGroup,
+        running: ContinuousBatch,
+        unfinished: Sequence[QueueItem],
+        ended: Sequence[QueueItem],
+    ) -> list[QueueItem]:
+        """Return the items that join a worker's unfinished ones; an empty list if none should.
 
-        Nothing does as long as another worker is free, or when something else has waited longer; and what is
-        computed is shared out evenly among the workers.
+        None joins as long as another worker is free, or when an item of another group has waited longer; items are
+        shared out evenly among the workers.
         """
         with self.changed:
             self.computing.difference_update(ended)
-            self.forget_stopped()
+            self.drop_cancelled()
             if self.closed or not self.waiting or self.busy < len(self.threads) or running.full:
                 return []
-            share = -(-(len(self.computing) + len(self.waiting)) // len(self.threads)) - len(left)
-            room = self.max_tokens - sum(item.size for item in left)
-            if self.waiting[0].group != group or share < 1 or self.waiting[0].size > room:
+            share = -(-(len(self.computing) + len(self.waiting)) // len(self.threads)) - len(unfinished)
+            budget = self.max_tokens - sum(item.size for item in unfinished)
+            if self.waiting[0].group != group or share < 1 or self.waiting[0].size > budget:
                 return []
-            return self.begin_batch(choose(self.waiting, room)[:share])
+            return self.begin_batch(choose_batch(self.waiting, budget)[:share])
 
-    def take(self) -> list[Item]:
-        """The next batch, when there is one; nothing at the end."""
+    def take_batch(self) -> list[QueueItem]:
+        """Wait for the next batch and return it; an empty list once the batcher is closed."""
         with self.changed:
             while not self.closed:
-                self.forget_stopped()
+                self.drop_cancelled()
                 if not self.waiting:
                     self.changed.wait()
                     continue
@@ -171,15 +195,15 @@ class Batcher:
                     self.changed.wait(left)
                     continue
                 self.busy += 1
-                return self.begin_batch(choose(self.waiting, self.share()))
+                return self.begin_batch(choose_batch(self.waiting, self.token_budget()))
             return []
 
-    def forget_stopped(self) -> None:
-        """Take from the queue what nobody waits for any more."""
-        self.waiting = [item for item in self.waiting if not item.ticket.stopped]
+    def drop_cancelled(self) -> None:
+        """Remove items of cancelled requests from the queue."""
+        self.waiting = [item for item in self.waiting if not item.handle.cancelled]
 
-    def begin_batch(self, batch: list[Item]) -> list[Item]:
-        """Take a batch from the queue and count it; returns it."""
+    def begin_batch(self, batch: list[QueueItem]) -> list[QueueItem]:
+        """Move a batch from the queue to the computing items, count it, and return it."""
         taken = set(batch)
         self.waiting = [item for item in self.waiting if item not in taken]
         self.computing |= taken
@@ -187,15 +211,15 @@ class Batcher:
         self.counts.items += len(batch)
         return batch
 
-    def share(self) -> int:
-        """Tokens of the next batch: no more than leaves something for the other workers that are idle."""
+    def token_budget(self) -> int:
+        """Return the budget of the next batch in tokens: small enough to leave items for other idle workers."""
         idle = len(self.threads) - self.busy + 1  # this worker among them
         total = sum(item.size for item in self.waiting)
-        return min(self.max_tokens, max(FEWEST_TOKENS, -(-total // idle)))
+        return min(self.max_tokens, max(MIN_BATCH_TOKENS, -(-total // idle)))
 
 
-def choose(waiting: Sequence[Item], max_tokens: int) -> list[Item]:
-    """The first item and those of its group that are nearest to it in size, as many as fit into a batch."""
+def choose_batch(waiting: Sequence[QueueItem], max_tokens: int) -> list[QueueItem]:
+    """Return the first item and the items of its group nearest to it in size, as many as the budget allows."""
     first = waiting[0]
     others = sorted(
         (item for item in waiting[1:] if item.group == first.group), key=lambda item: abs(item.size - first.size)
@@ -209,32 +233,32 @@ def choose(waiting: Sequence[Item], max_tokens: int) -> list[Item]:
     return batch
 
 
-def compute(batch: Sequence[Item]) -> None:
-    """Compute a batch and give out its results; when it fails, compute its halves."""
-    live = [item for item in batch if not item.ticket.stopped]
+def compute(batch: Sequence[QueueItem]) -> None:
+    """Compute a batch and set its results; where it fails, compute its halves."""
+    live = [item for item in batch if not item.handle.cancelled]
     if not live:
         return
     try:
         results = live[0].group.compute(
             [item.payload for item in live],
-            lambda: [place for place, item in enumerate(live) if item.ticket.stopped],
+            lambda: [index for index, item in enumerate(live) if item.handle.cancelled],
         )
         for item, result in zip(live, results, strict=True):
-            give(item.future, result)
+            set_result(item.future, result)
         return
     except Exception as error:
         if len(live) == 1:
-            give(live[0].future, error=error)
+            set_result(live[0].future, error=error)
             return
     middle = len(live) // 2
     compute(live[:middle])
     compute(live[middle:])
 
 
-def add(running: Running, batch: Sequence[Item]) -> None:
-    """Let a batch join, and give out its results."""
+def add_batch(running: ContinuousBatch, batch: Sequence[QueueItem]) -> None:
+    """Add a batch to a running one; its results are set as they are known."""
     running.add(
         [item.payload for item in batch],
-        lambda: [place for place, item in enumerate(batch) if item.ticket.stopped],
-        lambda place, result: give(batch[place].future, result),
+        lambda: [index for index, item in enumerate(batch) if item.handle.cancelled],
+        lambda index, result: set_result(batch[index].future, result),
     )

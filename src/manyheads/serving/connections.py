@@ -1,4 +1,4 @@
-"""A connection that does not wait for ever: uvicorn's, with a time limit for each request to arrive."""
+"""uvicorn's HTTP connection with a time limit for each request to arrive."""
 
 from __future__ import annotations
 
@@ -11,43 +11,49 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 __all__ = ["Connection"]
 
-SECONDS_TO_ARRIVE = 20.0  # from the first byte of a request, or the opening of a connection, to the request's end
-LARGEST_HEAD = 2**18  # bytes of a request's head: 5,000 characters in its query string may take 45,000
-MOST_CONNECTIONS = 1_000
+REQUEST_ARRIVAL_SECONDS = 20.0  # from a request's first byte, or the opening of its connection, to its last byte
+MAX_HEAD_BYTES = 2**18  # of a request line and headers: 5,000 characters in a query string may take 45,000
+MAX_CONNECTIONS = 1_000
 
 
 class Connection(HttpToolsProtocol):
-    """One of a client; closed when a request does not arrive in time, or when there are too many.
+    """A connection that is closed when a request does not arrive in time, or when there are too many connections.
+
+    No setting of uvicorn (0.54) does this: its only connection timer, `timeout_keep_alive`, starts after a response
+    and stops at the next byte, so a client that sends nothing, or its head or body slowly, holds a connection for
+    ever; `limit_concurrency` closes no connection, and `h11_max_incomplete_event_size` does not hold for httptools.
+    Besides, uvicorn loses the body of a request that offers an upgrade (as Java's HTTP client does), and answers
+    invalid HTTP as plain text instead of JSON.
 
     Attributes:
-        deadline: when it is closed, while a request arrives.
-        head: bytes so far of a request's head, and of what has come with it; none while no head arrives.
-        broken: something has come that is no HTTP; nothing further is read.
-        replaying: a new parser is told of a head that has been read before.
+        deadline: the timer that closes the connection, while a request arrives.
+        head_bytes: bytes so far of a request's head, and of the data received with it; None while no head arrives.
+        broken: whether invalid HTTP was received; nothing further is read.
+        replaying: whether a new parser is fed a head that was read before.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.deadline: asyncio.TimerHandle | None = None
-        self.head: int | None = None
+        self.head_bytes: int | None = None
         self.broken = False
         self.replaying = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client is there; the clock runs."""
+        """Start the timer of a new connection, or close it if there are too many."""
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
             return
-        self.watch()
+        self.start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is closed."""
-        self.unwatch()
+        """Stop the timer of a closed connection."""
+        self.stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes have come."""
+        """Parse received bytes; refuse a head that is too large."""
         if self.broken:
             return
         self._unset_keepalive_if_required()
@@ -57,15 +63,15 @@ class Connection(HttpToolsProtocol):
             self.decline_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self.send_400_response("")
-        if self.head is not None:
-            self.head += len(data)
-            if self.head > LARGEST_HEAD:
+        if self.head_bytes is not None:
+            self.head_bytes += len(data)
+            if self.head_bytes > MAX_HEAD_BYTES:
                 self.send_400_response("")
 
     def decline_upgrade(self, data: bytes) -> None:
-        """A client would rather speak another protocol, as Java's asks; it is answered in this one.
+        """Go on in HTTP/1.1 where a client offers another protocol.
 
-        The parser has ended with the head. Another one is told what it needs of that to read the rest.
+        httptools stops parsing after such a head. A new parser is fed the framing headers, and so reads the body.
         """
         self.parser = httptools.HttpRequestParser(self)
         framing = [pair for pair in self.headers if pair[0] in (b"content-length", b"transfer-encoding")]
@@ -76,51 +82,51 @@ class Connection(HttpToolsProtocol):
         self.data_received(data)
 
     def on_message_begin(self) -> None:
-        """A request begins to arrive; the clock runs."""
+        """Start the timer at a request's first byte."""
         if not self.replaying:
             super().on_message_begin()
-            self.head = 0
-            self.watch()
+            self.head_bytes = 0
+            self.start_timer()
 
     def on_url(self, url: bytes) -> None:
-        """A part of the address."""
+        """Take a part of the request's URL."""
         if not self.replaying:
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; those behind a body are nothing to us."""
-        if self.head is not None:
+        """Take a header; trailers behind a chunked body are ignored."""
+        if self.head_bytes is not None:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head has arrived."""
+        """Stop counting the bytes of the head."""
         if not self.replaying:
-            self.head = None
+            self.head_bytes = None
             super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """All of a request has arrived: the clock stops until the next one begins."""
+        """Stop the timer until the next request begins."""
         if not self.parser.should_upgrade():
-            self.unwatch()
+            self.stop_timer()
             super().on_message_complete()
 
-    def watch(self) -> None:
-        """Start the clock, unless it runs."""
+    def start_timer(self) -> None:
+        """Close the connection after the time limit, unless the timer runs already."""
         if self.deadline is None:
-            self.deadline = self.loop.call_later(SECONDS_TO_ARRIVE, self.transport.abort)
+            self.deadline = self.loop.call_later(REQUEST_ARRIVAL_SECONDS, self.transport.abort)
 
-    def unwatch(self) -> None:
-        """Stop the clock."""
+    def stop_timer(self) -> None:
+        """Cancel the timer."""
         if self.deadline is not None:
             self.deadline.cancel()
             self.deadline = None
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, in the shape of all refusals.
+        """Answer invalid HTTP with a JSON error and close the connection.
 
-        What follows a whole request that is not answered yet waits until it is, and then nobody reads it.
+        Where a complete request before it is not answered yet, that is answered first, and the rest is not read.
         """
-        self.unwatch()
+        self.stop_timer()
         self.broken = True
         answering = self.cycle is not None and not self.cycle.response_complete
         if answering and not self.cycle.more_body:

@@ -1,9 +1,10 @@
-"""The parameters of a request, wherever they stand: JSON, form, multipart, or query string."""
+"""Request fields from JSON, a form, a multipart form, or the query string."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -15,52 +16,60 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
-from manyheads.serving.answers import ClientGone, Refusal
+from manyheads.serving.responses import ApiError, ClientDisconnected
 
-__all__ = ["Fields", "missing", "read_fields", "readable"]
+__all__ = ["Fields", "missing_field", "read_fields", "replace_surrogates"]
 
-MOST_FIELDS = 100
-SECONDS_TO_SEND = 10.0  # that a client may take for its body
+MAX_FIELDS = 100
+BODY_SECONDS = 10.0  # that a client may take to send its body
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Parameters by name.
+    """The fields of a request by name.
 
     Attributes:
-        values: text, or with JSON anything.
-        is_json: whether they came as JSON.
+        values: texts, or with JSON values of any type.
+        is_json: whether the body was JSON.
     """
 
     values: Mapping[str, Any]
     is_json: bool
 
     def get(self, name: str) -> Any:
-        """The value as it came; None when it is missing, empty or null."""
+        """Return a value as it was sent; None if it is missing, empty or null."""
         value = self.values.get(name)
         return None if value in (None, "", []) else value
 
     def text(self, name: str) -> str | None:
-        """A value that must be text; None when it is missing.
+        """Return a text; None if it is missing.
 
         Raises:
-            Refusal: it is something else.
+            ApiError: 400, the value is not text.
         """
         value = self.get(name)
         if value is not None and not isinstance(value, str):
-            raise Refusal(400, f"Invalid request: {name} parameter must be text")
+            raise ApiError(400, f"Invalid request: {name} parameter must be text")
         return value
 
     def required(self, name: str) -> str:
-        """A value that must be there, and text."""
+        """Return a text that must not be missing.
+
+        Raises:
+            ApiError: 400, the value is missing or not text.
+        """
         value = self.text(name)
         if value is None:
-            raise missing(name)
+            raise missing_field(name)
         return value
 
-    def whole(self, name: str, default: int, least: int = 0) -> int:
-        """A whole number, also as text."""
+    def integer(self, name: str, default: int, least: int = 0) -> int:
+        """Return an integer, which may be written as text.
+
+        Raises:
+            ApiError: 400, the value is not an integer or is less than `least`.
+        """
         value = self.get(name)
         if value is None:
             return default
@@ -69,128 +78,144 @@ class Fields:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise Refusal(400, f"Invalid request: {name} parameter must be a whole number")
+            raise ApiError(400, f"Invalid request: {name} parameter must be a whole number")
         if value < least:
-            raise Refusal(400, f"Invalid request: {name} parameter must be >= {least}")
+            raise ApiError(400, f"Invalid request: {name} parameter must be >= {least}")
         return value
 
     def number(self, name: str, default: float) -> float:
-        """A number, also as text."""
+        """Return a number, which may be written as text.
+
+        Raises:
+            ApiError: 400, the value is not a finite number.
+        """
         value = self.get(name)
         if value is None:
             return default
         try:
-            found = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+            number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
         except (ValueError, OverflowError):
-            found = None
-        if found is None or found != found or abs(found) == float("inf"):
-            raise Refusal(400, f"Invalid request: {name} parameter must be a number")
-        return found
+            number = None
+        if number is None or not math.isfinite(number):
+            raise ApiError(400, f"Invalid request: {name} parameter must be a number")
+        return number
 
-    def flag(self, name: str) -> bool:
-        """Yes or no; no when it is missing."""
+    def boolean(self, name: str) -> bool:
+        """Return true or false; false if the value is missing.
+
+        Raises:
+            ApiError: 400, the value is not a JSON boolean.
+        """
         value = self.get(name)
         if value is None:
             return False
         if not isinstance(value, bool):
-            raise Refusal(400, f"Invalid request: {name} parameter must be true or false")
+            raise ApiError(400, f"Invalid request: {name} parameter must be true or false")
         return value
 
     def texts(self, name: str) -> str | list[str]:
-        """One text, or with JSON a list of texts, which is not empty."""
+        """Return a text, or with JSON a list of texts, which is not empty.
+
+        Raises:
+            ApiError: 400, the value is missing or of another type.
+        """
         value = self.get(name)
         if value is None:
-            raise missing(name)
+            raise missing_field(name)
         if isinstance(value, str):
-            return readable(value if self.is_json else value.replace("\r\n", "\n").replace("\r", "\n"))
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise Refusal(400, f"Invalid request: {name} parameter must be text or a list of texts")
-        return [readable(one) for one in value]
+            return replace_surrogates(value if self.is_json else value.replace("\r\n", "\n").replace("\r", "\n"))
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise ApiError(400, f"Invalid request: {name} parameter must be text or a list of texts")
+        return [replace_surrogates(text) for text in value]
 
 
-def missing(name: str) -> Refusal:
-    """What is said where a parameter is missing."""
-    return Refusal(400, f"Invalid request: missing {name} parameter")
+def missing_field(name: str) -> ApiError:
+    """Return the error for a missing field."""
+    return ApiError(400, f"Invalid request: missing {name} parameter")
 
 
-def readable(text: str) -> str:
-    """Text without halves of characters, as JSON can spell them."""
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which JSON can contain, and join pairs of them to one character."""
     return (
         text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if SURROGATE.search(text) else text
     )
 
 
 async def read_fields(request: Request, body_limit: int) -> Fields:
-    """Read the body and find the parameters; of several of one name the first counts, of the query string first.
+    """Read a request's body and return its fields; a repeated name has its first value, the query string first.
 
     Raises:
-        Refusal: the body is too large (413), comes too slowly (408), or cannot be read (400).
-        ClientGone: the connection closed meanwhile.
+        ApiError: the body is too large (413), comes too slowly (408), or cannot be read (400).
+        ClientDisconnected: the client closed its connection.
     """
     body = await read_body(request, body_limit)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return Fields(json_object(body), is_json=True)
-    pairs = pairs_of(request.scope["query_string"])
+    pairs = urlencoded_pairs(request.scope["query_string"])
     if kind == "application/x-www-form-urlencoded":
-        pairs += pairs_of(body)
+        pairs += urlencoded_pairs(body)
     elif kind == "multipart/form-data":
-        pairs += await parts_of(request.headers, body)
+        pairs += await multipart_pairs(request.headers, body)
     return Fields(dict(reversed(pairs)), is_json=False)
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The whole body."""
-    said = request.headers.get("content-length", "0")
-    too_large = Refusal(413, f"Invalid request: the body has more than {limit} bytes")
-    if not said.isdecimal() or int(said[:20]) > limit:
+    """Return the whole body; raises as `read_fields`."""
+    declared = request.headers.get("content-length", "0")
+    too_large = ApiError(413, f"Invalid request: the body has more than {limit} bytes")
+    if not declared.isdecimal() or int(declared[:20]) > limit:
         raise too_large
     parts, size = [], 0
     try:
-        async with asyncio.timeout(SECONDS_TO_SEND):
+        async with asyncio.timeout(BODY_SECONDS):
             async for part in request.stream():
                 parts.append(part)
                 size += len(part)
                 if size > limit:
                     raise too_large
     except TimeoutError as error:
-        raise Refusal(408, "Invalid request: the body came too slowly") from error
+        raise ApiError(408, "Invalid request: the body came too slowly") from error
     except ClientDisconnect as error:
-        raise ClientGone from error
+        raise ClientDisconnected from error
     return b"".join(parts)
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """A JSON object in UTF-8."""
+    """Parse a JSON object in UTF-8.
+
+    Raises:
+        ApiError: 400, the body is not valid JSON or not an object.
+    """
     try:
-        found = json.loads(body.decode("utf-8-sig"))
+        content = json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise Refusal(400, "Invalid JSON format") from error
-    if not isinstance(found, dict):
-        raise Refusal(400, "Invalid JSON format")
-    return found
+        raise ApiError(400, "Invalid JSON format") from error
+    if not isinstance(content, dict):
+        raise ApiError(400, "Invalid JSON format")
+    return content
 
 
-def pairs_of(data: bytes) -> list[tuple[str, str]]:
-    """Names and values of an encoded form."""
+def urlencoded_pairs(data: bytes) -> list[tuple[str, str]]:
+    """Return the names and values of a URL-encoded form."""
     try:
-        return parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+        return parse_qsl(data.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError as error:
-        raise Refusal(400, "Invalid request: the form cannot be read") from error
+        raise ApiError(400, "Invalid request: the form cannot be read") from error
 
 
-async def parts_of(headers: Headers, body: bytes) -> list[tuple[str, str]]:
-    """Names and values of a form in parts; files are left out."""
+async def multipart_pairs(headers: Headers, body: bytes) -> list[tuple[str, str]]:
+    """Return the names and values of a multipart form, without its files."""
 
     async def stream() -> AsyncGenerator[bytes, None]:
         yield body
         yield b""
 
-    parser = MultiPartParser(headers, stream(), max_files=1, max_fields=MOST_FIELDS, max_part_size=len(body) + 1)
+    parser = MultiPartParser(headers, stream(), max_files=1, max_fields=MAX_FIELDS, max_part_size=len(body) + 1)
     try:
         form = await parser.parse()
     except (MultiPartException, HTTPException, ValueError, LookupError) as error:
-        raise Refusal(400, "Invalid request: the form cannot be read") from error
+        raise ApiError(400, "Invalid request: the form cannot be read") from error
     pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
     await form.close()
     return pairs

@@ -1,7 +1,7 @@
-"""Keys of an API: random texts of which only SHA-256 is kept.
+"""API keys: random texts of which only the SHA-256 digest is stored.
 
-A key has 256 random bits, which nobody guesses from a plain hash; a slow one would help nobody but an attacker who
-wants to keep the server busy.
+A key has 256 random bits, so it cannot be guessed from a fast hash; a slow password hash would only help an
+attacker who wants to keep the server busy.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from manyheads.errors import DataError, UsageError
 __all__ = ["Key", "KeyFile", "KeyRing"]
 
 FORMAT = 1
-LOOK_AGAIN = 1.0  # seconds after which the file may have changed
+RELOAD_SECONDS = 1.0  # between two checks whether the file has changed
 
 
 @dataclass(frozen=True)
 class Key:
-    """Who may ask.
+    """An API key without its secret.
 
     Attributes:
         name: for people.
-        sha256: of the key itself, in hexadecimal.
-        req_limit: requests a minute; None is what holds for all, 0 is any number.
+        sha256: digest of the secret, in hexadecimal.
+        req_limit: requests per minute; None means the server's default, 0 means no limit.
     """
 
     name: str
@@ -42,16 +42,16 @@ class Key:
 
 
 class KeyFile:
-    """The keys of a server in a JSON file that only its owner can read."""
+    """A JSON file of API keys that only its owner can read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> list[Key]:
-        """All keys.
+        """Return all keys.
 
         Raises:
-            DataError: the file is missing or none of ours.
+            DataError: the file is missing or is no file of keys.
         """
         try:
             content = json.loads(self.path.read_text(encoding="utf-8"))
@@ -64,13 +64,13 @@ class KeyFile:
             raise DataError(f"{self.path} cannot be read as a file of keys: {type(error).__name__}.") from error
 
     def write(self, keys: Sequence[Key]) -> None:
-        """Replace the file."""
+        """Replace the file by one with these keys."""
         with saving("the keys", self.path):
             write_atomically(self.path, as_json({"format": FORMAT, "keys": [vars(key) for key in keys]}))
             os.chmod(self.path, 0o600)
 
     def add(self, name: str, req_limit: int | None = None) -> str:
-        """Make a key; it is returned, and can never be seen again.
+        """Add a new key and return its secret, which is not stored.
 
         Raises:
             UsageError: the name is taken.
@@ -83,10 +83,10 @@ class KeyFile:
         return secret
 
     def remove(self, name: str) -> None:
-        """Forget a key.
+        """Remove a key.
 
         Raises:
-            UsageError: there is none of this name.
+            UsageError: there is no key of this name.
         """
         keys = self.read()
         if not any(key.name == name for key in keys):
@@ -96,37 +96,37 @@ class KeyFile:
 
 
 class KeyRing:
-    """The keys that a running server knows; a change of the file counts a second later at the latest."""
+    """The keys of a running server; a change of the file takes effect within a second."""
 
     def __init__(self, file: KeyFile) -> None:
         self.file = file
         self.keys = file.read()
         self.state = self.stat()
-        self.looked = monotonic()
+        self.checked_at = monotonic()
 
     def stat(self) -> tuple[int, int] | None:
-        """What changes when the file does."""
+        """Return modification time (ns) and inode of the file, or None if it is missing."""
         try:
-            found = self.file.path.stat()
+            status = self.file.path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_ino
+        return status.st_mtime_ns, status.st_ino
 
     def find(self, secret: str) -> Key | None:
-        """The key that a text is; every key is compared, each in the same time whatever the text is."""
-        self.renew()
-        given = digest(secret)
-        found = None
+        """Return the key with this secret, or None; all keys are compared, each in constant time."""
+        self.reload()
+        sent = digest(secret)
+        match = None
         for key in self.keys:
-            if hmac.compare_digest(key.sha256, given):
-                found = key
-        return found
+            if hmac.compare_digest(key.sha256, sent):
+                match = key
+        return match
 
-    def renew(self) -> None:
-        """Read the file again if it has changed; a file that has gone or is damaged changes nothing."""
-        if monotonic() - self.looked < LOOK_AGAIN:
+    def reload(self) -> None:
+        """Read the file again if it has changed; keep the keys if it is missing or damaged."""
+        if monotonic() - self.checked_at < RELOAD_SECONDS:
             return
-        self.looked = monotonic()
+        self.checked_at = monotonic()
         state = self.stat()
         if state is None or state == self.state:
             return
@@ -137,12 +137,16 @@ class KeyRing:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a key."""
+    """Return the SHA-256 digest of a secret in hexadecimal."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def key_of(entry: dict[str, Any]) -> Key:
-    """A key as it stands in the file; raises `ValueError` and its like for what is none."""
+    """Return the key of an entry of the file.
+
+    Raises:
+        ValueError, KeyError, TypeError: the entry is not valid.
+    """
     name, sha256, req_limit = entry["name"], entry["sha256"], entry.get("req_limit")
     if not isinstance(name, str) or len(bytes.fromhex(sha256)) != 32:
         raise ValueError("no key")

@@ -1,4 +1,4 @@
-"""The runs that are served, and what each of them can do."""
+"""The served runs: loading, lookup by language pair or name, and warm-up."""
 
 from __future__ import annotations
 
@@ -13,97 +13,101 @@ from typing import Any
 import torch
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.ctranslate2 import is_export
-from manyheads.runs.curves import last_total_steps
-from manyheads.runs.inspect import Loaded, load_for_inspection
+from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.page import described, example_of
 from manyheads.serving.batching import Batcher
-from manyheads.serving.detecting import Detector, detector_of
-from manyheads.serving.engine import queued
-from manyheads.serving.items import Ticket
+from manyheads.serving.language_detection import LanguageDetector, make_detector
+from manyheads.serving.queue_items import RequestHandle
+from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.classification import Classifier
-from manyheads.tasks.engine import TorchEngine
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 from manyheads.training.precision import pick_device
 
-__all__ = ["Models", "Opened", "check_runs", "load_models", "make_batcher"]
+__all__ = ["Models", "ServedRun", "check_runs", "load_models", "make_batcher"]
 
 Pair = tuple[str, str]
-MOST_WORKERS = 8
-LESS_URGENT = 5  # steps of "nice": beside another busy thread, a quarter of a core is left to a worker
+MAX_WORKERS = 8
+WORKER_NICENESS = 5  # increment of "nice": beside another busy thread, a worker keeps a quarter of a core
 
 
 @dataclass(eq=False)
-class Opened:
-    """A run that is served, as the page looks at it.
+class ServedRun:
+    """A served run, as the page inspects it.
 
     Attributes:
-        name: by which the page chooses it; no other has it.
+        name: unique name by which the page chooses the run.
         folder: the run directory, or the exported folder.
-        loaded: what computes.
-        description: see `described`.
-        watched: what is looked into, where that is not what computes; opened when it is first asked for.
-        document: of the model as a whole, when it has been asked for.
+        loaded: the model that computes.
+        description: see `manyheads.runs.page.described`.
+        inspectable: the model in PyTorch where `loaded` is an export; loaded at the first inspection.
+        document: cached description of the model's tensors and code; made at the first request.
     """
 
     name: str
     folder: Path
     loaded: Loaded
     description: dict[str, Any]
-    watched: Loaded | None = None
+    inspectable: Loaded | None = None
     document: dict[str, Any] | None = None
 
-    def model(self) -> Loaded:
-        """What can be looked into: the model in PyTorch.
+    def torch_model(self) -> Loaded:
+        """Return the model in PyTorch, which can be inspected.
 
         Raises:
             RunError: the folder holds an export, and no run.
         """
         if not isinstance(self.loaded, Translator) or isinstance(self.loaded.engine, TorchEngine):
             return self.loaded
-        if self.watched is None:
-            self.watched = load_for_inspection(self.folder, "cpu")
-        return self.watched
+        if self.inspectable is None:
+            self.inspectable = load_for_inspection(self.folder, "cpu")
+        return self.inspectable
 
     def total_steps(self) -> int | None:
-        """How many updates its training was to have, if it has told."""
+        """Return the planned number of updates of the training, or None if it is not known."""
         return last_total_steps(self.folder)
 
 
 @dataclass
 class Models:
-    """What is served.
+    """All served models.
 
     Attributes:
-        opened: all runs by their names, in the order in which they were given.
+        runs: all runs by name, in the order of the command line.
         translators: by (source, target).
         classifiers, generators: by the name of their run.
-        detector: tells the languages of the translators apart.
+        detector: detects the languages of the translators.
     """
 
-    opened: dict[str, Opened] = field(default_factory=dict)
+    runs: dict[str, ServedRun] = field(default_factory=dict)
     translators: dict[Pair, Translator] = field(default_factory=dict)
     classifiers: dict[str, Classifier] = field(default_factory=dict)
     generators: dict[str, Generator] = field(default_factory=dict)
-    detector: Detector = field(default_factory=Detector)
+    detector: LanguageDetector = field(default_factory=LanguageDetector)
 
     @property
     def languages(self) -> list[str]:
-        """All of the translators, those that can be translated from first."""
+        """Return the codes of all languages of the translators, source languages first."""
         sources, targets = (dict.fromkeys(pair[side] for pair in self.translators) for side in (0, 1))
         return list(sources | targets)
 
     def targets(self, source: str) -> list[str]:
-        """What a language can be translated into; itself too, as LibreTranslate lists it."""
-        return sorted({target for one, target in self.translators if one == source} | {source})
+        """Return the target languages of a source language, and itself, as LibreTranslate lists it."""
+        return sorted({target for other, target in self.translators if other == source} | {source})
 
 
 def check_runs(runs: Sequence[Path], engine: str) -> None:
-    """Raise `RunError` where a run is missing; asked before anything is loaded."""
+    """Check that all runs exist, before any is loaded.
+
+    Raises:
+        UsageError: no run was given.
+        RunError: a run is missing.
+    """
     if not runs:
         raise UsageError("there is nothing to serve. Give at least one run.")
     for run in runs:
@@ -112,13 +116,13 @@ def check_runs(runs: Sequence[Path], engine: str) -> None:
 
 
 def load_models(
-    runs: Sequence[Path], settings: ServeSettings, batcher: Batcher, tell: Callable[[str], None]
+    runs: Sequence[Path], settings: ServeSettings, batcher: Batcher, log: Callable[[str], None]
 ) -> Models:
-    """Open all runs and use each of them once, so that the first request finds everything ready.
+    """Load all runs and use each once, so that the first request is as fast as later ones.
 
     Raises:
-        RunError: a run cannot be opened, or is of a kind that is not served.
-        UsageError: two runs do the same.
+        RunError: a run cannot be opened, or is of a task that is not served.
+        UsageError: two runs have the same language pair or name.
     """
     models = Models()
     for run in runs:
@@ -134,27 +138,27 @@ def load_models(
             models.generators[new_name(run, models.generators)] = loaded
         else:
             raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
-        open_for_the_page(models, run, loaded)
-    models.detector = detector_of(runs, models.languages, tell)
+        add_run(models, run, loaded)
+    models.detector = make_detector(runs, models.languages, log)
     warm_up(models, batcher)
     return models
 
 
-def open_for_the_page(models: Models, run: Path, loaded: Loaded) -> None:
-    """Let the page know of a run, by the name of its folder, or that with a number behind it."""
+def add_run(models: Models, run: Path, loaded: Loaded) -> None:
+    """Add a run for the page, named as its folder, with a number appended where that name is taken."""
     folder = run.resolve()
     name = folder.name
-    for number in range(2, len(models.opened) + 3):
-        if name not in models.opened:
+    for number in range(2, len(models.runs) + 3):
+        if name not in models.runs:
             break
         name = f"{folder.name}-{number}"
-    watched = not is_export(run)
-    description = described(loaded.config, name, example=example_of(run) if watched else "", watched=watched)
-    models.opened[name] = Opened(name, folder, loaded, description)
+    is_run = not is_export(run)
+    description = described(loaded.config, name, example=example_of(run) if is_run else "", watched=is_run)
+    models.runs[name] = ServedRun(name, folder, loaded, description)
 
 
 def add_translator(models: Models, run: Path, settings: ServeSettings) -> Translator:
-    """Open a translator and put it where its languages say."""
+    """Load a translator and add it under its language pair."""
     translator = Translator.load(run, device=settings.device, engine=settings.engine, precision=settings.precision)
     pair = (translator.config.data.source, translator.config.data.target)
     if pair in models.translators:
@@ -164,7 +168,11 @@ def add_translator(models: Models, run: Path, settings: ServeSettings) -> Transl
 
 
 def new_name(run: Path, others: dict[str, object] | dict[str, Classifier] | dict[str, Generator]) -> str:
-    """The name of a run's folder, by which clients choose it."""
+    """Return the name of a run's folder, by which clients choose the model.
+
+    Raises:
+        UsageError: another run has this name.
+    """
     name = run.resolve().name
     if name in others:
         raise UsageError(f"two runs are named {name}. Clients choose by that name: give one folder another.")
@@ -172,11 +180,11 @@ def new_name(run: Path, others: dict[str, object] | dict[str, Classifier] | dict
 
 
 def warm_up(models: Models, batcher: Batcher) -> None:
-    """Use every model once in every way that costs more the first time."""
+    """Run each model once in each way whose first call is slower."""
     for translator in models.translators.values():
-        ready = queued(translator, batcher, Ticket())
+        queued = queued_translator(translator, batcher, RequestHandle())
         for alignment in (False, True):
-            ready.translate(["a b c."] * 2 * len(batcher.threads), options=TranslateOptions(alignment=alignment))
+            queued.translate(["a b c."] * 2 * len(batcher.threads), options=TranslateOptions(alignment=alignment))
     for classifier in models.classifiers.values():
         classifier.classify(["a b c"])
     for generator in models.generators.values():
@@ -184,24 +192,24 @@ def warm_up(models: Models, batcher: Batcher) -> None:
 
 
 def make_batcher(settings: ServeSettings) -> Batcher:
-    """The queue, and as many workers as there are cores, each with one thread; of a GPU or CTranslate2, one."""
+    """Return the queue with one single-threaded worker per core; with one worker for a GPU or CTranslate2."""
     cores = torch.get_num_threads()
-    alone = settings.engine == "ctranslate2" or pick_device(settings.device).type != "cpu"
-    workers = 1 if alone else min(cores, os.cpu_count() or 1, MOST_WORKERS)
+    one_worker = settings.engine == "ctranslate2" or pick_device(settings.device).type != "cpu"
+    workers = 1 if one_worker else min(cores, os.cpu_count() or 1, MAX_WORKERS)
     return Batcher(
         workers=workers,
         max_tokens=settings.max_batch_tokens,
         max_wait=settings.max_wait_ms / 1000,
-        begin=lambda: begin_worker(max(1, cores // workers)),
+        on_worker_start=lambda: start_worker(max(1, cores // workers)),
     )
 
 
-def begin_worker(threads: int) -> None:
-    """Compute with so many threads from now on; where the system can do that, after those that talk to clients.
+def start_worker(threads: int) -> None:
+    """Set the number of PyTorch threads of this worker; on Linux, lower its priority below that of the event loop.
 
-    What they have to do is short, and a refusal would wait as long as a sentence is decoded.
+    The event loop's work is short, but without this an error response would wait until a sentence is decoded.
     """
     torch.set_num_threads(threads)
-    if sys.platform == "linux":  # where a priority is a thread's own
+    if sys.platform == "linux":  # where each thread has its own priority
         thread = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + LESS_URGENT))
+        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + WORKER_NICENESS))

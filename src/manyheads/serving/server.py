@@ -1,7 +1,8 @@
-"""Listening, warming up, ending.
+"""Start, warm-up and shutdown of the server.
 
-The address is taken first, so that a taken port is told at once; /health answers from then on, with 200 when all
-models have been loaded and used. SIGTERM and Ctrl-C let what runs come to its end, and refuse what is new.
+The socket is bound before the models are loaded, so that a taken port is reported at once; /health answers from
+then on, with 200 when all models have been loaded and used. SIGTERM and Ctrl-C let running requests finish and
+refuse new ones.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from manyheads.serving.access import Access
 from manyheads.serving.app import make_app
 from manyheads.serving.connections import Connection
 from manyheads.serving.models import check_runs, load_models, make_batcher
+from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
-from manyheads.serving.work import Work
 from manyheads.training.memory import keep_decoding_small
 
 __all__ = ["event_loop", "serve"]
 
-DRAIN_SECONDS = 25.0  # for what runs when the end is asked for; then it is given up
+DRAIN_SECONDS = 25.0  # that running requests have to finish after a signal; then they are cancelled
 KEEP_ALIVE = 15  # seconds that an idle connection stays open
-BACKLOG = 512
+BACKLOG = 512  # connections that the system queues before they are accepted
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SWITCH_INTERVAL = 0.001  # seconds that a thread may hold the interpreter while another one waits for it
+SWITCH_INTERVAL = 0.001  # seconds that a thread may hold the interpreter lock while another one waits for it
 
 
 def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], None]) -> None:
@@ -47,39 +48,41 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
 
     Args:
         runs: run directories, or with CTranslate2 also exported folders.
-        settings: how.
+        settings: address, limits and options of the computation.
         log: writes a line for the operator; called from any thread.
 
     Raises:
-        UsageError: the address cannot be had, or two runs do the same.
+        UsageError: the address cannot be used, or two runs have the same language pair or name.
         RunError: a run cannot be opened.
         DataError: the file of keys cannot be read.
     """
     check_runs(runs, settings.engine)
     access = Access(settings)
     keep_decoding_small()
-    with listening(settings) as sock, switching(SWITCH_INTERVAL):
+    with bound_socket(settings) as sock, switch_interval(SWITCH_INTERVAL):
         batcher = make_batcher(settings)
-        service = Service(settings, batcher, Work(settings.queue, settings.timeout, batcher), access, log)
-        server = Server(service, runs, address(settings, sock))
+        requests = RequestPool(settings.queue, settings.timeout, batcher)
+        service = Service(settings, batcher, requests, access, log)
+        server = Server(service, runs, url_of(settings, sock))
         logging.getLogger("uvicorn.error").disabled = True  # its messages may quote what clients sent
         with asyncio.Runner(loop_factory=event_loop()) as runner:
             runner.run(server.serve(sockets=[sock]))
-        service.work.stop_all()
+        requests.cancel_all()
         batcher.close(5.0)
-        service.work.pool.shutdown(wait=False, cancel_futures=True)
+        requests.threads.shutdown(wait=False, cancel_futures=True)
         if server.failure is not None:
             raise server.failure
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which loads the models while it listens, and ends as this module says.
+    """uvicorn's server, which loads the models while it listens and drains running requests at the end.
 
     Attributes:
-        failure: why it ended, if not because it was asked to.
+        failure: the error that ended the server while it loaded the models, or None.
+        signalled_at: monotonic time of the first signal, in seconds.
     """
 
-    def __init__(self, service: Service, runs: Sequence[Path], address: str) -> None:
+    def __init__(self, service: Service, runs: Sequence[Path], url: str) -> None:
         config = uvicorn.Config(
             make_app(service),
             http=Connection,
@@ -96,60 +99,60 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.service = service
         self.runs = runs
-        self.address = address
+        self.url = url
         self.failure: Exception | None = None
-        self.asked_at = 0.0
+        self.signalled_at = 0.0
         threading.Thread(target=self.load, name="manyheads-loading", daemon=True).start()
 
     def load(self) -> None:
-        """Open the models in a thread of its own; what goes wrong ends the server."""
+        """Load the models in a thread of its own; an error ends the server."""
         service = self.service
         try:
             service.models = load_models(self.runs, service.settings, service.batcher, service.log)
         except Exception as error:
-            if not service.work.draining:
+            if not service.requests.draining:
                 self.failure = error
                 self.should_exit = True
             return
-        keep_from_collector()
+        freeze_garbage_collector()
         service.ready = True
         pairs = [f"{source}-{target}" for source, target in service.models.translators]
         names = [*pairs, *service.models.classifiers, *service.models.generators]
-        service.log(f"ready: {', '.join(names)} at {self.address}")
+        service.log(f"ready: {', '.join(names)} at {self.url}")
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Heed signals meanwhile."""
-        before = {one: signal.signal(one, self.handle_exit) for one in SIGNALS}
+        """Handle SIGINT and SIGTERM while the context is open."""
+        previous = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal asks for the end, the second one insists."""
-        if self.service.work.draining:
+        """Refuse new requests at the first signal; stop at once at the second."""
+        if self.service.requests.draining:
             self.force_exit = self.should_exit = True
-        self.service.work.draining = True
-        self.asked_at = monotonic()
+        self.service.requests.draining = True
+        self.signalled_at = monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second: whether it is time to end."""
-        work = self.service.work
-        if work.draining and not self.should_exit:
-            late = monotonic() - self.asked_at > DRAIN_SECONDS
+        """Return whether the server should stop; called ten times a second."""
+        requests = self.service.requests
+        if requests.draining and not self.should_exit:
+            late = monotonic() - self.signalled_at > DRAIN_SECONDS
             if late:
-                work.stop_all()
-            self.should_exit = late or not work.running
+                requests.cancel_all()
+            self.should_exit = late or not requests.running
         return await super().on_tick(counter)
 
 
 def event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Makes uvloop's event loop, where there is one; else asyncio makes its own.
+    """Return uvloop's event loop factory if uvloop is installed, else None for asyncio's own.
 
-    Whenever asyncio reads or writes, it gives up the interpreter, and where others decode it waits up to a switch
-    interval to get it back. uvloop does so far less often.
+    asyncio releases the interpreter lock at each read or write, and while other threads decode it waits up to a
+    switch interval to get it back. uvloop releases it far less often.
     """
     try:
         import uvloop
@@ -158,43 +161,43 @@ def event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def keep_from_collector() -> None:
-    """Exempt what exists now from garbage collection: to look through it all stops every thread for 0.2 seconds."""
+def freeze_garbage_collector() -> None:
+    """Exempt all present objects from garbage collection: a full pass would stop every thread for 0.2 seconds."""
     gc.collect()
     gc.freeze()
 
 
 @contextmanager
-def switching(seconds: float) -> Iterator[None]:
-    """While open, threads take turns this often."""
-    before = sys.getswitchinterval()
+def switch_interval(seconds: float) -> Iterator[None]:
+    """Set the interpreter's thread switch interval while the context is open."""
+    previous = sys.getswitchinterval()
     sys.setswitchinterval(seconds)
     try:
         yield
     finally:
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(previous)
 
 
 @contextmanager
-def listening(settings: ServeSettings) -> Iterator[socket.socket]:
-    """The socket of the address.
+def bound_socket(settings: ServeSettings) -> Iterator[socket.socket]:
+    """Open a listening socket at the configured address.
 
     Raises:
-        UsageError: it cannot be had.
+        UsageError: the address is not of this machine, or cannot be used.
     """
     where = f"--host {settings.host} --port {settings.port}"
     try:
-        found: list[Any] = socket.getaddrinfo(
+        addresses: list[Any] = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, kind, protocol, _, place = found[0]
+        family, kind, protocol, _, sockaddr = addresses[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
         raise UsageError(f"{where} is no address of this machine: {error.strerror}.") from error
     with sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind(place)
+            sock.bind(sockaddr)
             sock.listen(BACKLOG)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
@@ -206,7 +209,7 @@ def listening(settings: ServeSettings) -> Iterator[socket.socket]:
         yield sock
 
 
-def address(settings: ServeSettings, sock: socket.socket) -> str:
-    """Where a browser finds the server."""
+def url_of(settings: ServeSettings, sock: socket.socket) -> str:
+    """Return the URL of the server, with the port that was really bound."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{sock.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""A running server: what its routes share."""
+"""The state of a running server that its routes share."""
 
 from __future__ import annotations
 
@@ -11,39 +11,42 @@ from manyheads.serving.access import Access
 from manyheads.serving.batching import Batcher
 from manyheads.serving.metrics import Metrics
 from manyheads.serving.models import Models
+from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.settings import ServeSettings
-from manyheads.serving.work import Work
 
 __all__ = ["Service"]
 
 
 @dataclass
 class Service:
-    """All of it.
+    """State shared by the routes.
 
     Attributes:
-        settings: how it is run.
+        settings: the settings of the command line.
         batcher: computes texts of many requests together.
-        work: the requests that compute.
-        access: who may ask.
-        metrics: what is counted.
+        requests: the pool of computing requests.
+        access: checks API keys and rate limits.
         log: writes a line for the operator; never any text of a request.
-        models: what is served; empty until `ready`.
+        metrics: Prometheus metrics.
+        models: the served models; empty until `ready`.
         ready: whether all models have been loaded and used once.
     """
 
     settings: ServeSettings
     batcher: Batcher
-    work: Work
+    requests: RequestPool
     access: Access
     log: Callable[[str], None]
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: Metrics = field(init=False)
     models: Models = field(default_factory=Models)
     ready: bool = False
 
+    def __post_init__(self) -> None:
+        self.metrics = Metrics(self.requests, self.batcher)
+
     @staticmethod
     def of(request: Request) -> Service:
-        """The server that a request came to."""
-        found = request.app.state.service
-        assert isinstance(found, Service)
-        return found
+        """Return the service of the server that received a request."""
+        service = request.app.state.service
+        assert isinstance(service, Service)
+        return service

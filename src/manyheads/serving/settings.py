@@ -1,4 +1,4 @@
-"""How a server is run: where it listens, what it allows, how it computes."""
+"""Settings of a server: address, access, limits and computation."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from manyheads.errors import UsageError
 
 __all__ = ["ServeSettings"]
 
-PUBLIC_REQUESTS = 120  # a minute, of one key or address, where others than this machine can ask
+PUBLIC_REQUESTS = 120  # default per minute and key or address, where other machines can reach the server
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """All of it, with the defaults of the command line. Names are LibreTranslate's where the meaning is.
+    """All settings with the defaults of the command line; named as in LibreTranslate where the meaning is the same.
 
     Attributes:
-        host, port: where to listen; port 0 takes a free one.
-        public: listen beyond this machine although no key is asked for.
-        host_names: by which names clients may call (the Host header); those of this machine always on loopback.
-        cors_origins: web pages of which origins may read answers; "*" is all.
-        keys: the file of `manyheads keys`; given, every computing request needs one of its keys.
-        metrics_token: what `/metrics` asks for; None switches it off.
-        trust_forwarded_for: the client's address is the last one of X-Forwarded-For: only behind a proxy.
-        char_limit: characters a request.
-        batch_limit: texts a request.
-        alternatives_limit: further translations a text.
-        body_limit: bytes of a request's body.
-        queue: requests that are waited for or computed at the same time; more are refused with 503.
-        timeout: seconds a request may take.
-        req_limit: requests a minute of one key or address, 0 is any number; None is any number on loopback and
+        host, port: address to listen at; port 0 takes a free port.
+        public: listen beyond this machine without keys.
+        host_names: allowed Host headers; on loopback the names of this machine are always allowed.
+        cors_origins: origins whose web pages may read responses; "*" allows all.
+        keys: the file of `manyheads keys`; every computing request then needs one of its keys.
+        metrics_token: token that `/metrics` requires; None disables the route.
+        trust_forwarded_for: take the client's address from the last entry of X-Forwarded-For; only behind a proxy.
+        char_limit: maximum characters per request.
+        batch_limit: maximum texts per request.
+        alternatives_limit: maximum further translations per text.
+        body_limit: maximum bytes of a request's body.
+        queue: maximum requests at once, waiting or computed; further ones are refused with 503.
+        timeout: seconds that a request may take.
+        req_limit: requests per minute and key or address, 0 means no limit; None means no limit on loopback and
             120 elsewhere.
-        max_batch_tokens: source tokens x beam decoded together.
-        max_wait_ms: how long a text waits for others to be decoded with it, while a worker is free.
+        max_batch_tokens: token budget of a batch: source tokens x beam size, padding included.
+        max_wait_ms: maximum batching delay in milliseconds, while a worker is free.
         engine, precision, device: see `Translator.load`.
     """
 
@@ -71,7 +71,7 @@ class ServeSettings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
+        """Return whether only this machine can reach the server."""
         if self.host == "localhost":
             return True
         try:
@@ -81,7 +81,7 @@ class ServeSettings:
 
     @property
     def requests_a_minute(self) -> int:
-        """Of one key or address; 0 is any number."""
+        """Return the default rate limit of a key or address; 0 means no limit."""
         if self.req_limit is not None:
             return self.req_limit
         return 0 if self.is_loopback else PUBLIC_REQUESTS

@@ -1,1 +1,1 @@
-"""A trained model as a person uses it: raw text in, raw text out."""
+"""Trained models applied to raw text: translator, classifier, generator and encoder."""

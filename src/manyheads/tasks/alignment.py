@@ -1,6 +1,6 @@
-"""Which word of the translation comes from which word of the source.
+"""Word alignment of a translation and its source, from cross-attention.
 
-"Words" are what stands between blanks.
+A word is a string between blanks.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ Link = tuple[int, int]
 
 
 def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
-    """The number of the word that each token belongs to, counted in the text of the tokens, from 0.
+    """Return the index of the word that each token belongs to, counted in the decoded text from 0.
 
-    A blank of its own belongs to the word before it. Of tokenizer.kind = "words", a punctuation mark is a word.
+    A token that is only a blank belongs to the word before it. With tokenizer.kind = "words", a punctuation mark is
+    a word.
     """
     counts = [len(tokenizer.decode(ids[: end + 1]).split()) for end in range(len(ids))]
     return [max(0, count - 1) for count in counts]
@@ -28,19 +29,19 @@ def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
 def word_alignment(
     attention: Sequence[Sequence[float]], source_words: Sequence[int], target_words: Sequence[int]
 ) -> list[Link]:
-    """For each target word the source word that it looked at most.
+    """Link each target word to the source word with the largest attention weight.
 
-    What the tokens of a target word looked at is added up, and so is what the tokens of a source word got. Looks
-    at the source's end mark do not count, nor does what the end symbol looked at. Of source words that got the
-    same, within 1e-6, the first is taken.
+    The attention weights of all tokens of a target word, and on all tokens of a source word, are summed. Attention
+    on the source's end mark, and from the target's end mark, is ignored. Of source words with equal weights, within
+    1e-6, the first is linked.
 
     Args:
-        attention: of each target token (T rows or one more) to each source token and the end mark (S + 1).
-        source_words: the word of each source token (S).
-        target_words: the word of each target token (T).
+        attention: weights of each target token (T rows or one more) on each source token and the end mark (S + 1).
+        source_words: word index of each source token (S).
+        target_words: word index of each target token (T).
 
     Returns:
-        (source word, target word), in the order of target words.
+        Pairs (source word, target word), in the order of target words.
     """
     if not source_words or not target_words:
         return []
@@ -52,5 +53,5 @@ def word_alignment(
 
 
 def pharaoh(links: Sequence[Link]) -> str:
-    """Links as text: source-target, from 0, a blank between two."""
+    """Format links in the Pharaoh format: "source-target" pairs from 0, separated by blanks."""
     return " ".join(f"{source}-{target}" for source, target in links)

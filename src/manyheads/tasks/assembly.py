@@ -1,4 +1,4 @@
-"""From what a search found to what a person reads: texts of lines, alignments, warnings."""
+"""Assembly of the hypotheses of a search into translations: texts of lines, alignments, warnings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.alignment import Link, pharaoh, word_alignment, word_numbers
-from manyheads.tasks.checks import loops, odd_length
+from manyheads.tasks.checks import repeats_itself, unusual_length
 from manyheads.tasks.options import Expected
 from manyheads.tasks.parts import Line
 from manyheads.tasks.result import Candidate, Translation
@@ -18,7 +18,7 @@ __all__ = ["Assembler"]
 
 
 class Assembler:
-    """Makes translations of lines from the outputs of their parts."""
+    """Builder of the translations of lines from the outputs of their parts."""
 
     def __init__(self, tokenizers: TokenizerPair, options: SearchOptions, longest_source: int) -> None:
         self.tokenizers = tokenizers
@@ -26,97 +26,100 @@ class Assembler:
         self.longest_source = longest_source
 
     def translation(self, line: Line, outputs: Sequence[Sequence[Hypothesis]], expected: Expected) -> Translation:
-        """What became of a line.
+        """Return the translation of a line.
 
-        The candidate of rank k of a line of several parts is made of the k-th output of each part, or of its last
-        where there are fewer.
+        The candidate of rank k of a line of several parts consists of the k-th output of each part, or of the last
+        output of a part that has fewer.
 
         Args:
             line: the line and its parts.
-            outputs: of each part, best first; none for a part without tokens.
-            expected: what was asked of the line.
+            outputs: hypotheses of each part, best first; none for a part without tokens.
+            expected: phrases that were forbidden and required in the line.
         """
         ranks = range(max(map(len, outputs), default=0))
-        chosen = [[found[min(rank, len(found) - 1)] if found else None for found in outputs] for rank in ranks]
-        candidates = [self.candidate(line, one) for one in chosen]
-        if not chosen:
+        by_rank = [
+            [hypotheses[min(rank, len(hypotheses) - 1)] if hypotheses else None for hypotheses in outputs]
+            for rank in ranks
+        ]
+        candidates = [self.candidate(line, parts) for parts in by_rank]
+        if not by_rank:
             return Translation(line.text, [], truncated=False)
-        best = chosen[0]
+        best = by_rank[0]
         cut = any(len(ids) > self.longest_source for ids in line.parts)
         return Translation(
             source=line.text,
             hypotheses=candidates,
-            truncated=cut or any(one is not None and not one.ended for one in best),
+            truncated=cut or any(output is not None and not output.ended for output in best),
             alignment=pharaoh(self.alignment(line, best)) if self.options.attention else None,
             sentences=len(line.parts),
             warnings=self.warnings(line, best, candidates[0].text, expected),
         )
 
     def candidate(self, line: Line, parts: Sequence[Hypothesis | None]) -> Candidate:
-        """The outputs of the parts of a line as one candidate."""
+        """Join the outputs of the parts of a line to one candidate."""
         tokenizer = self.tokenizers.target
-        found = [one for one in parts if one is not None]
-        scores = [score for one in found for score in one.token_scores]
-        total = sum(one.log_probability for one in found)
-        length = sum(len(one.tokens) + one.ended for one in found)
+        outputs = [output for output in parts if output is not None]
+        scores = [score for output in outputs for score in output.token_scores]
+        total = sum(output.log_probability for output in outputs)
+        length = sum(len(output.tokens) + output.ended for output in outputs)
         rivals = [
-            [(tokenizer.pieces([token])[0], score) for token, score in beside]
-            for one in found
-            for beside in one.rivals or ()
+            [(tokenizer.pieces([token])[0], score) for token, score in token_rivals]
+            for output in outputs
+            for token_rivals in output.rivals or ()
         ]
         return Candidate(
-            text=line.put_together("" if one is None else tokenizer.decode(one.tokens) for one in parts),
-            score=found[0].score if len(found) == 1 else total / max(length, 1) ** self.options.length_penalty,
-            tokens=[piece for one in found for piece in tokenizer.pieces(marked(one))],
+            text=line.join("" if output is None else tokenizer.decode(output.tokens) for output in parts),
+            score=outputs[0].score if len(outputs) == 1 else total / max(length, 1) ** self.options.length_penalty,
+            tokens=[piece for output in outputs for piece in tokenizer.pieces(with_end_mark(output))],
             token_scores=scores,
             log_probability=total,
             rivals=rivals if self.options.rivals else None,
         )
 
     def alignment(self, line: Line, parts: Sequence[Hypothesis | None]) -> list[Link]:
-        """Links between the words of a line and of its translation."""
+        """Return the links between the words of a line and those of its translation."""
         links: list[Link] = []
-        source_words = target_words = 0  # of the parts before
+        source_words = target_words = 0  # number of words in the parts before
         before = ""
-        for place, (ids, one) in enumerate(zip(line.parts, parts, strict=True)):
-            if one is None:
+        for index, (ids, output) in enumerate(zip(line.parts, parts, strict=True)):
+            if output is None:
                 continue
             kept = ids[: self.longest_source]
-            output = self.tokenizers.target.decode(one.tokens)
-            if place and before:
-                # Where no blank stands between two parts, a word goes on in the second.
-                source_words -= line.spans[place - 1][1] == line.spans[place][0]
-                target_words -= not line.between(place, before[-1:], output[:1])
+            text = self.tokenizers.target.decode(output.tokens)
+            if index and before:
+                # Without a blank between two parts, the first word of the second part continues the word before.
+                source_words -= line.spans[index - 1][1] == line.spans[index][0]
+                target_words -= not line.between(index, before[-1:], text[:1])
             of_source = word_numbers(self.tokenizers.source, kept)
-            of_target = word_numbers(self.tokenizers.target, one.tokens)
-            assert one.attention is not None
+            of_target = word_numbers(self.tokenizers.target, output.tokens)
+            assert output.attention is not None
             links += [
                 (source + source_words, target + target_words)
-                for source, target in word_alignment(one.attention, of_source, of_target)
+                for source, target in word_alignment(output.attention, of_source, of_target)
             ]
             source_words += max(of_source, default=-1) + 1
             target_words += max(of_target, default=-1) + 1
-            before = output
+            before = text
         return links
 
     def warnings(self, line: Line, parts: Sequence[Hypothesis | None], text: str, expected: Expected) -> list[str]:
-        """What looks wrong about a translation; see `checks.WARNINGS`."""
-        pairs = [(ids, one.tokens) for ids, one in zip(line.parts, parts, strict=True) if one is not None]
+        """Return the names of the warnings about a translation; see `checks.WARNINGS`."""
+        pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True) if output is not None]
         signs = {
-            "sentence-cut": line.within > 0,
-            "repetition": any(loops(source, output) for source, output in pairs),
-            "length-ratio": any(odd_length(len(source), len(output)) for source, output in pairs),
+            "sentence-cut": line.cut_sentences > 0,
+            "repetition": any(repeats_itself(source, output) for source, output in pairs),
+            "length-ratio": any(unusual_length(len(source), len(output)) for source, output in pairs),
             "forbidden-phrase": any(begins_word(phrase, text) for phrase in expected.forbidden),
             "missing-phrase": not all(phrase in text for phrase in expected.required),
         }
-        return [name for name, seen in signs.items() if seen]
+        return [name for name, present in signs.items() if present]
 
 
-def marked(output: Hypothesis) -> list[int]:
-    """The tokens of an output, the end mark last when it ended by itself."""
+def with_end_mark(output: Hypothesis) -> list[int]:
+    """Return the tokens of an output, with the end mark last if it has one."""
     return [*output.tokens, EOS] if output.ended else list(output.tokens)
 
 
 def begins_word(phrase: str, text: str) -> bool:
-    """Whether a phrase stands in the text, from the beginning of a word on."""
+    """Return whether a phrase occurs in the text at the beginning of a word."""
     return re.search(rf"(?<!\S){re.escape(phrase)}", text) is not None

@@ -1,13 +1,13 @@
-"""Signs that a translation went wrong, seen without a reference."""
+"""Checks of a translation that need no reference."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["WARNINGS", "loops", "odd_length", "repetitions"]
+__all__ = ["WARNINGS", "max_repetitions", "repeats_itself", "unusual_length"]
 
-# What `Translation.warnings` may hold, and what that means.
+# Names that `Translation.warnings` may hold -> their meaning.
 WARNINGS = {
     "sentence-cut": "a sentence longer than any in training was cut into pieces",
     "repetition": "the translation repeats itself",
@@ -16,34 +16,34 @@ WARNINGS = {
     "missing-phrase": "a required phrase did not come out",
 }
 
-LONGEST_PERIOD = 16  # tokens
-FEWEST_TIMES = 4
-SHORTEST_LOOP = 8  # tokens in a loop
+MAX_PERIOD = 16  # tokens of a repeated passage
+MIN_REPETITIONS = 4
+MIN_LOOP_LENGTH = 8  # tokens of all repetitions together
 
 
-def repetitions(tokens: Sequence[int]) -> int:
-    """How often in a row a passage of at most 16 tokens comes, where that is most often; 1 is once.
+def max_repetitions(tokens: Sequence[int]) -> int:
+    """Return the largest number of times that a passage of at most 16 tokens occurs in a row; 1 is no repetition.
 
-    A loop has at least 8 tokens: "ha ha ha ha" is none.
+    Only repetitions of at least 8 tokens in all count: "ha ha ha ha" does not.
     """
     most = 1
-    for period in range(1, min(LONGEST_PERIOD, len(tokens) // 2) + 1):
+    for period in range(1, min(MAX_PERIOD, len(tokens) // 2) + 1):
         run = 0
-        for place in range(period, len(tokens)):
-            run = run + 1 if tokens[place] == tokens[place - period] else 0
-            if run + period >= SHORTEST_LOOP:
+        for index in range(period, len(tokens)):
+            run = run + 1 if tokens[index] == tokens[index - period] else 0
+            if run + period >= MIN_LOOP_LENGTH:
                 most = max(most, run // period + 1)
     return most
 
 
-def loops(source: Sequence[int], output: Sequence[int]) -> bool:
-    """Whether an output repeats itself, more often than its source does."""
-    if max(Counter(output).values(), default=0) < FEWEST_TIMES:  # soon seen of nearly all
+def repeats_itself(source: Sequence[int], output: Sequence[int]) -> bool:
+    """Return whether an output repeats itself more often than its source does."""
+    if max(Counter(output).values(), default=0) < MIN_REPETITIONS:  # fast exit for most outputs
         return False
-    times = repetitions(output)
-    return times >= FEWEST_TIMES and times > repetitions(source) + 1
+    repetitions = max_repetitions(output)
+    return repetitions >= MIN_REPETITIONS and repetitions > max_repetitions(source) + 1
 
 
-def odd_length(source: int, output: int) -> bool:
-    """Whether one of the two is more than 3 times as long as the other, and 10 tokens beyond that."""
+def unusual_length(source: int, output: int) -> bool:
+    """Return whether the longer of two lengths exceeds 3 times the shorter by more than 10 tokens."""
     return max(source, output) > 3 * min(source, output) + 10

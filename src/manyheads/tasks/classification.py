@@ -1,6 +1,6 @@
 """A trained classifier: raw text in, a label and its probability out.
 
-Shapes: N texts, C classes.
+Shapes: N texts, C classes, B batch, S length.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ __all__ = [
     "Classifier",
     "Labels",
     "class_probabilities",
-    "computed",
+    "compute_batches",
     "encode_texts",
     "longest_text",
 ]
 
-LABELS = "labels.json"  # in a run directory
-BATCH_TOKENS = 8_192  # positions computed together
+LABELS = "labels.json"  # file name in a run directory
+BATCH_TOKENS = 8_192  # tokens of a batch, padding included
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What a classifier tells apart.
+    """The classes of a classifier.
 
     Attributes:
-        names: the classes, in the order of the model's outputs.
-        texts: how many texts an example has, 1 or 2.
-        trained: whether anything has taught the model to tell them apart.
+        names: names of the classes, in the order of the model's outputs.
+        texts: number of texts of an example, 1 or 2.
+        trained: whether the classification head was trained.
     """
 
     names: tuple[str, ...]
@@ -60,16 +60,16 @@ class Labels:
     trained: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a run directory."""
-        plain = {"labels": list(self.names), "texts": self.texts}
-        return plain if self.trained else {**plain, "trained": False}
+        """Return the content of `labels.json`."""
+        document = {"labels": list(self.names), "texts": self.texts}
+        return document if self.trained else {**document, "trained": False}
 
     @classmethod
     def of_run(cls, run: RunDirectory) -> Self:
-        """Those of a run.
+        """Read the labels of a run.
 
         Raises:
-            RunError: their file is missing or damaged.
+            RunError: the file of the labels is missing or damaged.
         """
         content = run.document(LABELS)
         names, texts = content.get("labels"), content.get("texts")
@@ -80,14 +80,15 @@ class Labels:
 
 @dataclass(frozen=True)
 class Classification:
-    """What a classifier says of a text.
+    """The class of a text.
 
     Attributes:
-        text: as it was given.
-        label: the most probable class; "" where there is no text.
-        probability: of that label, 0 to 1.
-        probabilities: of every label; none where there is no text.
-        truncated: the text is longer than the model takes (data.max_length), and only its beginning was read.
+        text: the input text.
+        label: the most probable class; "" for an empty text.
+        probability: probability of that label, 0 to 1.
+        probabilities: probability of every label; empty for an empty text.
+        truncated: whether the text is longer than the model's limit (data.max_length), so that only its beginning
+            was classified.
     """
 
     text: str
@@ -97,7 +98,7 @@ class Classification:
     truncated: bool
 
     def to_json(self) -> dict[str, Any]:
-        """The shape that `classify --json` prints."""
+        """Return the JSON document that `classify --json` prints."""
         return {
             "text": self.text,
             "label": self.label,
@@ -110,11 +111,11 @@ class Classification:
 class Classifier:
     """A model, its tokenizer and its labels.
 
-    What comes out for a text does not depend on the texts beside it, their number or their order.
+    The result of a text does not depend on the other texts of a call, their number or their order.
     """
 
     def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels, model: TextClassifier) -> None:
-        """From parts in memory; `load` opens a run."""
+        """Make a classifier from objects in memory; `load` opens a run."""
         self.config = config
         self.tokenizer = tokenizer
         self.labels = labels
@@ -129,7 +130,7 @@ class Classifier:
             device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
 
         Raises:
-            RunError: the directory is missing, none of ours, no classifier, or damaged.
+            RunError: the directory is missing, damaged, not a run, or not the run of a classifier.
         """
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of("classification")
@@ -139,47 +140,47 @@ class Classifier:
 
     @classmethod
     def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
-        """Open a classifier: a name on the Hugging Face hub (extra hf), or a folder (a run or one of transformers).
+        """Open a classifier from the Hugging Face hub (extra hf) or from a folder.
 
         Args:
-            name: user/name, or the folder.
-            device: as `load`.
+            name: user/name on the hub, or a folder: a run, or a model of transformers.
+            device: see `load`.
 
         Raises:
             RunError: there is no such classifier, or it cannot be read.
-            MissingExtraError: a name on the hub without huggingface_hub.
+            MissingExtraError: the name is on the hub and huggingface_hub is not installed.
         """
         folder = folder_of(name)
         if not is_pretrained(folder):
             return cls.load(folder, device=device)
-        made = assemble_for("classification", folder)
-        assert isinstance(made.model, TextClassifier)
-        labels = Labels(made.labels, 1, trained=made.trained)
-        return cls(made.config, made.tokenizer, labels, made.model.to(pick_device(device)))
+        pretrained = assemble_for("classification", folder)
+        assert isinstance(pretrained.model, TextClassifier)
+        labels = Labels(pretrained.labels, 1, trained=pretrained.trained)
+        return cls(pretrained.config, pretrained.tokenizer, labels, pretrained.model.to(pick_device(device)))
 
     def classify(self, texts: Sequence[str | tuple[str, str]]) -> list[Classification]:
-        """Say what each text is; the result has the same number of entries in the same order.
+        """Classify texts; the result has one entry a text, in the same order.
 
         Args:
-            texts: one text each, or for a classifier of pairs (text, text) or both with a tab between them.
+            texts: texts; for a classifier of pairs, (text, text) or one string with a tab between the two texts.
 
         Raises:
-            UsageError: a pair is given to a classifier of single texts, or a string in the place of a list.
+            UsageError: an entry is a pair but the classifier takes single texts, or `texts` is a string.
         """
         if isinstance(texts, str):
             raise UsageError("the classifier takes a list of texts, not one text. Use classify([text])[0].")
         joined = [self.joined(text) for text in texts]
         rows = encode_texts(self.tokenizer.encode, joined, self.tokenizer.marks_between)
-        filled = [place for place, text in enumerate(joined) if text.strip()]
-        found = self.probabilities([rows[place] for place in filled])
-        said = dict(zip(filled, found.tolist(), strict=True))
+        not_empty = [index for index, text in enumerate(joined) if text.strip()]
+        computed = self.probabilities([rows[index] for index in not_empty])
+        probabilities = dict(zip(not_empty, computed.tolist(), strict=True))
         return [
-            self.classification(text, said.get(place), truncated=len(rows[place]) > self.longest)
-            for place, text in enumerate(texts)
+            self.classification(text, probabilities.get(index), truncated=len(rows[index]) > self.longest)
+            for index, text in enumerate(texts)
         ]
 
     def joined(self, text: str | tuple[str, str]) -> str:
-        """One or two texts as the model knows them."""
+        """Return one or two texts as one string, in the format of the training data."""
         parts = split_texts(text) if isinstance(text, str) and self.labels.texts == 2 else text
         if isinstance(parts, str):
             return join_texts([parts])
@@ -188,12 +189,12 @@ class Classifier:
         return join_texts(list(parts))
 
     def probabilities(self, rows: Sequence[Ids]) -> NDArray[np.float64]:
-        """Of every class: ids of texts without marks, of any length -> (N, C)."""
+        """Return the probability of every class (N, C); rows: ids without begin and end marks, of any length."""
         return class_probabilities(self.model, [cut_text(row, self.longest, eos=EOS) for row in rows])
 
     @property
     def warning(self) -> str | None:
-        """What there is to be said against all that it says."""
+        """A warning about all results of this model; None if there is nothing to warn of."""
         if self.labels.trained:
             return None
         return (
@@ -203,74 +204,80 @@ class Classifier:
 
     @property
     def longest(self) -> int:
-        """Most tokens of a text; longer ones are cut."""
+        """Maximum number of tokens of a text; longer texts are cut."""
         return longest_text(self.config)
 
     def classification(
-        self, text: str | tuple[str, str], found: Sequence[float] | None, *, truncated: bool
+        self, text: str | tuple[str, str], probabilities: Sequence[float] | None, *, truncated: bool
     ) -> Classification:
-        """Probabilities of the classes as a result."""
-        shown = text if isinstance(text, str) else join_texts(list(text))
-        if found is None:
-            return Classification(shown, "", 0.0, {}, truncated=False)
-        best = int(np.argmax(found))
-        named = dict(zip(self.labels.names, found, strict=True))
-        return Classification(shown, self.labels.names[best], found[best], named, truncated)
+        """Return the result of a text from its class probabilities; None for an empty text."""
+        joined = text if isinstance(text, str) else join_texts(list(text))
+        if probabilities is None:
+            return Classification(joined, "", 0.0, {}, truncated=False)
+        best = int(np.argmax(probabilities))
+        by_label = dict(zip(self.labels.names, probabilities, strict=True))
+        return Classification(joined, self.labels.names[best], probabilities[best], by_label, truncated)
 
 
 def encode_texts(encode: Encode, joined: Sequence[str], marks: int) -> list[list[int]]:
-    """Ids of texts without marks around them, by a tokenizer's `encode`; between two stand so many end marks."""
+    """Encode texts to ids without begin and end marks around them.
+
+    Args:
+        encode: method of a tokenizer.
+        joined: texts; the two texts of a pair are joined by a tab.
+        marks: number of end marks between the two texts of a pair.
+    """
     parts = [split_texts(text) for text in joined]
     ids = iter(encode([clean(text) for texts in parts for text in texts]))
-    return [put_between((next(ids) for _ in texts), marks) for texts in parts]
+    return [join_ids((next(ids) for _ in texts), marks) for texts in parts]
 
 
-def put_between(rows: Iterable[list[int]], marks: int) -> list[int]:
-    """Rows of ids as one, with end marks between them."""
+def join_ids(rows: Iterable[list[int]], marks: int) -> list[int]:
+    """Join rows of ids, with a number of end marks between them."""
     first, *others = rows
     return [*first, *(token for other in others for token in (*[EOS] * marks, *other))]
 
 
 def longest_text(config: Config) -> int:
-    """Most ids of a text without the marks around it; longer ones are cut."""
+    """Return the maximum number of ids of a text without begin and end marks; longer texts are cut."""
     model = config.model
     return min(config.data.max_length, model.max_positions - 2 if model.positions == "learned" else 2**31)
 
 
 def class_probabilities(model: TextClassifier, rows: Sequence[Ids]) -> NDArray[np.float64]:
-    """Probabilities of the classes: ids of N texts without marks -> (N, C), in batches of like lengths.
+    """Return class probabilities (N, C) of N texts, given as ids without begin and end marks.
 
-    The model is in evaluation mode meanwhile.
+    The model is in evaluation mode during the call. A batch holds texts of similar length.
     """
-    logits = computed(model, rows, model.output.out_features, model)
+    logits = compute_batches(model, rows, model.output.out_features, model)
     return torch.from_numpy(logits).softmax(-1).numpy()
 
 
-def computed(
+def compute_batches(
     model: EncoderOnly, rows: Sequence[Ids], width: int, compute: Callable[[Tensor, Tensor | None], Tensor]
 ) -> NDArray[np.float64]:
-    """What a model makes of N texts: their ids without marks -> (N, width), in batches of like lengths.
+    """Apply a function to N texts in batches of similar length; return its results (N, width).
 
     Args:
-        model: in evaluation mode meanwhile.
-        rows: the texts.
-        width: of what is made.
-        compute: ids (B, S), and for models with token types which of two texts each is of (B, S) -> (B, width).
+        model: the model that `compute` calls; in evaluation mode during the call.
+        rows: ids of each text, without begin and end marks.
+        width: number of results for each text.
+        compute: ids (B, S), and token types (B, S) or None -> (B, width).
     """
-    device, was = next(model.parameters()).device, model.training
-    found = np.zeros((len(rows), width), np.float64)
+    device, was_training = next(model.parameters()).device, model.training
+    results = np.zeros((len(rows), width), np.float64)
     lengths = np.array([len(row) + 2 for row in rows], np.int64)
     model.eval()
     with torch.inference_mode():
-        for places in fixed_batches(lengths, BATCH_TOKENS):
+        for indices in fixed_batches(lengths, BATCH_TOKENS):
             ids, types = make_texts(
-                [rows[place] for place in places],
+                [rows[index] for index in indices],
                 pad=model.pad,
                 bos=BOS,
                 eos=EOS,
                 with_types=model.config.token_types > 1,
             )
-            made = compute(ids.to(device), None if types is None else types.to(device))
-            found[places] = made.cpu().double().numpy()
-    model.train(was)
-    return found
+            batch = compute(ids.to(device), None if types is None else types.to(device))
+            results[indices] = batch.cpu().double().numpy()
+    model.train(was_training)
+    return results

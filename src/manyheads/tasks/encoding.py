@@ -1,4 +1,4 @@
-"""An encoder by itself: raw text in, a vector out.
+"""A trained encoder: raw text in, a vector out.
 
 Shapes: N texts, B batch, S length, D model width.
 """
@@ -21,7 +21,7 @@ from manyheads.errors import UsageError
 from manyheads.interop.huggingface import assemble_for, is_pretrained
 from manyheads.interop.sources import folder_of
 from manyheads.model.encoder_only import EncoderOnly, MaskedLanguageModel, mean_of_real
-from manyheads.tasks.classification import computed, encode_texts, longest_text
+from manyheads.tasks.classification import compute_batches, encode_texts, longest_text
 from manyheads.text.tokenizer import EOS, PAD, Tokenizer
 from manyheads.training.precision import pick_device
 
@@ -30,12 +30,12 @@ __all__ = ["Encoder", "Encoding"]
 
 @dataclass(frozen=True)
 class Encoding:
-    """What an encoder makes of a text.
+    """The vector of a text.
 
     Attributes:
-        text: as it was given.
-        vector: the mean of its last hidden states, marks counted (D,).
-        truncated: the text is longer than the model takes, and only its beginning was read.
+        text: the input text.
+        vector: mean of the last hidden states, begin and end marks included (D,).
+        truncated: whether the text is longer than the model's limit, so that only its beginning was encoded.
     """
 
     text: str
@@ -43,18 +43,18 @@ class Encoding:
     truncated: bool
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return the encoding as plain values."""
         return {"text": self.text, "vector": self.vector.tolist(), "truncated": self.truncated}
 
 
 class Encoder:
     """An encoder and its tokenizer.
 
-    What comes out for a text does not depend on the texts beside it, their number or their order.
+    The vector of a text does not depend on the other texts of a call, their number or their order.
     """
 
     def __init__(self, config: Config, tokenizer: Tokenizer, model: EncoderOnly) -> None:
-        """From parts in memory; `load` opens a run."""
+        """Make an encoder from objects in memory; `load` opens a run."""
         self.config = config
         self.tokenizer = tokenizer
         self.model = model
@@ -68,7 +68,7 @@ class Encoder:
             device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
 
         Raises:
-            RunError: the directory is missing, none of ours, of another task, or damaged.
+            RunError: the directory is missing, damaged, not a run, or the run of another task.
         """
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of("masked-lm")
@@ -78,46 +78,47 @@ class Encoder:
 
     @classmethod
     def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
-        """Open an encoder: a name on the Hugging Face hub (extra hf), or a folder (a run, or one of transformers).
+        """Open an encoder from the Hugging Face hub (extra hf) or from a folder.
 
-        Of transformers, with a head or without: BERT, DistilBERT, RoBERTa, and what is one of these.
+        Models of transformers: BERT, DistilBERT, RoBERTa and others of the same architecture, with or without a
+        head.
 
         Args:
-            name: user/name, or the folder.
-            device: as `load`.
+            name: user/name on the hub, or a folder: a run, or a model of transformers.
+            device: see `load`.
 
         Raises:
             RunError: there is no such encoder, or it cannot be read.
-            MissingExtraError: a name on the hub without huggingface_hub.
+            MissingExtraError: the name is on the hub and huggingface_hub is not installed.
         """
         folder = folder_of(name)
         if not is_pretrained(folder):
             return cls.load(folder, device=device)
-        made = assemble_for("masked-lm", folder)
-        assert isinstance(made.model, MaskedLanguageModel)
-        return cls(made.config, made.tokenizer, made.model.to(pick_device(device)))
+        pretrained = assemble_for("masked-lm", folder)
+        assert isinstance(pretrained.model, MaskedLanguageModel)
+        return cls(pretrained.config, pretrained.tokenizer, pretrained.model.to(pick_device(device)))
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
-        """A vector for each text, in the same order; a text without anything in it has that of its marks.
+        """Encode each text to a vector, in the same order; an empty text has the vector of its begin and end marks.
 
         Raises:
-            UsageError: one string was given in the place of a list of them.
+            UsageError: `texts` is a string.
         """
         if isinstance(texts, str):
             raise UsageError("the encoder takes a list of texts, not one text. Use encode([text])[0].")
         rows = encode_texts(self.tokenizer.encode, texts, self.tokenizer.marks_between)
         cut = [cut_text(row, self.longest, eos=EOS) for row in rows]
-        found = computed(self.model, cut, self.config.model.d_model, self.vectors)
+        vectors = compute_batches(self.model, cut, self.config.model.d_model, self.vectors)
         return [
             Encoding(text, vector, len(row) > self.longest)
-            for text, vector, row in zip(texts, found, rows, strict=True)
+            for text, vector, row in zip(texts, vectors, rows, strict=True)
         ]
 
     def vectors(self, ids: Tensor, types: Tensor | None) -> Tensor:
-        """The mean of the hidden states of real tokens: (B, S) -> (B, D)."""
+        """Return the mean of the hidden states without padding: (B, S) -> (B, D)."""
         return mean_of_real(*self.model.encode(ids, types))
 
     @property
     def longest(self) -> int:
-        """Most tokens of a text; longer ones are cut."""
+        """Maximum number of tokens of a text; longer texts are cut."""
         return longest_text(self.config)

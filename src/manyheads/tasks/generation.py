@@ -1,4 +1,4 @@
-"""How a language model goes on, and what comes of it."""
+"""The options and the results of text generation with a language model."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from manyheads.search.options import Sampling
 
 __all__ = ["Continuation", "Ended", "GenerateOptions", "Generation"]
 
-PLAIN = Sampling()
+DEFAULT_SAMPLING = Sampling()
 
 Ended = Literal["end", "stop", "length"]
 
 
 @dataclass(frozen=True)
 class GenerateOptions:
-    """How to go on.
+    """Options of generation.
 
     Attributes:
-        sampling: how tokens are drawn; None takes the most likely one at every step.
-        samples: texts drawn for each beginning.
-        max_tokens: the longest text, in tokens.
-        stop: a text ends before the first of these that comes out.
+        sampling: options of sampling; None is greedy search.
+        samples: number of texts to generate for each prompt.
+        max_tokens: maximum length of a text in tokens.
+        stop: stop texts; a generated text ends before the first one that occurs in it.
     """
 
-    sampling: Sampling | None = PLAIN
+    sampling: Sampling | None = DEFAULT_SAMPLING
     samples: int = 1
     max_tokens: int = 256
     stop: tuple[str, ...] = ()
@@ -41,14 +41,14 @@ class GenerateOptions:
 
 @dataclass(frozen=True)
 class Generation:
-    """One text that was written.
+    """One generated text.
 
     Attributes:
-        text: what comes after the beginning, up to the stop text.
-        tokens: its pieces as they were written, a stop text's and the end mark's too.
-        token_scores: the model's own log-probability of each, in nats, whatever the temperature.
-        log_probability: their sum.
-        ended: by the end mark, before a stop text, or at the greatest length.
+        text: the text after the prompt, up to the stop text.
+        tokens: all generated pieces, those of the stop text and the end mark included.
+        token_scores: the model's own log-probability of each piece in nats, independent of the temperature.
+        log_probability: sum of the token_scores.
+        ended: "end" by the end mark, "stop" before a stop text, or "length" at the maximum length.
     """
 
     text: str
@@ -58,19 +58,19 @@ class Generation:
     ended: Ended
 
     def to_json(self) -> dict[str, Any]:
-        """The shape that `generate --json` prints."""
+        """Return the JSON document that `generate --json` prints."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """What became of one beginning.
+    """The generated texts of one prompt.
 
     Attributes:
-        prompt: the beginning as it was given.
-        samples: the texts in the order in which they were drawn; equal ones may be among them.
-        truncated: whether the beginning is longer than what the model looks at, which is its end then.
-        unknown: tokens of the beginning that are not in the vocabulary.
+        prompt: the input text.
+        samples: the generated texts in the order in which they were drawn; some may be equal.
+        truncated: whether the prompt is longer than the model's window, so that only its end was used.
+        unknown: number of tokens of the prompt that are not in the vocabulary.
     """
 
     prompt: str
@@ -79,5 +79,5 @@ class Continuation:
     unknown: int
 
     def to_json(self) -> dict[str, Any]:
-        """The shape that `generate --json` prints."""
-        return {**vars(self), "samples": [one.to_json() for one in self.samples]}
+        """Return the JSON document that `generate --json` prints."""
+        return {**vars(self), "samples": [sample.to_json() for sample in self.samples]}

@@ -1,8 +1,8 @@
-"""A trained language model: the beginning of a text in, what it writes after it out (Radford et al. 2019)."""
+"""A trained language model: a prompt in, generated text out (Radford et al. 2019)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steady
+from collections.abc import Generator as GeneratorType
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,23 +14,23 @@ import torch
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
+from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.interop.huggingface import assemble_for, is_pretrained
 from manyheads.interop.sources import folder_of
-from manyheads.model.continuation import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
-from manyheads.search.abandoning import AbandoningStepper
-from manyheads.search.greedy import Steps, follow, greedy_choice, results
-from manyheads.search.interface import Abandoned, Hypothesis, Stepper, nobody
+from manyheads.search.cancellation import CancellableStepper
+from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, run_steps
+from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.sampling import sampling_choice
 from manyheads.tasks.generation import Continuation, Ended, GenerateOptions, Generation
-from manyheads.tasks.stopping import before_stop, stopping, until_stop
+from manyheads.tasks.stopping import end_after_stop, stream_before_stop, text_before_stop
 from manyheads.text.incremental import growing_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from manyheads.training.precision import pick_device
 
 __all__ = ["Continuation", "GenerateOptions", "Generation", "Generator", "first_token"]
 
-SILENT = (UNK, PAD, BOS)  # ids that never come out
+SUPPRESSED_IDS = (UNK, PAD, BOS)  # ids that are never generated
 
 DEFAULTS = GenerateOptions()
 
@@ -38,17 +38,18 @@ DEFAULTS = GenerateOptions()
 class Generator:
     """A language model and its tokenizer.
 
-    What is written after a beginning depends on the beginning, the options and the number of the sample alone: not
-    on the beginnings beside it, their number or their order.
+    A generated text depends on its prompt, the options and the index of the sample alone: not on the other prompts
+    of a call, their number or their order.
 
     Attributes:
-        config: of the run; `data.max_length` and `data.documents` are used.
-        tokenizer: of the text.
-        model: in evaluation mode while it writes, else as it was.
+        config: configuration of the run; `data.max_length`, `data.documents` and `search.batch_tokens` are used.
+        tokenizer: tokenizer of the run.
+        model: the model; in evaluation mode while it generates, afterwards in its former mode.
+        window: maximum number of tokens that the model sees.
     """
 
     def __init__(self, config: Config, tokenizer: Tokenizer, model: DecoderOnly) -> None:
-        """From parts in memory; `load` opens a run."""
+        """Make a generator from objects in memory; `load` opens a run."""
         self.config = config
         self.tokenizer = tokenizer
         self.model = model
@@ -63,79 +64,81 @@ class Generator:
             device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
 
         Raises:
-            RunError: the directory is missing, none of ours, damaged, or holds another kind of model.
+            RunError: the directory is missing, damaged, not a run, or the run of another task.
         """
-        place = pick_device(device)
+        torch_device = pick_device(device)
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of("language-modeling")
         tokenizer = directory.tokenizers(config).target
         model = directory.fill(DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent))
-        return cls(config, tokenizer, model.to(place))
+        return cls(config, tokenizer, model.to(torch_device))
 
     @classmethod
     def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
-        """Open a language model by its name on the Hugging Face hub (extra hf), or a folder: a run, or a GPT-2.
+        """Open a language model from the Hugging Face hub (extra hf) or from a folder.
 
         Args:
-            name: user/name, or the folder.
-            device: as `load`.
+            name: user/name on the hub, or a folder: a run, or a GPT-2 of transformers.
+            device: see `load`.
 
         Raises:
             RunError: there is no such language model, or it cannot be read.
-            MissingExtraError: a name on the hub without huggingface_hub.
+            MissingExtraError: the name is on the hub and huggingface_hub is not installed.
         """
         folder = folder_of(name)
         if not is_pretrained(folder):
             return cls.load(folder, device=device)
-        made = assemble_for("language-modeling", folder)
-        assert isinstance(made.model, DecoderOnly)
-        return cls(made.config, made.tokenizer, made.model.to(pick_device(device)))
+        pretrained = assemble_for("language-modeling", folder)
+        assert isinstance(pretrained.model, DecoderOnly)
+        return cls(pretrained.config, pretrained.tokenizer, pretrained.model.to(pick_device(device)))
 
     def generate(
         self,
         prompts: Sequence[str] = ("",),
         options: GenerateOptions = DEFAULTS,
-        abandoned: Abandoned = nobody,
+        cancelled: Cancelled = never_cancelled,
     ) -> list[Continuation]:
-        """Go on after each beginning; an empty one lets the model begin by itself.
+        """Generate texts after each prompt; an empty prompt starts a new text.
 
         Args:
-            prompts: the beginnings.
-            options: how to go on.
-            abandoned: beginnings that need not be finished; what is returned for them means nothing.
+            prompts: beginnings of texts.
+            options: options of generation.
+            cancelled: returns the indices of prompts to stop early; the texts of these prompts are meaningless.
 
         Raises:
-            UsageError: one string was given in the place of a list of them.
+            UsageError: `prompts` is a string.
         """
         contexts = self.contexts(prompts)
-        found: list[list[Hypothesis]] = [[] for _ in prompts]
+        outputs: list[list[Hypothesis]] = [[] for _ in prompts]
         with self.evaluating():
-            for places in self.batches(contexts, options.samples):
-                rows = [(sample, contexts[place]) for place in places for sample in range(options.samples)]
-                hypotheses = results(self.write(rows, options, rows_of(abandoned, places, options.samples)))
-                for number, place in enumerate(places):
+            for indices in self.batches(contexts, options.samples):
+                rows = [(sample, contexts[index]) for index in indices for sample in range(options.samples)]
+                hypotheses = run_steps(
+                    self.write(rows, options, cancelled_rows(cancelled, indices, options.samples))
+                )
+                for number, index in enumerate(indices):
                     first = number * options.samples
-                    found[place] = hypotheses[first : first + options.samples]
+                    outputs[index] = hypotheses[first : first + options.samples]
         return [
             Continuation(
                 prompt,
-                [self.generation(one, options.stop) for one in of_prompt],
+                [self.generation(output, options.stop) for output in prompt_outputs],
                 truncated=len(context) > self.window,
                 unknown=context.count(UNK),
             )
-            for prompt, context, of_prompt in zip(prompts, contexts, found, strict=True)
+            for prompt, context, prompt_outputs in zip(prompts, contexts, outputs, strict=True)
         ]
 
     def stream(
         self, prompt: str = "", options: GenerateOptions = DEFAULTS, *, sample: int = 0
-    ) -> Steady[str, None, Ended]:
-        """What `generate` writes after a beginning as its sample of this number, in pieces as they come.
+    ) -> GeneratorType[str, None, Ended]:
+        """Yield one sample of `generate` in pieces, as they are generated; `sample` is the index of the sample.
 
         Returns:
-            When all pieces have been taken, what the text was ended by.
+            How the text ended (`Generation.ended`), after the last piece.
         """
         (context,) = self.contexts([prompt])
-        whole: list[Hypothesis] = []
+        finished: list[Hypothesis] = []
 
         def tokens() -> Iterator[int]:
             steps = self.write([(sample, context)], options)
@@ -143,29 +146,29 @@ class Generator:
                 try:
                     _, latest = next(steps)
                 except StopIteration as end:
-                    whole.extend(end.value)
+                    finished.extend(end.value)
                     return
                 yield from latest
 
         with self.evaluating():
-            yield from until_stop(growing_text(self.tokenizer, tokens()), options.stop)
-        return self.generation(whole[0], options.stop).ended if whole else "stop"
+            yield from stream_before_stop(growing_text(self.tokenizer, tokens()), options.stop)
+        return self.generation(finished[0], options.stop).ended if finished else "stop"
 
     def unseen(self, prompts: Sequence[str]) -> tuple[list[int], list[int]]:
-        """The numbers, from 1, of beginnings longer than the window, and of those with unknown tokens."""
+        """Return the numbers, from 1, of the prompts longer than the window, and of those with unknown tokens."""
         contexts = list(enumerate(self.contexts(prompts), start=1))
         cut = [number for number, context in contexts if len(context) > self.window]
         return cut, [number for number, context in contexts if UNK in context]
 
     def contexts(self, prompts: Sequence[str]) -> list[list[int]]:
-        """What the model reads first, one token at the least."""
+        """Encode prompts to contexts of at least one token."""
         first = first_token(self.config, self.tokenizer)
         if self.config.data.documents == "line":
             return [[first, *ids] for ids in self.tokenizer.encode(prompts)]
         return [ids or [first] for ids in self.tokenizer.encode(prompts)]
 
     def batches(self, contexts: Sequence[Sequence[int]], samples: int) -> Iterator[list[int]]:
-        """The places of beginnings of like length that are continued together."""
+        """Yield the indices of each batch of contexts; a batch holds contexts of similar length."""
         lengths = np.array([min(len(context), self.window) for context in contexts], dtype=np.int64)
         rows = max(1, self.config.search.batch_tokens // (self.window * samples))
         for batch in fixed_batches(lengths, self.config.search.batch_tokens):
@@ -174,25 +177,28 @@ class Generator:
 
     @torch.no_grad()
     def write(
-        self, rows: Sequence[tuple[int, list[int]]], options: GenerateOptions, abandoned: Abandoned = nobody
-    ) -> Steps:
-        """Write after each context, as the sample of this number, a step at a time."""
+        self,
+        rows: Sequence[tuple[int, list[int]]],
+        options: GenerateOptions,
+        cancelled: Cancelled = never_cancelled,
+    ) -> DecodingSteps:
+        """Generate after each context, one step at a time; rows: pairs (index of the sample, context)."""
         contexts = [tuple(context) for _, context in rows]
-        different = list(dict.fromkeys(contexts))
-        stepper: Stepper = DecoderOnlyStepper(self.model, different, self.window)
+        unique = list(dict.fromkeys(contexts))  # each is computed once
+        stepper: Stepper = DecoderOnlyStepper(self.model, unique, self.window)
         device = self.model.output.weight.device
-        if len(different) < len(contexts):  # each is read once
-            stepper.select(torch.tensor([different.index(context) for context in contexts], device=device))
-        if abandoned is not nobody:
-            stepper = AbandoningStepper(stepper, len(rows), abandoned, EOS)
+        if len(unique) < len(contexts):
+            stepper.select(torch.tensor([unique.index(context) for context in contexts], device=device))
+        if cancelled is not never_cancelled:
+            stepper = CancellableStepper(stepper, len(rows), cancelled, EOS)
         if options.sampling is None:
-            choose = greedy_choice(SILENT)
+            choose = greedy_choice(SUPPRESSED_IDS)
         else:
-            choose = sampling_choice(options.sampling, rows, forbidden=SILENT)
+            choose = sampling_choice(options.sampling, rows, forbidden=SUPPRESSED_IDS)
         return (
-            yield from follow(
+            yield from decode_steps(
                 stepper,
-                stopping(choose, self.tokenizer, options.stop),
+                end_after_stop(choose, self.tokenizer, options.stop),
                 max_lengths=torch.full((len(rows),), options.max_tokens, device=device),
                 bos=EOS,
                 eos=EOS,
@@ -200,45 +206,47 @@ class Generator:
             )
         )
 
-    def generation(self, found: Hypothesis, stops: Sequence[str]) -> Generation:
-        """An output of the search as text."""
-        whole = self.tokenizer.decode(found.tokens)
-        text = before_stop(whole, stops)
-        ended: Ended = "end" if found.ended else "length" if text is None else "stop"
+    def generation(self, output: Hypothesis, stops: Sequence[str]) -> Generation:
+        """Return an output of the search as text."""
+        full_text = self.tokenizer.decode(output.tokens)
+        text = text_before_stop(full_text, stops)
+        ended: Ended = "end" if output.ended else "length" if text is None else "stop"
         return Generation(
-            text=whole if text is None else text,
-            tokens=self.tokenizer.pieces([*found.tokens, EOS] if found.ended else found.tokens),
-            token_scores=list(found.token_scores),
-            log_probability=found.log_probability,
+            text=full_text if text is None else text,
+            tokens=self.tokenizer.pieces([*output.tokens, EOS] if output.ended else output.tokens),
+            token_scores=list(output.token_scores),
+            log_probability=output.log_probability,
             ended=ended,
         )
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """While open, the model is in evaluation mode."""
-        was = self.model.training
+        """Put the model in evaluation mode; restore its mode at the end."""
+        was_training = self.model.training
         self.model.eval()
         try:
             yield
         finally:
-            self.model.train(was)
+            self.model.train(was_training)
 
 
-def rows_of(abandoned: Abandoned, places: Sequence[int], samples: int) -> Abandoned:
-    """The rows of the abandoned ones of some beginnings, each of which has as many rows as samples."""
-    if abandoned is nobody:
-        return nobody
-    numbers = {place: number * samples for number, place in enumerate(places)}
-    return lambda: [numbers[place] + row for place in abandoned() if place in numbers for row in range(samples)]
+def cancelled_rows(cancelled: Cancelled, indices: Sequence[int], samples: int) -> Cancelled:
+    """Return the callback for a batch of some of the prompts, each of which has `samples` rows."""
+    if cancelled is never_cancelled:
+        return never_cancelled
+    first_rows = {index: number * samples for number, index in enumerate(indices)}
+    return lambda: [
+        first_rows[index] + sample for index in cancelled() if index in first_rows for sample in range(samples)
+    ]
 
 
 def window_of(config: Config) -> int:
-    """The most tokens that a model looks at: a block of its training."""
+    """Return the maximum number of tokens that a model sees: the block length of its training."""
     return config.data.max_length
 
 
 def first_token(config: Config, tokenizer: Tokenizer) -> int:
-    r"""What stands before a text that nothing stands before: the end mark of another, or in a file a line end."""
+    r"""Return the first context token of an empty prompt: the end mark, or "\n" if the documents were files."""
     (line_end,) = tokenizer.encode(["\n"])
     known = config.data.documents == "file" and len(line_end) == 1 and line_end != [UNK]
     return line_end[0] if known else EOS

@@ -1,4 +1,4 @@
-"""What may be asked of a translator in terms of text, and how that is said to a search in terms of tokens."""
+"""The options of a translator in terms of text, and their conversion to `SearchOptions` in terms of tokens."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from manyheads.text.tokenizer import UNK, Tokenizer
 
 __all__ = ["Expected", "PerLine", "TranslateOptions", "plain_search", "search_options"]
 
-SPELLINGS = 64  # of a forbidden phrase; others are too unlikely to come
+MAX_SPELLINGS = 64  # token sequences of a forbidden phrase; further ones are too unlikely to be generated
 Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """How to translate, the same for all lines. None is the setting of the run.
+    """Options of a translation, the same for all lines. None stands for the setting of the run.
 
     Attributes:
-        length_penalty: see `SearchConfig`, like all that may be None.
+        length_penalty: see `SearchConfig`.
         coverage_penalty: see `SearchConfig`.
         max_length_ratio: see `SearchConfig`.
         no_repeat_ngram: see `SearchConfig`.
         attention_layer: see `SearchConfig`.
-        min_length_ratio: the shortest translation is this x the source's tokens.
-        sampling: draw the candidates by chance instead of searching for the best.
-        diverse_groups: the beam falls into so many groups that are led apart (Vijayakumar et al. 2018).
-        diverse_strength: how strongly.
-        rivals: so many likeliest other tokens are told beside each token.
-        alignment: which word comes from which is told.
-        token_scores: whether the score of each token is wanted; some engines are faster without.
-        split: "sentences" translates each sentence of a line by itself; "auto" does so when the line is longer
-            than any that the model was trained on (data.max_length); "none" never, and cuts at the model's limit.
+        min_length_ratio: minimum length of a translation = min_length_ratio x source tokens.
+        sampling: options of sampling, instead of a search; None is off.
+        diverse_groups: number of diverse beam groups (Vijayakumar et al. 2018); 1 is off.
+        diverse_strength: penalty in nats on a token that an earlier group chose, for each prefix that chose it.
+        rivals: number of likeliest other tokens to return for each token.
+        alignment: whether to return the word alignment.
+        token_scores: whether to return the score of each token; some engines are faster without.
+        split: "sentences" translates each sentence of a line separately; "auto" does so if the line is longer than
+            any line of the training data (data.max_length); "none" never does, and cuts the line at the model's
+            limit.
     """
 
     length_penalty: float | None = None
@@ -60,7 +61,7 @@ class TranslateOptions:
 
 @dataclass(frozen=True)
 class Expected:
-    """What was asked of one line, as text: phrases that must not, and phrases that must come out."""
+    """The forbidden and the required phrases of one line, as text."""
 
     forbidden: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -68,7 +69,14 @@ class Expected:
 
 @dataclass(frozen=True)
 class PerLine:
-    """What was asked of single lines, or of parts of lines, as tokens; no entry at all, or one for each."""
+    """Constraints on single lines, or on parts of lines, as tokens; each field is empty or has one entry a line.
+
+    Attributes:
+        prefixes: forced beginning of each output.
+        forbidden: sequences that must not occur in each output.
+        required: sequences that must occur in each output.
+        texts: forbidden and required phrases of each line as text.
+    """
 
     prefixes: tuple[Ids, ...]
     forbidden: tuple[tuple[Ids, ...], ...]
@@ -84,75 +92,88 @@ class PerLine:
         forbidden: Sequence[Sequence[str]],
         required: Sequence[Sequence[str]],
     ) -> Self:
-        """Turn texts into tokens of the target; empty phrases ask for nothing.
+        """Encode the constraints of each line; empty phrases are ignored.
+
+        Args:
+            tokenizer: of the target language.
+            lines: number of lines.
+            prefixes: forced beginnings; empty, or one a line.
+            forbidden: forbidden phrases; empty, or one list a line.
+            required: required phrases; empty, or one list a line.
 
         Raises:
-            UsageError: there are not as many entries as lines, or the vocabulary cannot spell a text.
+            UsageError: the number of entries is not the number of lines, or a text has unknown symbols.
         """
         for name, entries in (("prefixes", prefixes), ("forbidden", forbidden), ("required", required)):
             if len(entries) not in (0, lines):
                 raise UsageError(f"{name} has {len(entries)} entries for {lines} lines. Give one for each line.")
             if isinstance(entries, str) or any(isinstance(entry, str) for entry in entries if name != "prefixes"):
                 raise UsageError(f"{name} takes a list for each line, not a text.")
-        wanted = [[phrase for phrase in phrases if phrase.strip()] for phrases in required]
-        unwanted = [[phrase for phrase in phrases if phrase.strip()] for phrases in forbidden]
+        required = [[phrase for phrase in phrases if phrase.strip()] for phrases in required]
+        forbidden = [[phrase for phrase in phrases if phrase.strip()] for phrases in forbidden]
         return cls(
             prefixes=tuple(spelled(tokenizer, prefix, "prefix") for prefix in prefixes),
             forbidden=tuple(
                 tuple(
-                    tuple(way)
+                    tuple(spelling)
                     for phrase in phrases
-                    for way in tokenizer.spellings(phrase, SPELLINGS)
-                    if way and UNK not in way
+                    for spelling in tokenizer.spellings(phrase, MAX_SPELLINGS)
+                    if spelling and UNK not in spelling
                 )
-                for phrases in unwanted
+                for phrases in forbidden
             ),
-            required=tuple(tuple(spelled(tokenizer, phrase, "phrase") for phrase in phrases) for phrases in wanted),
+            required=tuple(
+                tuple(spelled(tokenizer, phrase, "phrase") for phrase in phrases) for phrases in required
+            ),
             texts=tuple(
                 Expected(
-                    tuple(shown(tokenizer, unwanted[line]) if unwanted else ()),
-                    tuple(shown(tokenizer, wanted[line]) if wanted else ()),
+                    tuple(normalised(tokenizer, forbidden[line]) if forbidden else ()),
+                    tuple(normalised(tokenizer, required[line]) if required else ()),
                 )
                 for line in range(lines)
             ),
         )
 
-    def of_parts(self, places: Sequence[tuple[int, int]]) -> PerLine:
-        """What is asked of the parts of lines, given as (line, part) in order.
+    def for_parts(self, parts: Sequence[tuple[int, int]]) -> PerLine:
+        """Return the constraints on parts of lines, given as pairs (line, part) in order.
 
-        A prefix and required phrases are for the first part of a line, forbidden phrases for all.
+        A prefix and required phrases apply to the first part of a line, forbidden phrases to all parts.
         """
-        first = [not place or places[place - 1][0] != line for place, (line, _) in enumerate(places)]
+        first = [not index or parts[index - 1][0] != line for index, (line, _) in enumerate(parts)]
         return PerLine(
-            prefixes=at(self.prefixes, places, first, ()),
-            forbidden=at(self.forbidden, places, [True] * len(places), ()),
-            required=at(self.required, places, first, ()),
+            prefixes=entries_of_parts(self.prefixes, parts, first, ()),
+            forbidden=entries_of_parts(self.forbidden, parts, [True] * len(parts), ()),
+            required=entries_of_parts(self.required, parts, first, ()),
         )
 
     def expected(self, line: int) -> Expected:
-        """What was asked of a line, as text."""
+        """Return the phrases of a line as text."""
         return self.texts[line]
 
 
-def at(
-    entries: tuple[Entry, ...], places: Sequence[tuple[int, int]], which: Sequence[bool], nothing: Entry
+def entries_of_parts(
+    entries: tuple[Entry, ...], parts: Sequence[tuple[int, int]], selected: Sequence[bool], empty: Entry
 ) -> tuple[Entry, ...]:
-    """The entry of the line of each part that is marked, and nothing for the others; none if there are none."""
+    """Return for each selected part the entry of its line, for the others `empty`; no entries stay none."""
     if not entries:
         return ()
-    return tuple(entries[line] if mark else nothing for (line, _), mark in zip(places, which, strict=True))
+    return tuple(entries[line] if mark else empty for (line, _), mark in zip(parts, selected, strict=True))
 
 
 def spelled(tokenizer: Tokenizer, text: str, what: str) -> Ids:
-    """The tokens of a text that must come out."""
+    """Encode a forced text; `what` names it in the error message.
+
+    Raises:
+        UsageError: the text has unknown symbols.
+    """
     (ids,) = tokenizer.encode([text])
     if UNK in ids:
         raise UsageError(f'the {what} "{text}" cannot come out: it has symbols that the vocabulary does not hold.')
     return tuple(ids)
 
 
-def shown(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[str]:
-    """The phrases as they come out: normalised, in the case of the model."""
+def normalised(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[str]:
+    """Return the phrases in the spelling and case of the model's output."""
     return [tokenizer.decode(ids) for ids in tokenizer.encode(phrases)]
 
 
@@ -170,28 +191,35 @@ def plain_search(search: SearchConfig) -> SearchOptions:
 def search_options(
     search: SearchConfig, options: TranslateOptions, beam_size: int | None, n_best: int, parts: PerLine
 ) -> SearchOptions:
-    """What is asked of the engine.
+    """Return the options of one call of the engine.
+
+    Args:
+        search: settings of the run.
+        options: options of the translation.
+        beam_size: overrides that of the run; None does not.
+        n_best: number of outputs to return for each part.
+        parts: constraints on each part.
 
     Raises:
-        UsageError: an option is out of its range, or does not go together with another.
+        UsageError: an option is out of its range, or cannot be combined with another.
     """
     beam = search.beam_size if beam_size is None else beam_size
     try:
         return replace(
             plain_search(search),
             beam_size=beam if options.sampling else max(beam, n_best),
-            length_penalty=given(options.length_penalty, search.length_penalty),
-            max_length_ratio=given(options.max_length_ratio, search.max_length_ratio),
+            length_penalty=value_or(options.length_penalty, search.length_penalty),
+            max_length_ratio=value_or(options.max_length_ratio, search.max_length_ratio),
             n_best=n_best,
             min_length_ratio=options.min_length_ratio,
-            coverage_penalty=given(options.coverage_penalty, search.coverage_penalty),
-            no_repeat_ngram=given(options.no_repeat_ngram, search.no_repeat_ngram),
+            coverage_penalty=value_or(options.coverage_penalty, search.coverage_penalty),
+            no_repeat_ngram=value_or(options.no_repeat_ngram, search.no_repeat_ngram),
             sampling=options.sampling,
             diverse_groups=options.diverse_groups,
             diverse_strength=options.diverse_strength,
             rivals=options.rivals,
             attention=options.alignment,
-            attention_layer=given(options.attention_layer, search.attention_layer),
+            attention_layer=value_or(options.attention_layer, search.attention_layer),
             token_scores=options.token_scores,
             prefixes=parts.prefixes,
             forbidden=parts.forbidden,
@@ -201,6 +229,6 @@ def search_options(
         raise UsageError(str(error)) from error
 
 
-def given(value: Entry | None, setting: Entry) -> Entry:
-    """The value, or the setting when there is none."""
+def value_or(value: Entry | None, setting: Entry) -> Entry:
+    """Return the value, or the setting if the value is None."""
     return setting if value is None else value

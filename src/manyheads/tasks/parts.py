@@ -1,4 +1,4 @@
-"""A line as the parts that are translated one by one, and the translated parts as a line."""
+"""Splitting of a line into parts that are translated separately, and joining of the translated parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from manyheads.text.sentences import Span, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
-__all__ = ["Line", "Split", "glue", "split_line"]
+__all__ = ["Line", "Split", "blank_between", "split_line"]
 
 Split = Literal["auto", "sentences", "none"]
 
@@ -22,97 +22,112 @@ class Line:
 
     Attributes:
         text: the line.
-        spans: (start, end) of each part in it; between them is blank space, and before and behind them too.
-        parts: the token ids of each.
-        whole: whether the line is one part, whose blank space outside does not matter.
-        within: how many sentences had to be cut in their middle.
+        spans: (start, end) of each part in the line; only blank space is outside of the spans.
+        parts: token ids of each part.
+        unsplit: whether the line was not split; its outer blank space is then not restored.
+        cut_sentences: number of sentences that were cut in their middle.
     """
 
     text: str
     spans: list[Span]
     parts: list[list[int]]
-    whole: bool
-    within: int = 0
+    unsplit: bool
+    cut_sentences: int = 0
 
-    def put_together(self, outputs: Iterable[str]) -> str:
-        """The outputs of the parts with the line's own blank space around and between them."""
+    def join(self, outputs: Iterable[str]) -> str:
+        """Join the outputs of the parts, with the line's own blank space around and between them."""
         return "".join(self.stream([output] if output else [] for output in outputs))
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
-        """As `put_together`, of outputs that come in pieces, none of them empty."""
-        if not self.whole and self.spans:
+        """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""
+        if not self.unsplit and self.spans:
             yield from filter(None, [self.text[: self.spans[0][0]]])
         last = ""
-        for place, output in enumerate(outputs):
+        for index, output in enumerate(outputs):
             pieces = iter(output)
             first = next(pieces, "")
-            if place:
-                yield from filter(None, [self.between(place, last, first[:1])])
+            if index:
+                yield from filter(None, [self.between(index, last, first[:1])])
             for piece in filter(None, chain([first], pieces)):
                 yield piece
                 last = piece[-1]
-        if not self.whole and self.spans:
+        if not self.unsplit and self.spans:
             yield from filter(None, [self.text[self.spans[-1][1] :]])
 
-    def between(self, place: int, last: str, first: str) -> str:
-        """What stands before the output of a part, between these two characters."""
-        start, end = self.spans[place - 1][1], self.spans[place][0]
-        return self.text[start:end] or glue(self.text[start - 1], last, first)
+    def between(self, part: int, last: str, first: str) -> str:
+        """Return the blank space before the output of a part.
+
+        Args:
+            part: index of the part.
+            last: last character of the output before.
+            first: first character of the output.
+        """
+        start, end = self.spans[part - 1][1], self.spans[part][0]
+        return self.text[start:end] or blank_between(self.text[start - 1], last, first)
 
 
-def glue(mark: str, last: str, first: str) -> str:
-    """A blank between the translations of parts that had none between them, where the target language wants one.
+def blank_between(mark: str, last: str, first: str) -> str:
+    """Return a blank between translations of parts without one in the source, if the target language writes one.
 
     Args:
-        mark: the last character of the first part: behind a letter, a word was cut, and nothing is put between.
-        last: the character before, in the translation.
-        first: the character behind.
+        mark: last character of the first part; after a letter or digit, a word was cut, and no blank is added.
+        last: character before, in the translation.
+        first: character after, in the translation.
     """
-    wide = any(unicodedata.east_asian_width(one) in "WF" and not is_hangul(one) for one in last + first)
+    wide = any(
+        unicodedata.east_asian_width(character) in "WF" and not is_hangul(character) for character in last + first
+    )
     return "" if mark.isalnum() or wide or not (last and first) else " "
 
 
 def is_hangul(character: str) -> bool:
-    """Whether it is a syllable of Korean, which is written with blanks between words."""
+    """Return whether a character is a Korean syllable; Korean is written with blanks between words."""
     return "\uac00" <= character <= "\ud7a3"
 
 
 def split_line(
-    text: str, ids: list[int], tokenizer: Tokenizer, language: str, *, split: Split, usual: int, longest: int
+    text: str,
+    ids: list[int],
+    tokenizer: Tokenizer,
+    language: str,
+    *,
+    split: Split,
+    trained_length: int,
+    longest: int,
 ) -> Line:
-    """Cut a line into the parts that are translated one by one.
+    """Split a line into the parts that are translated separately.
 
     Args:
         text: the line.
-        ids: its tokens.
+        ids: token ids of the line.
         tokenizer: of the source.
         language: of the source.
-        split: "sentences" parts all sentences; "auto" does so only when the line is longer than `usual`; "none"
-            leaves the line whole.
-        usual: the longest that the model has learned, in tokens: a longer sentence is cut at commas, else between
-            words, else anywhere, unless `split` is "none".
-        longest: what the model can take.
+        split: "sentences" splits all sentences; "auto" does so only if the line is longer than `trained_length`;
+            "none" leaves the line unsplit.
+        trained_length: maximum length of the training data in tokens; a longer sentence is cut at commas, else
+            between words, else anywhere, unless `split` is "none".
+        longest: limit of the model in tokens.
     """
-    limit = min(usual, longest)
+    limit = min(trained_length, longest)
     if split == "none" or (split == "auto" and len(ids) <= limit):
-        return Line(text, [(0, len(text))], [ids], whole=True)
+        return Line(text, [(0, len(text))], [ids], unsplit=True)
 
     def count(texts: Sequence[str]) -> list[int]:
         return [len(row) for row in tokenizer.encode(texts)]
 
     spans: list[Span] = []
     parts: list[list[int]] = []
-    within = 0
+    cut_sentences = 0
     sentences = sentence_spans(text, language)
-    rows = [ids] if sentences == [(0, len(text))] else tokenizer.encode(cut_out(text, sentences))
+    rows = [ids] if sentences == [(0, len(text))] else tokenizer.encode(slices(text, sentences))
     for sentence, row in zip(sentences, rows, strict=True):
         pieces = [sentence] if len(row) <= limit else pieces_within(text, sentence, limit, count)
         spans += pieces
-        parts += [row] if len(row) <= limit else tokenizer.encode(cut_out(text, pieces))
-        within += len(pieces) > 1
-    return Line(text, spans, parts, whole=False, within=within)
+        parts += [row] if len(row) <= limit else tokenizer.encode(slices(text, pieces))
+        cut_sentences += len(pieces) > 1
+    return Line(text, spans, parts, unsplit=False, cut_sentences=cut_sentences)
 
 
-def cut_out(text: str, spans: Sequence[Span]) -> list[str]:
-    """What stands in spans of a text."""
+def slices(text: str, spans: Sequence[Span]) -> list[str]:
+    """Return the text of each span."""
     return [text[start:end] for start, end in spans]

@@ -1,4 +1,4 @@
-"""A model of any kind from a model hub, or from a folder of any kind we can open."""
+"""Opening of a model of any task from the Hugging Face hub or from a folder."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["from_pretrained"]
 def from_pretrained(
     name: str, *, device: str = "auto", engine: str | None = None
 ) -> Translator | Classifier | Generator | Encoder:
-    """Open whatever a name on the Hugging Face hub or a folder holds; each class has the same for its own kind.
+    """Open a model of any task from the Hugging Face hub or a folder; each class has this method for its own task.
 
     Args:
         name: user/name on the hub (extra hf), or a folder: a run, its export for CTranslate2, or a model of
             transformers (MarianMT, BERT, DistilBERT, RoBERTa, GPT-2).
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-        engine: of a translator, "torch" or "ctranslate2"; what the folder is for unless given.
+        engine: of a translator: "torch" or "ctranslate2"; None selects the engine that fits the folder.
 
     Raises:
         RunError: there is no such model, or it cannot be read.
-        UsageError: an engine for what translates nothing.
-        MissingExtraError: a name on the hub without huggingface_hub, or an engine that is not installed.
+        UsageError: an engine was given, but the model is not a translator.
+        MissingExtraError: huggingface_hub (for a name on the hub) or the engine is not installed.
     """
     folder = folder_of(name)
     task = task_in(folder)
@@ -49,12 +49,12 @@ def from_pretrained(
 
 
 def task_in(folder: Path) -> Task:
-    """What the model of a folder is for; an encoder without labels is one that guesses tokens."""
+    """Return the task of the model in a folder; an encoder without labels is a masked language model."""
     if is_export(folder) or is_marian(folder):
         return "translation"
     if not is_pretrained(folder):
         return RunDirectory.existing(folder).config().task
-    found = read_pretrained(folder)
-    if found.is_decoder:
+    pretrained = read_pretrained(folder)
+    if pretrained.is_decoder:
         return "language-modeling"
-    return "classification" if found.labels else "masked-lm"
+    return "classification" if pretrained.labels else "masked-lm"

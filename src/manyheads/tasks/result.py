@@ -1,4 +1,4 @@
-"""What a translator returns."""
+"""The results of a translator."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Candidate:
 
     Attributes:
         text: the translation.
-        score: log-probability / length ** length_penalty, in nats; what candidates are ranked by. With a coverage
-            penalty, that is added.
-        tokens: its subword pieces, the end mark last when it ended by itself. Of a line of several sentences,
-            those of all of them.
-        token_scores: log-probability of each of them, in nats.
-        log_probability: their sum.
-        rivals: beside each of them the likeliest others, and their log-probabilities; None unless asked for.
+        score: log-probability / length ** length_penalty, in nats, plus the coverage penalty if there is one; ranks
+            the candidates.
+        tokens: subword pieces, the end mark last if the output has one; for a line of several sentences, the pieces
+            of all of them.
+        token_scores: log-probability of each piece, in nats.
+        log_probability: sum of the token_scores.
+        rivals: for each piece the likeliest other tokens and their log-probabilities; None unless requested.
     """
 
     text: str
@@ -33,10 +33,11 @@ class Candidate:
     rivals: list[list[Rival]] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The shape that `translate --json` prints."""
+        """Return the JSON document that `translate --json` prints."""
         document = vars(self) | {
             "rivals": [
-                [{"token": token, "score": score} for token, score in beside] for beside in self.rivals or ()
+                [{"token": token, "score": score} for token, score in token_rivals]
+                for token_rivals in self.rivals or ()
             ]
         }
         return {key: value for key, value in document.items() if key != "rivals" or self.rivals is not None}
@@ -44,16 +45,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Translation:
-    """What became of one line.
+    """The translation of one line.
 
     Attributes:
-        source: the line as it was given.
-        hypotheses: the best candidates, best first (samples as they were drawn); none for an empty line.
+        source: the input line.
+        hypotheses: the best candidates, best first (samples in the order in which they were drawn); none for an
+            empty line.
         truncated: whether the source was cut at the model's limit or the output at its length limit.
-        alignment: which word of the best candidate comes from which of the source, as pairs "source-target" from
-            0, words being what stands between blanks; None unless asked for.
-        sentences: how many parts of the line were translated one by one.
-        warnings: what looks wrong about the best candidate, a phrase each.
+        alignment: word alignment of the best candidate as pairs "source-target" of word indices from 0, where words
+            are separated by blanks; None unless requested.
+        sentences: number of parts of the line that were translated separately.
+        warnings: names of the warnings about the best candidate (`checks.WARNINGS`).
     """
 
     source: str
@@ -65,16 +67,16 @@ class Translation:
 
     @property
     def translation(self) -> str:
-        """The best candidate's text; empty for an empty line."""
+        """Text of the best candidate; empty for an empty line."""
         return self.hypotheses[0].text if self.hypotheses else ""
 
     @property
     def score(self) -> float:
-        """The best candidate's score; 0 for an empty line."""
+        """Score of the best candidate; 0 for an empty line."""
         return self.hypotheses[0].score if self.hypotheses else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """The shape that `translate --json` prints."""
+        """Return the JSON document that `translate --json` prints."""
         return {
             "source": self.source,
             "translation": self.translation,

@@ -1,1 +1,1 @@
-"""Text to token ids and back."""
+"""Tokenizers, text normalisation, sentence splitting, language identification."""

@@ -1,4 +1,4 @@
-"""Tokenizers that need no linguistics: one id a character, or one id a byte of UTF-8."""
+"""Character and byte tokenizers: one id a character, or one id a byte of UTF-8."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Self
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.text.interface import SILENT, SPECIALS, Tokenizer, lower
+from manyheads.text.interface import CONTROL_IDS, SPECIALS, Tokenizer, lower
 from manyheads.text.normalize import normalize, unify
 from manyheads.text.vocabulary import Stored, SymbolTokenizer, Vocabulary
 
@@ -30,13 +30,13 @@ class CharacterTokenizer(SymbolTokenizer):
 
     @classmethod
     def load(cls, data: bytes, language: str, *, keep_space: bool = False) -> Self:
-        """Read what `to_bytes` wrote; raises `RunError`."""
+        """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
         stored = Stored.from_bytes(data, kind=cls.kind, language=language)
         vocabulary = Vocabulary(stored.symbols)
         return cls(vocabulary, stored.languages, lowercase=stored.lowercase, keep_space=keep_space)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """One id a character of each normalised text."""
+        """Encode each normalised text, one id a character."""
         return [[self.vocabulary.id(character) for character in text] for text in self.prepare(texts)]
 
 
@@ -47,32 +47,32 @@ class ByteTokenizer(Tokenizer):
 
     @classmethod
     def load(cls, data: bytes, language: str, *, keep_space: bool = False) -> Self:
-        """Read what `to_bytes` wrote; raises `RunError`."""
+        """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
         lowercase = Stored.from_bytes(data, kind=cls.kind, language=language).lowercase
         return cls(lowercase=lowercase, keep_space=keep_space)
 
     @property
     def size(self) -> int:
-        """260."""
+        """Vocabulary size: 260."""
         return len(SPECIALS) + 256
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """One id a byte of each normalised text."""
+        """Encode each normalised text, one id a byte."""
         return [[byte + len(SPECIALS) for byte in text.encode()] for text in self.prepare(texts)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of the bytes; those that are no UTF-8 become U+FFFD."""
+        """Decode the bytes; those that are not UTF-8 become U+FFFD."""
         parts = (
             SPECIALS[i].encode() if i < len(SPECIALS) else bytes([i - len(SPECIALS)])
             for i in self.check(ids)
-            if i not in SILENT
+            if i not in CONTROL_IDS
         )
         return b"".join(parts).decode(errors="replace")
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Bytes as ``<0xEA>``."""
+        """Return each byte as ``<0xEA>``."""
         return [SPECIALS[i] if i < len(SPECIALS) else f"<0x{i - len(SPECIALS):02X}>" for i in self.check(ids)]
 
     def to_bytes(self) -> bytes:
-        """The content of its JSON file, which holds no vocabulary."""
+        """Return the content of the JSON file, which has no vocabulary."""
         return Stored(kind="bytes", lowercase=self.lowercase).to_bytes()

@@ -1,8 +1,8 @@
-"""Tokenizers that come with pre-trained models: WordPiece and byte-level BPE, by the `tokenizers` library.
+"""Tokenizers of pre-trained models: WordPiece and byte-level BPE, by the `tokenizers` library.
 
-They give the ids of transformers' fast tokenizers, numbered anew so that the special symbols come first, as in all
-vocabularies of this package. Two things differ, so that any string will do: what reads like a special symbol
-(``[SEP]``) is text like any other, and surrogates become the characters they stand for, or U+FFFD.
+Their ids are those of transformers' fast tokenizers, renumbered so that the special symbols come first, as in all
+vocabularies of this package. Two things differ, so that every string can be encoded: text such as ``[SEP]`` is not
+taken for a special symbol, and surrogates become the characters they stand for, or U+FFFD.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from manyheads.errors import require
-from manyheads.text.interface import BOS, EOS, PAD, SILENT, SPECIALS, UNK, Tokenizer
+from manyheads.text.interface import BOS, CONTROL_IDS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.normalize import join_surrogates
 from manyheads.text.vocabulary import damaged
 
@@ -27,15 +27,15 @@ ROLES = (UNK, PAD, BOS, EOS)  # what `StoredTokenizer.specials` lists
 
 
 class StoredTokenizer(BaseModel):
-    """The file of a `HuggingFaceTokenizer`: JSON.
+    """The JSON file of a `HuggingFaceTokenizer`.
 
     Attributes:
-        family: the kind of model it came with; it is written back as one of these.
-        rows: of their vocabulary; tokens may be fewer.
-        specials: their numbers of the unknown, padding, begin mark ([CLS]) and end mark ([SEP]); null is none.
-        mask: their number of what stands for a hidden token.
-        marks_between: end marks between two texts.
-        content: the document that the library reads, its `tokenizer.json`.
+        family: type of the pre-trained model; an export has the same type.
+        rows: number of rows of the original embedding; there may be fewer tokens.
+        specials: original ids of the unknown, padding, begin ([CLS]) and end ([SEP]) symbol; null if there is none.
+        mask: original id of the mask symbol.
+        marks_between: number of end symbols between two texts.
+        content: `tokenizer.json` of the `tokenizers` library.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -52,7 +52,7 @@ class StoredTokenizer(BaseModel):
 
     @model_validator(mode="after")
     def check_numbers(self) -> Self:
-        """Refuse numbers that are none of the vocabulary, or stand for two things."""
+        """Refuse ids outside the vocabulary, and equal ids of two symbols."""
         given = [number for number in self.specials if number is not None]
         if len(set(given)) != len(given) or any(not 0 <= n < self.rows for n in (*given, self.mask or 0)):
             raise ValueError("special symbols are no rows of the vocabulary, or the same row")
@@ -60,14 +60,14 @@ class StoredTokenizer(BaseModel):
 
 
 class HuggingFaceTokenizer(Tokenizer):
-    """Pieces of the `tokenizers` library, which also normalises the text as its document says.
+    """A tokenizer of the `tokenizers` library, which also normalises the text.
 
     Attributes:
-        stored: what it was made of.
-        theirs: their number of each id of ours; None for a special symbol that they lack.
+        stored: content of its file.
+        theirs: original id of each of our ids; None for a special symbol that the original does not have.
 
     Raises:
-        RunError: the library cannot read the document, or it numbers tokens beyond its rows.
+        RunError: the library cannot read the file, or an id is outside the rows of the embedding.
         MissingExtraError: the library is not installed.
     """
 
@@ -99,7 +99,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
     @classmethod
     def load(cls, data: bytes, *, keep_space: bool = False) -> Self:
-        """Read what `to_bytes` wrote; raises `RunError`."""
+        """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
         try:
             return cls(StoredTokenizer.model_validate_json(data), keep_space=keep_space)
         except ValidationError as error:
@@ -108,41 +108,41 @@ class HuggingFaceTokenizer(Tokenizer):
 
     @property
     def size(self) -> int:
-        """Rows of theirs, and the special symbols that they lack."""
+        """Vocabulary size: the original rows, and the special symbols that the original does not have."""
         return len(self.theirs)
 
     @cached_property
     def byte_level(self) -> bool:
-        """Whether its pieces are made of bytes, each written as a character of its own."""
+        """Whether the pieces are byte-level: each byte is written as one character."""
         return any(
             isinstance(part, dict) and '"ByteLevel"' in json.dumps(part)
             for part in (self.stored.content.get("decoder"), self.stored.content.get("pre_tokenizer"))
         )
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text, without marks."""
+        """Encode each text, without begin and end symbols."""
         self.refuse_string(texts)
         sound = [join_surrogates(text) for text in texts]
         found = self.processor.encode_batch_fast(sound, add_special_tokens=False)
         return [[self.ours[number] for number in one.ids] for one in found]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of the pieces. Begin, end and padding spell nothing."""
-        kept = (i for i in self.check(ids) if i not in SILENT)
+        """Decode the pieces; begin, end and padding symbols have no text."""
+        kept = (i for i in self.check(ids) if i not in CONTROL_IDS)
         runs = [SPECIALS[UNK] if unknown else self.spelling(run) for unknown, run in groupby(kept, UNK.__eq__)]
         return " ".join(runs)
 
     def spelling(self, ids: Iterable[int]) -> str:
-        """Text of tokens that are known."""
+        """Decode known tokens."""
         text: str = self.processor.decode([self.theirs[i] for i in ids], skip_special_tokens=False)
         return text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces as the library writes them (``##ing``); those of bytes as the text they spell."""
+        """Return the pieces as the library writes them (``##ing``); byte-level pieces as their text."""
         return [self.piece(i) for i in self.check(ids)]
 
     def piece(self, i: int) -> str:
-        """One of them."""
+        """Return one piece."""
         number = self.theirs[i]
         if i < len(SPECIALS) or number is None:
             return SPECIALS[i]
@@ -150,12 +150,12 @@ class HuggingFaceTokenizer(Tokenizer):
         return spelled(name) if self.byte_level and number in self.names else name
 
     def to_bytes(self) -> bytes:
-        """The content of its JSON file."""
+        """Return the content of the JSON file."""
         return (json.dumps(self.stored.model_dump(), ensure_ascii=False) + "\n").encode()
 
 
 def spelled(piece: str) -> str:
-    """A piece of bytes as text: a blank as ``▁``, and bytes that are no text by themselves as ``<0xEA>``."""
+    """Return the text of a byte-level piece: a blank as ``▁``, incomplete UTF-8 as ``<0xEA>``."""
     if any(character not in BYTES for character in piece):
         return piece  # a token that was added as text
     data = bytes(BYTES[character] for character in piece)
@@ -166,9 +166,9 @@ def spelled(piece: str) -> str:
 
 
 def byte_characters() -> dict[str, int]:
-    """The byte that each character of a byte-level piece stands for (Radford et al. 2019, section 2.2).
+    """Return the byte of each character of byte-level pieces (Radford et al. 2019, section 2.2).
 
-    A byte that is a printable character of Latin-1 is written as that, the others, in order, from U+0100 on.
+    A byte that is a printable Latin-1 character is written as that character, the others in order from U+0100.
     """
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in printable]

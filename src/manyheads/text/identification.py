@@ -1,6 +1,6 @@
-"""Which of some languages a text is in: a character n-gram model of each (Cavnar and Trenkle 1994).
+"""Identify the language of a text by character n-gram models (Cavnar and Trenkle 1994).
 
-A model has the most frequent sequences of one to three characters of some text. The probability of a character
+The model of a language has the most frequent sequences of one to three characters. The probability of a character
 after the two before it is interpolated with that after one and after none (Witten and Bell 1991).
 """
 
@@ -24,20 +24,20 @@ NO_LETTER = re.compile(r"[\W\d_]+")
 
 
 def has_letters(text: str) -> bool:
-    """Whether there is anything in a text that could be translated."""
+    """Return whether a text has letters."""
     return any(character.isalpha() for character in text)
 
 
 def plain(text: str) -> str:
-    """Small letters, and one blank for all between them and around."""
+    """Return the letters of a text in lower case, one blank for everything between and around them."""
     return f" {NO_LETTER.sub(' ', normalize(text).lower()).strip()} "
 
 
 class LanguageProfile:
-    """The character n-gram model of a language."""
+    """Character n-gram model of a language."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
-        """From how often each sequence of 1 to 3 characters was seen."""
+        """Take the counts of sequences of 1 to 3 characters."""
         self.counts = dict(counts)
         self.after: Counter[str] = Counter()  # how often something was seen after each history
         self.kinds: Counter[str] = Counter()  # and how many different characters
@@ -46,7 +46,7 @@ class LanguageProfile:
             self.kinds[sequence[:-1]] += 1
 
     def probability(self, history: str, character: str) -> float:
-        """Of a character after up to two others."""
+        """Return the probability of a character after up to two others."""
         value = 1 / CHARACTERS
         for length in range(len(history) + 1):
             context = history[len(history) - length :]
@@ -56,27 +56,27 @@ class LanguageProfile:
         return value
 
     def score(self, text: str) -> float:
-        """The log-probability of a plain text in nats."""
+        """Return the log-probability of a text prepared by `plain`, in nats."""
         return sum(
             math.log(self.probability(text[max(0, place - LONGEST + 1) : place], text[place]))
             for place in range(1, len(text))
         )
 
     def coverage(self, text: str) -> float:
-        """The share of the pairs of characters in a plain text that this language has, 0 to 1."""
+        """Return the share of the character pairs of a text that this language has, 0 to 1."""
         pairs = [text[place : place + 2] for place in range(len(text) - 1)]
         return sum(pair in self.counts for pair in pairs) / max(1, len(pairs))
 
     def to_json(self) -> dict[str, int]:
-        """As it stands in a run directory."""
+        """Return the JSON form that is stored in a run directory."""
         return self.counts
 
     @classmethod
     def from_json(cls, content: Any) -> LanguageProfile:
-        """What `to_json` gave.
+        """Read the JSON form of `to_json`.
 
         Raises:
-            ValueError: it is something else.
+            ValueError: the content has another form.
         """
         if not isinstance(content, dict) or len(content) > 10 * KEPT:
             raise ValueError("no profile of a language")
@@ -87,7 +87,7 @@ class LanguageProfile:
 
 
 def make_profile(texts: Iterable[str]) -> LanguageProfile:
-    """The model of the language of some texts."""
+    """Count the character n-grams of texts."""
     counts: Counter[str] = Counter()
     for text in texts:
         line = plain(text)
@@ -98,10 +98,10 @@ def make_profile(texts: Iterable[str]) -> LanguageProfile:
 
 
 def confidences(text: str, profiles: Mapping[str, LanguageProfile]) -> Sequence[tuple[str, float]]:
-    """How sure it is that a text is in each language, 0 to 1, the surest first.
+    """Return the confidence, 0 to 1, that a text is in each language, highest first.
 
-    The share of a language is its probability, given that the text is in one of them, times how much of what is in
-    the text the language has at all: text of another script, or of none of them, is not sure.
+    The confidence is the probability of a language, given that the text is in one of them, times the coverage of
+    the text by its n-grams: text in another language or script gets a low confidence.
     """
     line = plain(text)[:MOST_READ]
     if not profiles or not line.strip():

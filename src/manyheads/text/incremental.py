@@ -1,4 +1,4 @@
-"""Text that grows while its tokens come."""
+"""Decode a stream of tokens to growing text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNFINISHED = "\ufffd"  # how bytes show that may become a character with those t
 
 
 def growing_text(tokenizer: Tokenizer, tokens: Iterable[int]) -> Iterator[str]:
-    """What each token adds to the text, as soon as no later token can change it; together the text of all."""
+    """Yield the text that each token adds, as soon as no later token can change it."""
     ids: list[int] = []
     said = ""
     for token in tokens:

@@ -1,4 +1,4 @@
-"""What a tokenizer is: text to ids, ids to text, and itself to bytes."""
+"""The interface of tokenizers: text to ids, ids to text, and storage as bytes."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ __all__ = ["BOS", "EOS", "PAD", "SPECIALS", "UNK", "Tokenizer", "lower"]
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
-SILENT = frozenset((PAD, BOS, EOS))
+CONTROL_IDS = frozenset((PAD, BOS, EOS))
 
 
 def lower(text: str) -> str:
-    """Lower-case a text, composed again: the lower case of a composed text may not be."""
+    """Lower-case a text and compose it again (NFC): lower-casing may decompose characters."""
     return unicodedata.normalize("NFC", text.lower())
 
 
 class Tokenizer(ABC):
-    """Turns text into ids and back; it never changes after its training.
+    """Converts text to ids and back; immutable after its training.
 
     Attributes:
-        kind: the configuration's name for it: bpe, unigram, words, characters, bytes, marian, huggingface.
-        suffix: of the file that holds `to_bytes`.
+        kind: name in the configuration: bpe, unigram, words, characters, bytes, marian, huggingface.
+        suffix: suffix of the file that holds `to_bytes`.
         lowercase: whether text is lower-cased before it is encoded.
-        keep_space: whether white space stays as it is; else every run of it is one blank, and none stands around.
-        marks_between: end marks that stand between two texts of one example.
-        mask: the id that stands for a hidden token.
-        absent: special symbols that a pre-trained model's vocabulary lacks: no text has them, no model writes them.
+        keep_space: whether white space is kept; else every run of it becomes one blank, and it is stripped at both
+            ends.
+        marks_between: number of end symbols between two texts of one example.
+        mask: id of the mask symbol.
+        absent: special symbols that the vocabulary of a pre-trained model does not have: never read, never
+            generated.
     """
 
     kind: str
@@ -53,16 +55,16 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, without special symbols around them. Any string will do.
+        """Encode each text, without begin and end symbols. Every string can be encoded.
 
-        An empty one has no ids, nor has a blank one unless white space is kept.
+        An empty string has no ids, nor has a blank one unless white space is kept.
         """
 
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
-        """Ids of each text, split by chance: a function of the texts and the seed alone.
+        """Encode each text by a random segmentation, a function of the texts and the seed alone.
 
         Raises:
-            UsageError: this kind of tokenizer has one way only to split a text.
+            UsageError: this kind of tokenizer has only one segmentation of a text.
         """
         raise UsageError(
             f'tokenizer.kind = "{self.kind}" has no subword sampling. '
@@ -70,17 +72,17 @@ class Tokenizer(ABC):
         )
 
     def spellings(self, text: str, most: int) -> list[list[int]]:
-        """Ways in which ids spell a text that begins at the beginning of a word: the usual one, then others.
+        """Return sequences of ids that decode to a text which begins a word: the usual one first.
 
         Args:
-            text: any.
-            most: how many at most, those of the fewest ids first.
+            text: any text.
+            most: maximum number of sequences; shorter ones come first.
         """
         return self.encode([text])
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of the ids: padding, begin and end marks left out, an unknown symbol shown as ``<unk>``.
+        """Decode ids; padding, begin and end symbols are left out, the unknown symbol becomes ``<unk>``.
 
         Raises:
             UsageError: an id is outside the vocabulary.
@@ -88,7 +90,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """One readable piece an id; a blank shows as ``▁``, a byte as ``<0xEA>``.
+        """Return one readable piece an id; a blank is shown as ``▁``, a byte as ``<0xEA>``.
 
         Raises:
             UsageError: an id is outside the vocabulary.
@@ -96,30 +98,30 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def to_bytes(self) -> bytes:
-        """What `load_tokenizer` makes this tokenizer from again."""
+        """Return the bytes from which `load_tokenizer` loads this tokenizer."""
 
     @cached_property
     def sha256(self) -> str:
-        """Hexadecimal digest of `to_bytes`: equal vocabularies have equal digests."""
+        """Return the SHA-256 of `to_bytes` in hexadecimal: equal vocabularies have equal digests."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def prepare(self, texts: Sequence[str]) -> list[str]:
-        """Normalise the texts, and lower-case them when configured so.
+        """Normalise the texts, and lower-case them if configured.
 
         Raises:
-            UsageError: one string was given in the place of a list of them.
+            UsageError: one string was given in place of a list.
         """
         self.refuse_string(texts)
         normal = [unify(text) if self.keep_space else normalize(text) for text in texts]
         return [lower(text) for text in normal] if self.lowercase else normal
 
     def refuse_string(self, texts: Sequence[str]) -> None:
-        """Raise `UsageError` for one string, which would pass for a list of its characters."""
+        """Raise `UsageError` for a string, which would be taken for a list of its characters."""
         if isinstance(texts, str):
             raise UsageError("the tokenizer takes a list of texts, not one text. Use encode([text])[0].")
 
     def check(self, ids: Sequence[int]) -> list[int]:
-        """The ids as plain integers; raises `UsageError` when one is outside the vocabulary."""
+        """Return the ids as plain integers; raises `UsageError` if one is outside the vocabulary."""
         plain = [int(i) for i in ids]
         wrong = next((i for i in plain if not 0 <= i < self.size), None)
         if wrong is not None:

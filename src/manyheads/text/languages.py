@@ -1,4 +1,4 @@
-"""Codes of languages and their English names."""
+"""Language codes and their English names."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ALIASES = {"zh": "zh-hans", "zt": "zh-hant", "pb": "pt-br"}
 
 
 def base(code: str) -> str:
-    """The language without script or country, in small letters: "de" of "de_DE"."""
+    """Return a language code without script or country, in lower case: "de" for "de_DE"."""
     return re.split("[-_]", code)[0].lower()
 
 
 def language_name(code: str) -> str:
-    """Its English name; the code where we know none."""
+    """Return the English name of a language, or its code if the name is unknown."""
     return NAMES.get(base(code), code)
 
 
 def same_language(asked: str, known: list[str]) -> str | None:
-    """Which of the known codes is meant: the same in whatever case, an alias, or the one without country."""
+    """Return the known code that matches: equal without case, an alias, or the code without country."""
 
     def one_form(code: str) -> str:
         code = code.lower().replace("_", "-")

@@ -1,7 +1,7 @@
-"""The tokenizers of MarianMT models (opus-mt): SentencePiece pieces under numbers of their own.
+"""Tokenizers of MarianMT models (opus-mt): SentencePiece models with a separate list of ids.
 
-Such a model has one SentencePiece model a language and one list of pieces for both. They come with an imported
-model, and give the ids that transformers' ``MarianTokenizer`` gives, but for the order of the special symbols.
+A MarianMT model has one SentencePiece model for each language and one list of pieces for both. The ids are those of
+transformers' ``MarianTokenizer``, except for the order of the special symbols.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal, Self
 import sentencepiece
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from manyheads.text.interface import SILENT, SPECIALS, UNK, Tokenizer
+from manyheads.text.interface import CONTROL_IDS, SPECIALS, UNK, Tokenizer
 from manyheads.text.vocabulary import damaged
 
 __all__ = ["MarianTokenizer"]
@@ -25,12 +25,12 @@ BLANK = "▁"
 
 
 class StoredPieces(BaseModel):
-    """The file of a `MarianTokenizer`: JSON.
+    """The JSON file of a `MarianTokenizer`.
 
     Attributes:
-        lowercase: as configured.
-        symbols: the pieces in the order of their ids, without the special symbols.
-        model: the SentencePiece model of this language, in base64.
+        lowercase: whether text is lower-cased.
+        symbols: pieces in the order of their ids, without the special symbols.
+        model: SentencePiece model of this language, in base64.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -44,18 +44,18 @@ class StoredPieces(BaseModel):
 
 
 class MarianTokenizer(Tokenizer):
-    """Pieces of a SentencePiece model, numbered by a list; what the list lacks is unknown.
+    """A SentencePiece model with ids from a list; pieces that the list does not have are unknown.
 
     The library normalises the text as the model says. A text may begin with a language code such as ``>>fra<<``,
     which is one piece.
 
     Args:
-        symbols: the pieces from id 4 on.
-        model: the serialized SentencePiece model of the language.
-        lowercase: as configured.
+        symbols: pieces from id 4 on.
+        model: serialised SentencePiece model of the language.
+        lowercase: whether text is lower-cased.
 
     Raises:
-        RunError: it is no SentencePiece model.
+        RunError: the bytes are not a SentencePiece model.
     """
 
     kind = "marian"
@@ -73,7 +73,7 @@ class MarianTokenizer(Tokenizer):
 
     @classmethod
     def load(cls, data: bytes) -> Self:
-        """Read what `to_bytes` wrote; raises `RunError`."""
+        """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
         try:
             stored = StoredPieces.model_validate_json(data)
             model = base64.b64decode(stored.model, validate=True)
@@ -86,11 +86,11 @@ class MarianTokenizer(Tokenizer):
 
     @property
     def size(self) -> int:
-        """Number of pieces, the special symbols included."""
+        """Vocabulary size, the special symbols included."""
         return len(self.symbols)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The id of each piece of each text, after that of its language code where it begins with one."""
+        """Encode each text; the id of a leading language code comes first."""
         parts = [split_code(text) for text in self.prepare(texts)]
         pieces: list[list[str]] = [self.processor.encode(text, out_type=str) for _, text in parts]
         return [
@@ -99,8 +99,8 @@ class MarianTokenizer(Tokenizer):
         ]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of the pieces. Begin, end and padding spell nothing."""
-        kept = (i for i in self.check(ids) if i not in SILENT)
+        """Decode the pieces; begin, end and padding symbols have no text."""
+        kept = (i for i in self.check(ids) if i not in CONTROL_IDS)
         runs = [
             SPECIALS[UNK] if unknown else self.processor.decode_pieces([self.symbols[i] for i in run])
             for unknown, run in groupby(kept, lambda i: i == UNK)
@@ -108,11 +108,11 @@ class MarianTokenizer(Tokenizer):
         return " ".join(runs).replace(BLANK, " ").strip()  # a piece of the other language keeps its sign
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces as the library writes them."""
+        """Return the pieces as the library writes them."""
         return [self.symbols[i] for i in self.check(ids)]
 
     def to_bytes(self) -> bytes:
-        """The content of its JSON file."""
+        """Return the content of the JSON file."""
         stored = StoredPieces(
             lowercase=self.lowercase,
             symbols=self.symbols[len(SPECIALS) :],
@@ -122,6 +122,6 @@ class MarianTokenizer(Tokenizer):
 
 
 def split_code(text: str) -> tuple[list[str], str]:
-    """The language code at the beginning of a text, where there is one, and the rest."""
+    """Split a text into its leading language code, if any, and the rest."""
     end = text.find("<<") if text.startswith(">>") else -1
     return ([], text) if end < 0 else ([text[: end + 2]], text[end + 2 :])

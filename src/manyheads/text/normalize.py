@@ -1,4 +1,4 @@
-"""The one form every text takes before it becomes token ids."""
+"""Normalise text before it is tokenised."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ LINE_END = re.compile("\r\n?")
 
 
 def normalize(text: str) -> str:
-    """Bring a text to its one form: what looks the same gets the same token ids.
+    """Normalise a text: texts that look the same get the same token ids.
 
-    As `clean`, and every run of white space (tabs, line and page breaks, no-break and wide blanks) becomes one
-    blank. Joiners (U+200C, U+200D) stay: scripts and emoji need them. Applying it twice changes nothing more.
+    The text is cleaned as by `clean`, and every run of white space (tabs, line and page breaks, no-break and wide
+    blanks) becomes one blank. Joiners (U+200C, U+200D) stay: scripts and emoji need them. The function is
+    idempotent.
     """
     return " ".join(clean(text).split())
 
 
 def clean(text: str) -> str:
-    """Remove what is no text, and leave white space inside as it is.
+    """Remove characters that are not text; white space inside stays as it is.
 
-    Control characters and byte order marks go, surrogates become the characters they stand for or U+FFFD, white
-    space around the text goes, and characters are composed (Unicode NFC), so that Hangul typed on a Mac (NFD)
-    equals Hangul typed elsewhere.
+    Control characters, byte order marks and white space around the text are removed, surrogates become the
+    characters they stand for or U+FFFD, and characters are composed (Unicode NFC), so that Hangul typed on a Mac
+    (NFD) equals Hangul typed elsewhere.
     """
     return one_form(text).strip()
 
@@ -38,12 +39,12 @@ def unify(text: str) -> str:
 
 
 def one_form(text: str) -> str:
-    """What is no text removed, and each character in its one form."""
+    """Remove characters that are not text, and compose the others."""
     return unicodedata.normalize("NFC", REMOVED.sub("", join_surrogates(text)))
 
 
 def join_surrogates(text: str) -> str:
-    """Surrogates as the characters they stand for, or U+FFFD; all else as it is."""
+    """Replace surrogates by the characters they stand for, or by U+FFFD."""
     if SURROGATE.search(text):
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

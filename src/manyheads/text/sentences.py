@@ -1,8 +1,8 @@
-"""Where the sentences of a text begin and end, as offsets into it.
+"""Split text into sentences, given as character offsets.
 
-Rules for text of any language that ends its sentences with a mark; what they know of single languages is the
-abbreviations and ordinal numbers of English and German, the dates of Korean, and the marks of Chinese and Japanese.
-Time and memory grow with the length of the text and no faster.
+The rules are for all languages that end sentences with a punctuation mark; they know abbreviations and ordinal
+numbers of English and German, dates of Korean, and the punctuation of Chinese and Japanese. Time and memory are
+linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
 
 
 def sentence_spans(text: str, language: str = "") -> list[Span]:
-    """The sentences of a text in order: (start, end) offsets of each, without blank space at their ends.
+    """Return the (start, end) offsets of the sentences of a text, in order, without white space at their ends.
 
-    What stands outside of them is blank space, so that the text can be put together again exactly. A line end is
-    always the end of a sentence.
+    Only white space is outside of them, so that the text can be restored exactly. A line end always ends a
+    sentence.
 
     Args:
         text: any text.
-        language: such as de; languages that write ordinal numbers with a dot ("am 3. Mai") need to be known.
+        language: language code, such as "de": some languages write ordinal numbers with a dot ("am 3. Mai").
     """
     ordinals = re.split("[-_]", language)[0].lower() in ORDINAL_DOT
     spans = []
@@ -72,7 +72,7 @@ def sentence_spans(text: str, language: str = "") -> list[Span]:
 
 
 def stretches(text: str, separator: re.Pattern[str]) -> Iterator[Span]:
-    """What stands between separators."""
+    """Yield the spans between separators."""
     start = 0
     for found in separator.finditer(text):
         yield start, found.start()
@@ -81,7 +81,7 @@ def stretches(text: str, separator: re.Pattern[str]) -> Iterator[Span]:
 
 
 def trimmed(text: str, start: int, end: int) -> list[Span]:
-    """The span without the blank space at its ends, or none when nothing else is in it."""
+    """Yield the span without white space at its ends; nothing if it is blank."""
     first = NOT_BLANK.search(text, start, end)
     if first is None:
         return []
@@ -91,7 +91,7 @@ def trimmed(text: str, start: int, end: int) -> list[Span]:
 
 
 def ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
-    """Where sentences of one line end."""
+    """Yield the ends of the sentences of one line."""
     first = start  # of the sentence
     for found in END.finditer(text, start, end):
         wide = found["marks"][-1] in WIDE_MARKS
@@ -115,7 +115,7 @@ def ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
 
 
 def beginning(text: str, start: int, end: int) -> str:
-    """The first character that may begin a word, behind quotation marks, brackets and dashes."""
+    """Return the first character after quotation marks, brackets and dashes."""
     for place in range(start, min(end, start + 8)):
         if text[place] not in OPENERS and not text[place].isspace():
             return text[place]
@@ -123,12 +123,12 @@ def beginning(text: str, start: int, end: int) -> str:
 
 
 def begins_sentence(character: str) -> bool:
-    """Whether a word that begins so can begin a sentence: no small letter, no symbol."""
+    """Return whether a sentence can begin with this character: not with a lower-case letter or a symbol."""
     return character.isalnum() and not character.islower()
 
 
 def abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bool) -> bool:
-    """Whether a dot belongs to the word before it, and the sentence, which began at `first`, goes on."""
+    """Return whether a dot belongs to the word before it and the sentence, begun at `first`, continues."""
     found = LAST_WORD.search(text, max(first, dot - LOOK_BACK), dot)
     if found is None:
         return False
@@ -155,15 +155,15 @@ Unit = tuple[Span, int]  # with its number of tokens
 
 
 def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]:
-    """Cut a span into pieces of at most `limit` tokens: at clause marks, else at blanks, else anywhere.
+    """Cut a span into pieces of at most `limit` tokens: after commas and the like, else at blanks, else anywhere.
 
-    The pieces are few and about equally long. Only blank space stands between them.
+    The pieces are few and about equally long, with only white space between them.
 
     Args:
-        text: the whole text.
-        span: what to cut.
-        limit: tokens a piece, at least 1.
-        count: the number of tokens of each of some texts.
+        text: whole text.
+        span: offsets of the part to cut.
+        limit: maximum number of tokens a piece, at least 1.
+        count: returns the number of tokens of each text.
     """
     size = count([text[slice(*span)]])[0]
     if size <= limit:
@@ -172,7 +172,7 @@ def pieces_within(text: str, span: Span, limit: int, count: Count) -> list[Span]
 
 
 def packed(units: Sequence[Unit], limit: int) -> list[Unit]:
-    """Put neighbours together to pieces of about equal numbers of tokens, never more than `limit`."""
+    """Join neighbours to pieces with about equal numbers of tokens, at most `limit`."""
     total = sum(tokens for _, tokens in units)
     aim = total / max(1, math.ceil(total / limit))
     pieces: list[Unit] = []
@@ -187,7 +187,7 @@ def packed(units: Sequence[Unit], limit: int) -> list[Unit]:
 
 
 def divided(text: str, span: Span, limit: int, count: Count, separators: Sequence[re.Pattern[str]]) -> list[Unit]:
-    """The parts of a span between the first of the separators; what is too long is divided at the next one."""
+    """Divide a span at the first separator; parts that are too long are divided at the next one."""
     if not separators:
         return chopped(text, span, limit, count)
     start, end = span
@@ -203,7 +203,7 @@ def divided(text: str, span: Span, limit: int, count: Count, separators: Sequenc
 
 
 def chopped(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
-    """A word halved again and again until no part has more than `limit` tokens; one character stays whole."""
+    """Halve a word until no part has more than `limit` tokens; a single character stays whole."""
     waiting, done = [span], []
     while waiting:
         sizes = count([text[start:end] for start, end in waiting])
@@ -219,7 +219,7 @@ def chopped(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
 
 
 def before_a_character(text: str, place: int, end: int) -> int:
-    """The place, or up to 8 later where it would part a character from its combining marks."""
+    """Return an index moved by up to 8, so that a character is not separated from its combining marks."""
     for later in range(place, min(place + 8, end)):
         if not unicodedata.combining(text[later]):
             return later

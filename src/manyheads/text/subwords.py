@@ -1,4 +1,4 @@
-"""Subword tokenizers of the SentencePiece library: byte-pair encoding and unigram language model."""
+"""Subword tokenizers of the SentencePiece library: byte-pair encoding (BPE) and unigram language model."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ NO_TEXT = re.compile(r"sentences_\.empty|all_chars_count")
 
 
 class SubwordTokenizer(Tokenizer):
-    """One id a piece of a SentencePiece model, whose ids 0 to 3 are the special symbols.
+    """A SentencePiece model whose ids 0 to 3 are the special symbols.
 
     Args:
-        config: ``kind``, ``sampling`` and ``lowercase`` are used.
-        model: the serialized model, as the library's own programs read and write it.
+        config: its ``kind``, ``sampling`` and ``lowercase`` are used.
+        model: serialised model, as the library's own programs read and write it.
 
     Raises:
-        RunError: the model is damaged, or numbers its special symbols in another way.
+        RunError: the model is damaged, or its special symbols have other ids.
     """
 
     suffix = ".model"
@@ -72,11 +72,12 @@ class SubwordTokenizer(Tokenizer):
 
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Sequence[str], languages: str) -> Self:
-        """Learn pieces from texts: the same texts give the same pieces, whatever the number of processors.
+        """Train on texts; the same texts give the same pieces, whatever the number of processors.
 
         Raises:
             DataError: there is no text.
-            ConfigError: the text does not allow this ``tokenizer.vocab_size``; the message names one that it does.
+            ConfigError: the text does not allow this ``tokenizer.vocab_size``; the message names one that is
+                possible.
         """
         model = io.BytesIO()
         try:
@@ -106,11 +107,11 @@ class SubwordTokenizer(Tokenizer):
 
     @property
     def size(self) -> int:
-        """Number of pieces, the special symbols and bytes included."""
+        """Vocabulary size, special symbols and byte pieces included."""
         return len(self.texts)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The most likely pieces of each text (unigram), or what the learned merges leave (bpe)."""
+        """Encode each text: the most likely segmentation (unigram), or the learned merges (bpe)."""
         prepared, stand_in = self.shield(self.prepare(texts))
         ids: list[list[int]]
         if len(texts) < WORTH_THREADS:  # one by one: a list gets a thread of its own, which costs more than a text
@@ -120,28 +121,29 @@ class SubwordTokenizer(Tokenizer):
         return self.unshield(ids, stand_in)
 
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
-        """Pieces of each text by chance, ``tokenizer.sampling`` being how far they stray; 0 is `encode`.
+        """Sample a segmentation of each text.
 
-        The same texts and seed give the same pieces, in any process and on any machine.
+        ``tokenizer.sampling`` is the BPE dropout or the unigram alpha; 0 is `encode`. The same texts and seed give
+        the same pieces in every process and on every machine.
         """
         if self.sampling == 0:
             return self.encode(texts)
         prepared, stand_in = self.shield(self.prepare(texts))
-        dice = random.Random(str(int(seed)))  # of a number it would take the amount
-        return self.unshield([self.draw(text, dice) for text in prepared], stand_in)
+        rng = random.Random(str(int(seed)))  # of a number it would take the amount
+        return self.unshield([self.draw(text, rng) for text in prepared], stand_in)
 
-    def draw(self, text: str, dice: random.Random) -> list[int]:
-        """Pieces of one text, word by word: no piece holds a blank but at its beginning."""
+    def draw(self, text: str, rng: random.Random) -> list[int]:
+        """Sample the pieces of one text, word by word: only the first character of a piece can be a blank."""
         ids: list[int] = []
         for word in text.split(" ") if text else ():
-            for piece in self.sampler.draw(BLANK + word, dice):
+            for piece in self.sampler.draw(BLANK + word, rng):
                 found = self.spell(piece)
                 if found != [UNK] or ids[-1:] != [UNK]:  # what is unknown in a row is one unknown
                     ids += found
         return ids
 
     def spellings(self, text: str, most: int) -> list[list[int]]:
-        """See `Tokenizer.spellings`; those that spell characters of the vocabulary as bytes are left out."""
+        """Return sequences of ids as `Tokenizer.spellings`, without those that spell known characters as bytes."""
         (usual,) = self.encode([text])
         (prepared,) = self.prepare([text])
         whole = BLANK + prepared.replace(" ", BLANK)
@@ -160,27 +162,27 @@ class SubwordTokenizer(Tokenizer):
         return [usual, *(way for way in others if way != usual)][:most]
 
     def spell(self, piece: str) -> list[int]:
-        """The id of a piece, or for a character without one, those of its bytes, or that of the unknown."""
+        """Return the id of a piece; for a character without one the ids of its bytes, or the unknown symbol."""
         if piece in self.scores:
             return [self.processor.piece_to_id(piece)]
         found = [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in piece.encode()]
         return [UNK] if UNK in found else found
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of the pieces; bytes that are no UTF-8 become U+FFFD. Begin, end and padding spell nothing."""
+        """Decode the pieces; bytes that are not UTF-8 become U+FFFD; begin, end and padding have no text."""
         text: str = self.processor.decode(self.check(ids))
         return text
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces as the library writes them: ``▁Hund``, ``<0xEA>``."""
+        """Return the pieces as the library writes them: ``▁Hund``, ``<0xEA>``."""
         return [self.texts[i] for i in self.check(ids)]
 
     def to_bytes(self) -> bytes:
-        """The SentencePiece model."""
+        """Return the serialised SentencePiece model."""
         return self.model
 
     def shield(self, texts: list[str]) -> tuple[list[str], str]:
-        """Replace ``▁`` in the texts, which the library would take for a blank, by a character they lack."""
+        """Replace ``▁``, which the library takes for a blank, by a character that the texts do not contain."""
         used = set().union(*(text for text in texts if BLANK in text))
         if not used:
             return texts, ""
@@ -189,7 +191,7 @@ class SubwordTokenizer(Tokenizer):
         return [text.replace(BLANK, stand_in) for text in texts], stand_in
 
     def unshield(self, ids: list[list[int]], stand_in: str) -> list[list[int]]:
-        """Give the bytes of ``▁`` back their place; without byte fallback it stays unknown."""
+        """Put the bytes of ``▁`` back; without byte fallback it stays unknown."""
         if not stand_in:
             return ids
         old, new = (
@@ -202,7 +204,7 @@ class SubwordTokenizer(Tokenizer):
 
 
 def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
-    """The ids with every run `old` replaced by `new`."""
+    """Replace every run `old` of the ids by `new`."""
     result: list[int] = []
     start = 0
     while start < len(ids):
@@ -216,7 +218,7 @@ def replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
 
 
 def training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = False) -> Iterator[str]:
-    """The texts as the library shall see them: normalised, none too long for it."""
+    """Yield the texts for the trainer of the library: normalised, none too long."""
     free = (text.translate(RESERVED) for text in texts)
     for line in (part for text in free for part in unify(text).split("\n")) if keep_space else map(normalize, free):
         if lowercase:
@@ -232,7 +234,7 @@ def training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = 
 
 
 def explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Exception:
-    """The library's complaint in terms of the configuration, or as it is when it is none of the known ones."""
+    """Explain an error of the library in terms of the configuration, if it is a known one."""
     message = str(error)
     if found := TOO_LARGE.search(message):
         mistake = f"is more than the text of {languages} allows. Use at most {found[1]}."

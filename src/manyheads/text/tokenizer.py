@@ -1,4 +1,4 @@
-"""Tokenizers by their configuration: trained from text, or read from bytes."""
+"""Train tokenizers from text, or load them from bytes, by their configuration."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TokenizerPair:
-    """The tokenizers of the two languages; each text goes through that of its own side.
+    """The tokenizers of source and target.
 
     Attributes:
-        joint: both are the same object, and share one vocabulary.
+        joint: whether both are the same object, with one vocabulary.
     """
 
     source: Tokenizer
@@ -53,14 +53,14 @@ def train_tokenizers(
     source_language: str,
     target_language: str,
 ) -> TokenizerPair:
-    """Make the tokenizers of both languages from training text: one for both when ``config.joint``.
+    """Train the tokenizers of both languages: one for both if ``config.joint``.
 
-    The kind ``bytes`` needs no training, and is the same for every language.
+    The kind ``bytes`` needs no training.
 
     Raises:
         DataError: there is no text.
         ConfigError: the text does not allow ``vocab_size`` or ``min_count``.
-        MissingExtraError: ``words`` without spaCy.
+        MissingExtraError: the kind is ``words``, and spaCy is not installed.
     """
     if config.joint or config.kind == "bytes":
         both = source_language
@@ -73,7 +73,7 @@ def train_tokenizers(
 
 
 def train_tokenizer(config: TokenizerConfig, texts: Sequence[str], languages: str) -> Tokenizer:
-    """One tokenizer from the texts of one language, or of two (``de+en``); raises as `train_tokenizers`."""
+    """Train one tokenizer on texts of one language, or of two (``de+en``); raises as `train_tokenizers`."""
     match config.kind:
         case "bpe" | "unigram":
             return SubwordTokenizer.train(config, texts, languages)
@@ -90,16 +90,16 @@ def train_tokenizer(config: TokenizerConfig, texts: Sequence[str], languages: st
 
 
 def load_tokenizer(config: TokenizerConfig, language: str, data: bytes) -> Tokenizer:
-    """The tokenizer whose `Tokenizer.to_bytes` gave these bytes.
+    """Load the tokenizer whose `Tokenizer.to_bytes` gave these bytes.
 
     Args:
-        config: what it was trained with.
-        language: the side it is for; a tokenizer stored for another language is refused where that can be seen.
-        data: the content of its file.
+        config: configuration of its training.
+        language: language of its side; a tokenizer that was stored for another language is refused.
+        data: content of its file.
 
     Raises:
-        RunError: the bytes are damaged, or hold a tokenizer of another kind, language or case.
-        MissingExtraError: ``words`` without spaCy.
+        RunError: the bytes are damaged, or the tokenizer has another kind, language or case.
+        MissingExtraError: the kind is ``words``, and spaCy is not installed.
     """
     loaded: Tokenizer
     match config.kind:

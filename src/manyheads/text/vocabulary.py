@@ -1,4 +1,4 @@
-"""A list of symbols with their ids, and the file of the tokenizers that are one."""
+"""Vocabularies as lists of symbols, and the tokenizers that are stored as such a list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from manyheads.errors import ConfigError, DataError, RunError
-from manyheads.text.interface import SILENT, SPECIALS, UNK, Tokenizer
+from manyheads.text.interface import CONTROL_IDS, SPECIALS, UNK, Tokenizer
 
 __all__ = ["Stored", "SymbolTokenizer", "Vocabulary", "damaged"]
 
@@ -20,7 +20,7 @@ class Vocabulary:
     """Symbols and their ids; the four special symbols come first.
 
     Args:
-        symbols: distinct, without the special ones; the first gets id 4.
+        symbols: distinct symbols without the special ones; the first gets id 4.
     """
 
     def __init__(self, symbols: Iterable[str]) -> None:
@@ -35,8 +35,8 @@ class Vocabulary:
         """Number the symbols seen at least `min_count` times by falling count, then alphabetically.
 
         Raises:
-            DataError: nothing occurs.
-            ConfigError: nothing occurs often enough.
+            DataError: there are no symbols.
+            ConfigError: no symbol occurs often enough.
         """
         counts = Counter(occurrences)
         for special in SPECIALS:
@@ -54,18 +54,18 @@ class Vocabulary:
         return cls(sorted(kept, key=lambda symbol: (-counts[symbol], symbol)))
 
     def id(self, symbol: str) -> int:
-        """Id of a symbol, or UNK; text that reads ``<pad>`` is no padding."""
+        """Return the id of a symbol, or UNK; the text ``<pad>`` is not padding."""
         return self.ids.get(symbol, UNK)
 
 
 class Stored(BaseModel):
-    """The file of a tokenizer that is no SentencePiece model: JSON, the same content in the same bytes.
+    """The JSON file of a tokenizer that is not a SentencePiece model; equal content has equal bytes.
 
     Attributes:
-        lowercase: as configured when it was trained.
-        languages: ``de`` or ``de+en``, the text it was trained on.
-        pipeline: the spaCy pipeline that splits text into words (words only).
-        symbols: the vocabulary without its special symbols (words, characters).
+        lowercase: whether text is lower-cased.
+        languages: languages of the training text, ``de`` or ``de+en``.
+        pipeline: spaCy pipeline that splits text into words (words only).
+        symbols: vocabulary without special symbols (words, characters).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -80,13 +80,13 @@ class Stored(BaseModel):
 
     @model_validator(mode="after")
     def check_symbols(self) -> Self:
-        """Refuse a vocabulary whose ids would not be one to one."""
+        """Refuse a vocabulary with equal symbols."""
         if "" in self.symbols or len({*self.symbols, *SPECIALS}) != len(self.symbols) + len(SPECIALS):
             raise ValueError("a symbol is empty, special, or there twice")
         return self
 
     def to_bytes(self) -> bytes:
-        """UTF-8 JSON, one symbol a line."""
+        """Return UTF-8 JSON with one symbol a line."""
         return (json.dumps(self.model_dump(), ensure_ascii=False, indent=0) + "\n").encode()
 
     @classmethod
@@ -109,11 +109,11 @@ class Stored(BaseModel):
 
 
 class SymbolTokenizer(Tokenizer):
-    """A tokenizer whose ids are the symbols of a `Vocabulary`, put together again with a separator.
+    """A tokenizer with a `Vocabulary`; decoding joins the symbols with a separator.
 
     Attributes:
-        languages: ``de`` or ``de+en``, the text it was trained on.
-        pipeline: what splits text into words (words only).
+        languages: languages of the training text, ``de`` or ``de+en``.
+        pipeline: spaCy pipeline that splits text into words (words only).
     """
 
     kind: Literal["words", "characters"]
@@ -129,26 +129,26 @@ class SymbolTokenizer(Tokenizer):
 
     @property
     def size(self) -> int:
-        """Number of symbols, the special ones included."""
+        """Vocabulary size, the special symbols included."""
         return len(self.vocabulary)
 
     def extended(self, symbols: Iterable[str]) -> Self:
-        """The same with further symbols behind its own."""
+        """Return this tokenizer with further symbols added at the end."""
         longer = copy(self)
         longer.vocabulary = Vocabulary((*self.vocabulary.symbols[len(SPECIALS) :], *symbols))
         longer.__dict__.pop("sha256", None)  # that of the shorter one, where it was asked for
         return longer
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The symbols put together; which of them stood without a blank between is not known of words."""
-        return self.separator.join(self.vocabulary.symbols[i] for i in self.check(ids) if i not in SILENT)
+        """Join the symbols; words are always joined by blanks."""
+        return self.separator.join(self.vocabulary.symbols[i] for i in self.check(ids) if i not in CONTROL_IDS)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The symbols; a blank shows as ``▁``."""
+        """Return the symbols; a blank is shown as ``▁``."""
         return [self.vocabulary.symbols[i].replace(" ", "▁") for i in self.check(ids)]
 
     def to_bytes(self) -> bytes:
-        """The content of its JSON file."""
+        """Return the content of the JSON file."""
         return Stored(
             kind=self.kind,
             lowercase=self.lowercase,
@@ -159,7 +159,7 @@ class SymbolTokenizer(Tokenizer):
 
 
 def damaged(kind: str, reason: str) -> RunError:
-    """The error for bytes that hold no such tokenizer."""
+    """Return the error for bytes that are not such a tokenizer."""
     return RunError(
         f'the stored tokenizer (kind = "{kind}") cannot be used: {reason}. '
         "Restore its file from a copy, or train again."

@@ -1,4 +1,4 @@
-"""Words and punctuation marks as spaCy splits them (extra ``words``)."""
+"""Word tokenizer: words and punctuation as spaCy splits them (extra ``words``)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LONG_WORD = re.compile(r"(\S{200})(?=\S)")
 
 
 def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
-    """The pipeline for a language, and its function from a text to words, which keep their case.
+    """Return the spaCy pipeline of a language, and its function from text to words, which keep their case.
 
-    Only spaCy's rules are used (a blank pipeline), no trained model. Where spaCy has none for the language, or
-    they need one more package (Korean, Japanese, Thai, Vietnamese), its multi-language rules ``xx`` stand in:
-    they split at blanks and punctuation. Words of more than 200 characters are cut.
+    Only spaCy's rules are used (a blank pipeline), no trained model. If spaCy has none for the language, or they
+    need another package (Korean, Japanese, Thai, Vietnamese), the multi-language rules ``xx`` are used: they split
+    at blanks and punctuation. Words of more than 200 characters are cut.
 
     Raises:
         MissingExtraError: spaCy is not installed.
@@ -47,9 +47,9 @@ def word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
 class WordTokenizer(SymbolTokenizer):
     """One id a word; words seen less than ``tokenizer.min_count`` times are unknown.
 
-    White space beyond the one blank between words is a word of its own, as for spaCy, when the training text
-    had it often enough; otherwise it is dropped. One vocabulary for two languages takes the multi-language rules.
-    Words are lower-cased after the split, which looks at capitals.
+    White space beyond one blank between words is a word, as in spaCy, if the training text has it often enough;
+    else it is dropped. A joint vocabulary of two languages uses the multi-language rules. Words are lower-cased
+    after the split, which uses capitals.
     """
 
     kind = "words"
@@ -69,7 +69,7 @@ class WordTokenizer(SymbolTokenizer):
 
     @classmethod
     def load(cls, data: bytes, language: str) -> Self:
-        """Read what `to_bytes` wrote; raises `RunError`, and `MissingExtraError` without spaCy."""
+        """Load from the bytes of `to_bytes`; raises `RunError`, and `MissingExtraError` without spaCy."""
         stored = Stored.from_bytes(data, kind=cls.kind, language=language)
         loaded = cls(Vocabulary(stored.symbols), stored.languages, stored.pipeline, lowercase=stored.lowercase)
         if loaded.pipeline != stored.pipeline:
@@ -77,12 +77,12 @@ class WordTokenizer(SymbolTokenizer):
         return loaded
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """One id a word of each text, without white space that is no known word."""
+        """Encode each text, one id a word; white space that is not in the vocabulary is dropped."""
         self.refuse_string(texts)
         known = self.vocabulary.ids
         kept = ((w for w in self.words(text) if w in known or not w.isspace()) for text in texts)
         return [[self.vocabulary.id(word) for word in words] for words in kept]
 
     def words(self, text: str) -> list[str]:
-        """The words of one text, in lower case when configured so."""
+        """Split one text into words, lower-cased if configured."""
         return [lower(word) for word in self.split(text)] if self.lowercase else self.split(text)

@@ -1,1 +1,1 @@
-"""Loss, schedule, and the loop that turns batches into weights."""
+"""Training: loss, schedule, optimiser, the loop, and what makes it robust."""

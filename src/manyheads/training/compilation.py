@@ -1,7 +1,7 @@
-"""Layers as compiled code (torch.compile), made for each shape of a batch when it first comes.
+"""Compilation of the layers (torch.compile), once for each shape of a batch.
 
-The number of rows is free, and only the lengths are fixed: `Batch.padded` takes them from a few. Equal layers share
-their code.
+Only the lengths are fixed in compiled code, and the number of rows is dynamic: `Batch.padded` pads to one of a few
+lengths. Layers of the same class share their code.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from torch import Tensor
 
 from manyheads.errors import ConfigError
 from manyheads.model.transformer import Transformer
-from manyheads.training.part import Part
+from manyheads.training.micro_batch import MicroBatch
 
 __all__ = ["CompiledLayers", "EagerLayers", "check_compiler", "why_nothing_compiles"]
 
-# `next_length` knows 27 lengths up to 65,536 tokens, and one row is a case of its own: 2 x 27 x 27 shapes at most
-# (and a few at the end of learned positions).
-# Code that is made anew for any other reason is a fault of ours, and raises instead of being slow in silence.
+# `next_length` has 27 lengths up to 65,536 tokens, and torch compiles a single row separately: 2 x 27 x 27 shapes
+# at most (and a few at the end of learned positions). Recompilation beyond this limit would be a fault of this
+# program that makes training slow, and raises an error.
 MOST_SHAPES = 2_000
 
 
 class EagerLayers:
-    """The layers as they are, and batches as they come.
+    """Layers that are not compiled; batches are not padded further.
 
     Attributes:
-        shapes: what has been compiled: nothing.
+        shapes: the shapes that were compiled: none.
     """
 
     shapes: Set[tuple[bool | int, ...]] = frozenset()
 
-    def padded(self, batch: Part) -> Part:
-        """The batch itself."""
+    def padded(self, batch: MicroBatch) -> MicroBatch:
+        """Return the batch as it is."""
         return batch
 
     def in_use(self) -> AbstractContextManager[None]:
-        """Nothing has to be done."""
+        """Return a context that does nothing."""
         return nullcontext()
 
 
 class CompiledLayers(EagerLayers):
-    """The layers of a model, compiled while `in_use`; else the model is as it was.
+    """The layers of a model, compiled inside `in_use` and unchanged outside it.
 
-    So validation and decoding, with their many shapes, compile nothing; and no parameter changes its name.
+    Validation and decoding, with their many shapes, therefore compile nothing, and no parameter changes its name.
 
     Attributes:
-        shapes: the `Part.shape` of all that has been compiled.
+        shapes: the `MicroBatch.shape` of every shape that was compiled.
     """
 
     def __init__(self, model: Transformer) -> None:
@@ -61,15 +61,15 @@ class CompiledLayers(EagerLayers):
         compiled = {kind: torch.compile(kind.forward, fullgraph=True, dynamic=False) for kind in kinds}
         self.forwards = [(layer, partial(with_free_rows, compiled[type(layer)], layer)) for layer in model.layers()]
 
-    def padded(self, batch: Part) -> Part:
-        """The batch in one of the shapes that code is made for."""
+    def padded(self, batch: MicroBatch) -> MicroBatch:
+        """Return the batch padded to a shape for which code is compiled."""
         padded = batch.padded(self.longest)
         self.shapes.add(padded.shape)
         return padded
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While open, calling a layer runs its compiled code."""
+        """While open, a call of a layer runs its compiled code."""
         limits = {
             "recompile_limit": MOST_SHAPES,
             "accumulated_recompile_limit": MOST_SHAPES,
@@ -86,7 +86,7 @@ class CompiledLayers(EagerLayers):
 
 
 def with_free_rows(forward: Callable[..., Tensor], *inputs: Any) -> Tensor:
-    """Call compiled code, which is to do for any number of rows; torch makes one row a case of its own."""
+    """Call compiled code with a dynamic number of rows; torch compiles a single row separately."""
     for tensor in tensors_of(inputs):
         if tensor.size(0) > 1:
             torch._dynamo.maybe_mark_dynamic(tensor, 0)
@@ -94,19 +94,19 @@ def with_free_rows(forward: Callable[..., Tensor], *inputs: Any) -> Tensor:
 
 
 def tensors_of(inputs: tuple[Any, ...]) -> Iterator[Tensor]:
-    """The tensors among inputs, and in tuples among them."""
-    for each in inputs:
-        if isinstance(each, tuple):
-            yield from tensors_of(each)
-        elif isinstance(each, Tensor):
-            yield each
+    """Yield the tensors among the inputs, those in nested tuples included."""
+    for value in inputs:
+        if isinstance(value, tuple):
+            yield from tensors_of(value)
+        elif isinstance(value, Tensor):
+            yield value
 
 
 def check_compiler(device: torch.device) -> None:
-    """Compile something, so that what is missing is known before training begins.
+    """Check before training that torch.compile works on a device.
 
     Raises:
-        ConfigError: nothing can be compiled here.
+        ConfigError: nothing can be compiled on this machine; the message names what is missing.
     """
     if reason := why_nothing_compiles(device):
         raise ConfigError(
@@ -115,7 +115,7 @@ def check_compiler(device: torch.device) -> None:
 
 
 def why_nothing_compiles(device: torch.device) -> str | None:
-    """Compile a sum; what is missing and what to do if that fails, in sentences."""
+    """Compile an addition; return what is missing and what to do if that fails, or None."""
     try:
         if device.type == "cpu":
             from torch._inductor.cpp_builder import get_cpp_compiler  # slow to import, and rarely needed

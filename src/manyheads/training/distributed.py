@@ -1,7 +1,8 @@
-"""The processes that train together; alone, nothing is sent.
+"""The processes that train together (torch.distributed); a single process communicates nothing.
 
-`torchrun` starts them and tells each its place in the environment. They compute gradients on different parts of the
-same update; all else they do alike, and what could differ (clocks, signals) they agree upon.
+`torchrun` starts the processes and sets the rank of each in the environment. They compute the gradients of
+different micro-batches of the same update, and do everything else alike. Values that could differ (clocks, signals)
+are shared.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from torch import Tensor, distributed
 
 __all__ = ["ALONE", "World", "is_main_process", "joined"]
 
-PATIENCE = timedelta(minutes=30)  # how long a process waits for the others; the first one may tokenise meanwhile
+PATIENCE = timedelta(minutes=30)  # timeout of a process that waits for others; the first may be tokenising
 
 
 @dataclass(frozen=True)
 class World:
-    """One process among `size`, the first being 0.
+    """The processes of a training, seen from one of them.
 
     Attributes:
-        rank: which one this is; 0 is the one that writes and speaks.
-        size: how many there are.
+        rank: number of this process, the first being 0; the first process writes files and messages.
+        size: number of processes.
     """
 
     rank: int = 0
@@ -37,27 +38,27 @@ class World:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the process that writes."""
+        """Whether this is the process that writes files and messages."""
         return self.rank == 0
 
     def total(self, values: Sequence[float]) -> list[float]:
-        """Each value summed over all processes, in float64."""
+        """Sum each value over all processes, in float64."""
         if self.size == 1:
             return list(values)
-        sums = torch.tensor(values, dtype=torch.float64)  # on the CPU: no accelerator has to wait
+        sums = torch.tensor(values, dtype=torch.float64)  # on the CPU, so that no accelerator waits
         distributed.all_reduce(sums)
         return sums.tolist()
 
     def share(self, items: Sequence[Any]) -> Sequence[Any]:
-        """Those of a common sequence that are this process's."""
+        """Return this process's share of a sequence: every item whose index is its rank modulo the size."""
         return items[self.rank :: self.size]
 
     def gather(self, value: Any) -> list[Any]:
-        """What each process has, in the order of their ranks; JSON values."""
+        """Gather a JSON value from every process, in the order of their ranks."""
         return [json.loads(bytes(row.tolist())) for row in self.gather_bytes(json.dumps(value).encode())]
 
     def gather_tensors(self, tensor: Tensor) -> list[Tensor]:
-        """The tensor of each process, all of one shape and on the CPU."""
+        """Gather a tensor from every process; all have one shape and are on the CPU."""
         if self.size == 1:
             return [tensor]
         rows = [torch.empty_like(tensor) for _ in range(self.size)]
@@ -65,7 +66,7 @@ class World:
         return rows
 
     def gather_bytes(self, content: bytes) -> list[Tensor]:
-        """The bytes of each process, of any length."""
+        """Gather bytes from every process, of any length."""
         own = torch.tensor(list(content), dtype=torch.uint8)
         lengths = [int(length) for length in self.gather_tensors(torch.tensor([len(own)]))]
         padded = torch.zeros(max(lengths), dtype=torch.uint8)
@@ -74,7 +75,7 @@ class World:
         return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 
     def wait(self) -> None:
-        """Until every process has come this far."""
+        """Wait until every process has called this method (a barrier)."""
         self.total([0.0])
 
 
@@ -82,13 +83,13 @@ ALONE = World()
 
 
 def is_main_process() -> bool:
-    """Whether this process is alone, or the one of several that writes and speaks."""
+    """Return whether this process is the only one, or the first of several."""
     return os.environ.get("RANK", "0") == "0"
 
 
 @contextmanager
 def joined() -> Iterator[World]:
-    """The world this process was started into: one of several by `torchrun`, else alone."""
+    """Join the process group if `torchrun` started this process; yield its world, or `ALONE`."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield ALONE
@@ -98,7 +99,7 @@ def joined() -> Iterator[World]:
     try:
         world = World(distributed.get_rank(), size)
         yield world
-        world.wait()  # nobody hangs up while another may still be speaking
+        world.wait()  # no process closes its connections while another still uses them
     finally:
-        gc.collect()  # a trainer that is still there would hold the group's threads until the process dies of them
+        gc.collect()  # a trainer not yet collected would keep threads of the group, which crash at exit
         distributed.destroy_process_group()

@@ -1,4 +1,4 @@
-"""Whether training diverges: a loss far above what it was a moment ago."""
+"""Detection of divergence: a training loss far above its running mean."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from typing import Any
 
 __all__ = ["DivergenceDetector"]
 
-SETTLED = 5  # log points before anything is said
-MEMORY = 20  # log points that the running mean remembers, about
-FAR = 1.0  # nats above the running mean: the perplexity has grown e times
+SETTLED = 5  # log points before divergence can be reported
+MEMORY = 20  # log points over which the running mean is taken, about
+FAR = 1.0  # nats above the running mean at which training diverges: the perplexity has grown e times
 
 
 class DivergenceDetector:
-    """The running mean of the loss at log points, in nats per token, and whether the last one was far above it."""
+    """Compares the loss at each log point, in nats per token, with its running mean.
+
+    Attributes:
+        mean: the running mean of the losses, in nats per token.
+        points: number of log points in the mean, at most `MEMORY`.
+        above: whether the last loss was far above the mean.
+    """
 
     def __init__(self) -> None:
         self.mean = 0.0
         self.points = 0
         self.above = False
 
-    def see(self, loss: float) -> bool:
-        """Take in the loss of a log point; True when training has just begun to diverge.
+    def observe(self, loss: float) -> bool:
+        """Compare the loss of a log point with the mean; return True when training has just begun to diverge.
 
-        What is far above the mean does not enter it, nor does what is not finite: that has a count of its own.
+        A loss far above the mean does not enter the mean. A loss that is not finite is ignored, because skipped
+        updates are counted elsewhere.
         """
         if not math.isfinite(loss):
             return False
@@ -35,9 +42,9 @@ class DivergenceDetector:
         return self.above and not before
 
     def state(self) -> dict[str, Any]:
-        """What resuming needs."""
+        """Return the state that resuming needs."""
         return {"mean": self.mean, "points": self.points, "astray": self.above}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.mean, self.points, self.above = state["mean"], state["points"], state["astray"]

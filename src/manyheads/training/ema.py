@@ -1,4 +1,4 @@
-"""Weights that follow those of training slowly, and are less noisy (Polyak and Juditsky 1992)."""
+"""An exponential moving average (EMA) of the weights, less noisy than the weights (Polyak and Juditsky 1992)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["ExponentialMovingAverage"]
 class ExponentialMovingAverage:
     """An exponential moving average of a model's parameters.
 
-    In update t it keeps min(decay, (1 + t) / (10 + t)) of itself, so that the first weights, which have learnt
-    nothing, are soon forgotten.
+    Update t keeps the share min(decay, (1 + t) / (10 + t)) of the average, so that the influence of the first,
+    untrained weights ends soon.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -26,14 +26,14 @@ class ExponentialMovingAverage:
 
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
-        """Take in the weights after update `step`, the first being 1."""
-        taken = 1 - min(self.decay, (1 + step) / (10 + step))
+        """Average in the weights after update `step`, the first being 1."""
+        share = 1 - min(self.decay, (1 + step) / (10 + step))
         for name, parameter in model.named_parameters():
-            self.weights[name].lerp_(parameter, taken)
+            self.weights[name].lerp_(parameter, share)
 
     @contextmanager
     def instead(self, model: nn.Module) -> Iterator[None]:
-        """Inside, the model has the averaged weights; after it, its own again, bit for bit."""
+        """While open, the model has the averaged weights; afterwards its own again, bit for bit."""
         own = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         copy_into(model, self.weights)
         try:
@@ -42,13 +42,13 @@ class ExponentialMovingAverage:
             copy_into(model, own)
 
     def restore(self, weights: Mapping[str, Tensor]) -> None:
-        """Go on from these averages."""
+        """Continue from these averages."""
         for name, tensor in weights.items():
             self.weights[name].copy_(distribute_like(tensor.detach(), self.weights[name]))
 
 
 @torch.no_grad()
 def copy_into(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Overwrite the parameters."""
+    """Overwrite the parameters of a model with weights by name."""
     for name, parameter in model.named_parameters():
         parameter.copy_(weights[name])

@@ -1,4 +1,4 @@
-"""How much arithmetic training is, and how much of it a machine could do (Kaplan et al. 2020, appendix B)."""
+"""The floating-point operations of training, and the peak of a machine (Kaplan et al. 2020, appendix B)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from manyheads.training.precision import Precision
 
 __all__ = ["flops_per_target_token", "product_ceiling"]
 
-SIDE = 2_048  # of the square matrices that the ceiling is measured with
+SIDE = 2_048  # rows and columns of the matrices with which the peak is measured
 
 
 def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_tokens: float) -> float:
-    """Floating-point operations of a training step for each target token: 6 (N_enc S / T + N_dec + N_out).
+    """Return the floating-point operations of training for each target token: 6 (N_enc S / T + N_dec + N_out).
 
     N counts the weights of matrix products: two operations each in the forward pass, four in the backward pass.
     Attention scores, norms, softmax, dropout and the optimiser are left out, and so is padding.
 
     Args:
-        model: whose weights are counted.
-        source_tokens: real source tokens, S.
-        target_tokens: real target tokens, T.
+        model: the model whose weights are counted.
+        source_tokens: number of real source tokens S.
+        target_tokens: number of real target tokens T.
     """
     encoder, decoder = (
         sum(
@@ -36,7 +36,7 @@ def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_t
 
 
 def product_ceiling(device: torch.device, precision: Precision, seconds: float = 1.0) -> float:
-    """The fastest matrix product this process gets out of the machine, in operations a second."""
+    """Measure the fastest matrix product of this process, in floating-point operations a second."""
     a, b = (torch.randn(SIDE, SIDE, device=device) for _ in range(2))
     if precision == "bf16":
         a, b = a.bfloat16(), b.bfloat16()
@@ -51,6 +51,6 @@ def product_ceiling(device: torch.device, precision: Precision, seconds: float =
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done what it was told."""
+    """Wait until the device has finished all queued computations."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

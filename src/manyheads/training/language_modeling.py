@@ -1,4 +1,4 @@
-"""The loss of a language model: on blocks while it is trained, and over a sliding window when it is judged.
+"""The loss of a language model: on blocks in training, and over a sliding window in validation.
 
 Shapes: B blocks or windows, T tokens each, D model width.
 """
@@ -24,7 +24,7 @@ __all__ = ["LanguageModelObjective", "Windows", "window_nll"]
 
 
 class LanguageModelObjective(Objective):
-    """A language model with its loss: cross-entropy of the token after each, with label smoothing."""
+    """A language model with its loss: cross-entropy of the next tokens, with label smoothing."""
 
     model: DecoderOnly
 
@@ -42,14 +42,20 @@ class LanguageModelObjective(Objective):
 
 
 class Windows(Sequence[int]):
-    """A window that slides over a text, so that every token but the first is predicted once.
+    """The windows of a sliding window over a text, in which every token but the first is predicted once.
 
-    The first window predicts all that it can. Each further one begins `step` tokens later and predicts what those
-    before have not: its last `step` tokens, after at least `width` - `step` others.
+    The first window predicts all its tokens. Each further window begins `step` tokens later and predicts its last
+    `step` tokens, each after at least `width` - `step` others.
     """
 
     def __init__(self, length: int, *, width: int, step: int) -> None:
-        """Of a text of so many tokens, the first of which is only read; at most `width` are seen at once."""
+        """Divide a text into windows.
+
+        Args:
+            length: number of tokens of the text, the first of which is not predicted.
+            width: number of tokens of a window.
+            step: number of tokens by which a window is shifted.
+        """
         self.predicted = max(0, length - 1)
         self.width = width
         self.step = step
@@ -59,21 +65,21 @@ class Windows(Sequence[int]):
     def __len__(self) -> int:
         return self.number
 
-    def __getitem__(self, place: Any) -> Any:
-        return range(self.number)[place]
+    def __getitem__(self, index: Any) -> Any:
+        return range(self.number)[index]
 
     def batch(self, tokens: NDArray[np.int32], windows: Sequence[int]) -> tuple[BlockBatch, Tensor]:
-        """Some windows of the text, and which places of their (B, T) are theirs to predict (N,).
+        """Return some windows as a batch (B, T), and the indices of the predicted positions in it, flattened (N,).
 
-        The last window is filled up with what no token before can see.
+        The last window is filled up with tokens to which no token before them attends.
         """
         starts = self.step * np.asarray(windows, np.int64)[:, None]
         inputs = starts + np.arange(min(self.width, self.predicted))
         new = (inputs >= starts + self.width - self.step) | (starts == 0)
-        places = (new & (inputs < self.predicted)).ravel().nonzero()[0]
+        positions = (new & (inputs < self.predicted)).ravel().nonzero()[0]
         inputs = np.minimum(inputs, self.predicted - 1)
         ids, right = (torch.from_numpy(tokens[at].astype(np.int64)) for at in (inputs, inputs + 1))
-        return BlockBatch(ids, right), torch.from_numpy(places)
+        return BlockBatch(ids, right), torch.from_numpy(positions)
 
 
 def window_nll(
@@ -85,17 +91,17 @@ def window_nll(
     precision: Precision = "fp32",
     batch_tokens: int = 4_096,
 ) -> tuple[float, int]:
-    """Negative log-likelihood of the tokens of a text, in nats, and how many they are.
+    """Return the negative log-likelihood of the tokens of a text, in nats, and the number of these tokens.
 
-    The model is used as it is: call `eval` before. Nothing but rounding depends on `batch_tokens`.
+    The model is used as it is: call `eval` before. The result depends on `batch_tokens` only by rounding.
 
     Args:
         model: a language model.
-        tokens: of the text, with one before that is only read (N,).
-        windows: how the text is gone through.
-        which: the windows to look at, all unless given.
-        precision: number format of the products.
-        batch_tokens: tokens looked at together.
+        tokens: ids of the text (N,), after one token that is not predicted.
+        windows: the windows of the text.
+        which: indices of the windows to score, all by default.
+        precision: number format of the matrix products.
+        batch_tokens: number of tokens of a batch.
     """
     device = next(model.parameters()).device
     which = range(len(windows)) if which is None else which
@@ -103,10 +109,10 @@ def window_nll(
     nats, count = 0.0, 0
     with torch.inference_mode(), autocast(device, precision):
         for first in range(0, len(which), rows):
-            batch, places = windows.batch(tokens, which[first : first + rows])
-            hidden = model.decode(batch.ids.to(device)).flatten(0, 1).index_select(0, places.to(device))
-            right = batch.right.flatten()[places].to(device)
+            batch, positions = windows.batch(tokens, which[first : first + rows])
+            hidden = model.decode(batch.ids.to(device)).flatten(0, 1).index_select(0, positions.to(device))
+            right = batch.right.flatten()[positions].to(device)
             _, nll = cross_entropy_sums(hidden, model.output.weight, model.output.bias, right)
             nats += float(nll)
-            count += len(places)
+            count += len(positions)
     return nats, count

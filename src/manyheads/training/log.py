@@ -1,4 +1,4 @@
-"""What training tells while it runs: plain values, for whoever shows or stores them."""
+"""The reports of a running training, and the listeners that receive them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["Listener", "SilentListener", "StepReport", "ValidationReport"]
 
 @dataclass(frozen=True)
 class StepReport:
-    """The state of training at a log point; means are over the updates since the one before.
+    """The state of training at a log point; means are taken over the updates since the last log point.
 
     Attributes:
-        step: updates done; total_steps: updates planned.
-        epoch: passes over the corpus done, with fraction.
+        step: number of updates done; total_steps: number of updates planned.
+        epoch: passes over the corpus so far, with fraction.
         loss: nats per target token (of a classification: per text), label smoothing included; nll: without it.
-        learning_rate: of the last update.
+        learning_rate: learning rate of the last update.
         gradient_norm: mean norm before clipping.
-        source_tokens_per_second, target_tokens_per_second: end marks counted, padding not.
-        padding: share of positions that were padding, both sides, 0 to 1.
-        seconds: training time so far; seconds_left: estimate of what remains.
-        skipped: updates not applied so far because loss or gradient was not finite.
+        source_tokens_per_second, target_tokens_per_second: end marks included, padding excluded.
+        padding: share of padding among the positions of source and target, 0 to 1.
+        seconds: training time so far; seconds_left: estimate of the remaining training time.
+        skipped: number of updates so far that were not applied because loss or gradient was not finite.
     """
 
     step: int
@@ -43,17 +43,17 @@ class StepReport:
 
 @dataclass(frozen=True)
 class ValidationReport:
-    """The validation set seen through the weights of one step.
+    """The result of a validation.
 
     Attributes:
-        loss: nats per target token (of a classification: per text) over all of them, without label smoothing.
-        scores: by name, each the higher the better; None where one was not measured. Of translations "bleu" and
-            "chrf", sacreBLEU's scores of real decoding; of classes "accuracy" and "macro_f1", 0 to 1.
-        best: whether this is the best so far by the configured metric.
+        loss: nats per target token (classification: per text) of the validation set, without label smoothing.
+        scores: scores by name, higher being better; None where a score was not measured. For translation "bleu" and
+            "chrf" of decoded sentences by sacreBLEU; for classification "accuracy" and "macro_f1", 0 to 1.
+        best: whether this is the best validation so far by `training.metric`.
         sample: (source, reference, output) of one sentence, or None.
-        samples: the same of a few sentences, always the same ones.
-        attention_entropy: how widely each head looks, by kind of attention, then layer, then head: the mean entropy
-            of its weights in nats over a few validation texts; None where it was not measured.
+        samples: the same of a few sentences, the same ones at every validation.
+        attention_entropy: mean entropy of the attention weights of each head over a few validation texts, in nats,
+            by kind of attention, then layer, then head; None where it was not measured.
     """
 
     step: int
@@ -66,15 +66,15 @@ class ValidationReport:
 
     @property
     def perplexity(self) -> float:
-        """The exponential of the loss."""
+        """The exponential of the loss a token."""
         return math.exp(min(self.loss, 700))
 
     def value(self, metric: str) -> float | None:
-        """What the best is chosen by, the higher the better; None when it was not measured."""
+        """Return the value of a metric, higher being better (the loss negated); None where it was not measured."""
         return -self.loss if metric == "loss" else self.scores.get(metric)
 
     def plain(self) -> dict[str, object]:
-        """All of it by name, each score under its own."""
+        """Return all values by name, for JSON; each score has its own name."""
         return {
             "step": self.step,
             "loss": self.loss,
@@ -88,29 +88,29 @@ class ValidationReport:
 
 
 class Listener(Protocol):
-    """Whoever wants to know: a progress line, a file of metrics, TensorBoard."""
+    """Receives the reports of a training: a progress line, a file of metrics, TensorBoard."""
 
     def message(self, text: str) -> None:
-        """One line for people: a phase that begins, a warning."""
+        """Receive a line of text for people, such as a warning."""
         ...
 
     def step(self, report: StepReport) -> None:
-        """A log point."""
+        """Receive the report of a log point."""
         ...
 
     def validation(self, report: ValidationReport) -> None:
-        """A validation."""
+        """Receive the report of a validation."""
         ...
 
 
 class SilentListener:
-    """Nobody wants to know."""
+    """A listener that ignores all reports."""
 
     def message(self, text: str) -> None:
-        """Say nothing."""
+        """Ignore the report."""
 
     def step(self, report: StepReport) -> None:
-        """Say nothing."""
+        """Ignore the report."""
 
     def validation(self, report: ValidationReport) -> None:
-        """Say nothing."""
+        """Ignore the report."""

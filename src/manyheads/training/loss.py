@@ -1,10 +1,10 @@
-"""Cross-entropy with label smoothing (section 5.4), without ever holding all logits.
+"""Cross-entropy with label smoothing (section 5.4), without holding all logits at once.
 
 Shapes: N target tokens, D model width, V vocabulary.
 
-With smoothing s the target distribution is 1 - s on the right token plus s / V on every token, as in torch's
+With smoothing s the target distribution is 1 - s on the correct token plus s / V on every token, as in torch's
 `cross_entropy(label_smoothing=s)`. The logits of a few hundred tokens at a time are computed, turned into the
-gradient at once, and dropped: memory stays flat in V, and nothing is written that is read only once.
+gradient, and dropped, so that memory does not grow with N x V.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from torch.nn import functional
 
 __all__ = ["cross_entropy_sums"]
 
-CHUNK_LOGITS = 4 * 2**20  # logits held at once; 16 MiB in float32, about a processor's cache
+CHUNK_LOGITS = 4 * 2**20  # number of logits held at once: 16 MiB in float32, about the size of a CPU's cache
 
 
 def cross_entropy_sums(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Loss and negative log-likelihood of the output layer, summed over all tokens, in nats.
+    """Compute loss and negative log-likelihood of the output layer, summed over all tokens, in nats.
 
     Args:
         hidden: last hidden states of real target positions (N, D).
         weight: output matrix (V, D).
         bias: output bias (V,), or None.
-        targets: the right token of each (N,) int64.
+        targets: the correct token at each position (N,) int64.
         smoothing: label smoothing s.
 
     Returns:
-        The smoothed loss, which has a gradient, and the plain negative log-likelihood, which has none; float32 ().
+        The smoothed loss, with a gradient, and the plain negative log-likelihood, without a gradient; float32 ().
     """
-    wanted = torch.is_grad_enabled()  # inside `forward` it never is, and `needs_input_grad` does not ask
+    wanted = torch.is_grad_enabled()  # `forward` runs without gradients, and `needs_input_grad` ignores `no_grad`
     return ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden, weight, bias, targets, smoothing, wanted
     )
 
 
 def working_type(hidden: Tensor) -> torch.dtype:
-    """What the products are computed in: autocast's type where it is on, else that of the hidden states."""
+    """Return the type of the matrix products: autocast's type where it is on, else that of the hidden states."""
     device = hidden.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
 
 
 class ChunkedCrossEntropy(torch.autograd.Function):
-    """The gradients are computed in the forward pass, chunk by chunk, and scaled in the backward pass."""
+    """Cross-entropy that computes gradients chunk by chunk in the forward pass; the backward pass scales them."""
 
     @staticmethod
     def forward(
@@ -60,7 +60,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         smoothing: float,
         wanted: bool,
     ) -> tuple[Tensor, Tensor]:
-        """See `cross_entropy_sums`; `wanted` says whether there will be a backward pass."""
+        """Compute `cross_entropy_sums`; `wanted` says whether a backward pass will follow."""
         dtype, size = working_type(hidden), weight.size(0)
         with torch.autocast(hidden.device.type, enabled=False):
             h, w = hidden.to(dtype), weight.to(dtype)
@@ -71,20 +71,20 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             nll = hidden.new_zeros((), dtype=torch.float32)
             normalisers = nll.clone()
             rows = max(1, CHUNK_LOGITS // size)
-            for chunk, right in zip(h.split(rows), targets.split(rows), strict=True):
+            for chunk, correct in zip(h.split(rows), targets.split(rows), strict=True):
                 logits = functional.linear(chunk, w, b)
                 probabilities = logits.softmax(-1)
-                # log sum exp, from the largest logit and its probability, without another pass of exponentials
+                # log-sum-exp from the largest logit and its probability, without computing the exponentials again
                 normaliser = logits.amax(-1).float() - probabilities.amax(-1).float().log()
-                chunk_nll = normaliser - logits.gather(1, right[:, None])[:, 0].float()
+                chunk_nll = normaliser - logits.gather(1, correct[:, None])[:, 0].float()
                 nll += chunk_nll.sum()
                 normalisers += normaliser.sum()
                 if gradients is not None:
-                    gradients.add(chunk, w, right, probabilities, chunk_nll)
+                    gradients.add(chunk, w, correct, probabilities, chunk_nll)
             if gradients is not None:
                 gradients.finish(h, w)
                 ctx.gradients = gradients
-            # Smoothing asks for the mean of all logits, which is that of one averaged output row.
+            # Smoothing needs the mean of all logits, which is the product with the mean row of the output matrix.
             mean_row = w.mean(0, dtype=torch.float32)
             mean_logits = (h.sum(0, dtype=torch.float32) * mean_row).sum()
             if b is not None:
@@ -95,18 +95,18 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale what the forward pass computed."""
-        scale, found = grad_outputs[0], ctx.gradients
-        hidden = found.hidden * scale
-        bias = None if found.bias is None else found.bias * scale
-        return hidden, found.weight * scale, bias, None, None, None
+        """Scale the gradients that the forward pass computed."""
+        scale, gradients = grad_outputs[0], ctx.gradients
+        hidden = gradients.hidden * scale
+        bias = None if gradients.bias is None else gradients.bias * scale
+        return hidden, gradients.weight * scale, bias, None, None, None
 
 
 class Gradients:
-    """Gradients of the summed loss with respect to the hidden states, the output matrix and its bias.
+    """The gradients of the summed loss with respect to the hidden states, the output matrix and its bias.
 
-    With p the probabilities, the gradient at the logits is p - (1 - s) onehot - s / V. Its last part is the
-    same for every token and every word, so it is added once at the end, as sums instead of products.
+    With p the probabilities, the gradient at the logits is p - (1 - s) onehot - s / V. The last term is the same
+    for every position and every token of the vocabulary, so it is added once at the end, as sums.
     """
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor | None, smoothing: float) -> None:
@@ -116,19 +116,19 @@ class Gradients:
         self.weight = torch.zeros_like(weight)
         self.bias = None if bias is None else torch.zeros_like(bias)
 
-    def add(self, chunk: Tensor, weight: Tensor, right: Tensor, probabilities: Tensor, nll: Tensor) -> None:
-        """The part of some tokens.
+    def add(self, chunk: Tensor, weight: Tensor, correct: Tensor, probabilities: Tensor, nll: Tensor) -> None:
+        """Add the gradients of a chunk of positions, without the last term.
 
         Args:
             chunk: hidden states (n, D).
             weight: output matrix (V, D).
-            right: right tokens (n,).
-            probabilities: (n, V); overwritten.
-            nll: negative log-likelihood of the right tokens (n,), float32: what is nearly 1 keeps its digits.
+            correct: correct tokens (n,).
+            probabilities: (n, V); overwritten by the gradient at the logits.
+            nll: negative log-likelihood of the correct tokens (n,), float32: exact for probabilities near 1.
         """
-        wrongness = (-nll).exp() - (1 - self.smoothing)
-        rows = torch.arange(len(right), device=right.device)
-        logits = probabilities.index_put_((rows, right), wrongness.to(probabilities.dtype))
+        difference = (-nll).exp() - (1 - self.smoothing)
+        rows = torch.arange(len(correct), device=correct.device)
+        logits = probabilities.index_put_((rows, correct), difference.to(probabilities.dtype))
         self.hidden[self.row : self.row + len(chunk)] = logits @ weight
         self.weight += logits.t() @ chunk
         if self.bias is not None:
@@ -136,7 +136,7 @@ class Gradients:
         self.row += len(chunk)
 
     def finish(self, hidden: Tensor, weight: Tensor) -> None:
-        """The part that smoothing spreads over all words: hidden (N, D), matrix (V, D)."""
+        """Add the term of label smoothing: hidden states (N, D), output matrix (V, D)."""
         if self.smoothing == 0:
             return
         share = self.smoothing / len(weight)

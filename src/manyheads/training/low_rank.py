@@ -1,6 +1,6 @@
-"""Low-rank adaptation (LoRA: Hu et al. 2022): each matrix W moves by a product of two thin ones, W + s U V.
+"""Low-rank adaptation (LoRA: Hu et al. 2022): a product of two thin matrices is added to each matrix, W + s U V.
 
-The model always has the sum, so that it is as fast as before, and is saved, averaged and exported like any other.
+The model always holds the sum, so that it is as fast as before, and is saved, averaged and exported like any other.
 The gradients of U and V are those of the chain rule, from the gradient of W: s G V^T and s U^T G.
 
 Shapes: r rows, c columns, k rank.
@@ -19,10 +19,10 @@ __all__ = ["LowRank"]
 
 
 class LowRank(torch.optim.Optimizer):
-    """Adam on the two factors of what each matrix moves by; Adam's moments, too, are those of the factors.
+    """Adam on the two factors U and V of the change of each matrix, with moments of the factors.
 
-    The step of a pair of factors is as long whatever their rank, as s = alpha / k. Each group may set `parts`: of
-    how many independent matrices, one above the other, its parameters consist; each has factors of its own.
+    With s = alpha / k, the length of a step does not depend on the rank. A group may set `parts`, the number of
+    independent matrices that each of its parameters stacks; each of them has its own factors.
     """
 
     def __init__(
@@ -37,36 +37,36 @@ class LowRank(torch.optim.Optimizer):
         weight_decay: float = 0.0,
         seed: int = 1,
     ) -> None:
-        """Draw V, the first k rows of a layer that reads the input; U is 0, so that W is still the same.
+        """Draw V as the weights of a linear layer; U is 0, so that W does not change at first.
 
         Args:
-            groups: of matrices.
-            rank: k; of a matrix with fewer rows or columns, so many.
-            alpha: the scale of what is added, before it is divided by the rank.
+            groups: parameter groups of matrices.
+            rank: k; limited by the rows and columns of each matrix.
+            alpha: the scale of the product, before the division by the rank.
             lr: Adam's learning rate.
-            betas: Adam's.
-            eps: Adam's.
-            weight_decay: AdamW's, taken off the factors.
-            seed: of V.
+            betas: Adam's decay rates of the moments.
+            eps: Adam's epsilon.
+            weight_decay: AdamW's weight decay, applied to the factors.
+            seed: seed from which V is drawn.
         """
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "parts": 1}
         super().__init__(groups, defaults)
         self.scale = alpha / rank
-        dice = torch.Generator().manual_seed(seed)
+        rng = torch.Generator().manual_seed(seed)
         for group in self.param_groups:
             for matrix in group["params"]:
-                self.state[matrix] = begin(matrix, group["parts"], rank, dice)
+                self.state[matrix] = initial_state(matrix, group["parts"], rank, rng)
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """One update."""
+        """Make one update."""
         for group in self.param_groups:
             for matrix in group["params"]:
                 if matrix.grad is not None:
                     self.move(matrix, group)
 
     def move(self, matrix: Tensor, group: dict[str, Any]) -> None:
-        """Step along both factors, then move the matrix by what their product has changed."""
+        """Make a step of both factors, then add the change of their product to the matrix."""
         state = self.state[matrix]
         up, down = state["up"], state["down"]  # (parts, r, k), (parts, k, c)
         gradient = matrix.grad.view(up.size(0), -1, matrix.size(1)) * self.scale  # type: ignore[union-attr]
@@ -79,31 +79,33 @@ class LowRank(torch.optim.Optimizer):
         matrix.add_(moved.view_as(matrix), alpha=self.scale)
 
 
-def begin(matrix: Tensor, parts: int, rank: int, dice: torch.Generator) -> dict[str, Tensor]:
-    """The factors of a matrix, and their moments.
+def initial_state(matrix: Tensor, parts: int, rank: int, rng: torch.Generator) -> dict[str, Tensor]:
+    """Return the factors of a matrix, and their moments.
 
     Args:
         matrix: (parts * r, c).
-        parts: how many independent matrices it consists of.
-        rank: k, if r and c are no smaller.
-        dice: what V is drawn with.
+        parts: number of independent matrices that it stacks.
+        rank: k, limited by r and c.
+        rng: draws V.
     """
     rows, columns = matrix.size(0) // parts, matrix.size(1)
     rank = min(rank, rows, columns)
     bound = 1 / math.sqrt(columns)
-    down = torch.empty(parts, rank, columns).uniform_(-bound, bound, generator=dice).to(matrix)
+    down = torch.empty(parts, rank, columns).uniform_(-bound, bound, generator=rng).to(matrix)
     up = matrix.new_zeros(parts, rows, rank)
     return {
         "step": torch.tensor(0.0),
         "up": up,
         "down": down,
-        **{f"{name}_mean": torch.zeros_like(one) for name, one in (("up", up), ("down", down))},
-        **{f"{name}_square": torch.zeros_like(one) for name, one in (("up", up), ("down", down))},
+        "up_mean": torch.zeros_like(up),
+        "down_mean": torch.zeros_like(down),
+        "up_square": torch.zeros_like(up),
+        "down_square": torch.zeros_like(down),
     }
 
 
 def adam(x: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, step: float, group: dict[str, Any]) -> None:
-    """One step of AdamW (Loshchilov and Hutter 2019), in place."""
+    """Make one step of AdamW (Loshchilov and Hutter 2019), in place."""
     first, second = group["betas"]
     mean.lerp_(gradient, 1 - first)
     square.mul_(second).addcmul_(gradient, gradient, value=1 - second)

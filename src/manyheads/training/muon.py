@@ -1,4 +1,4 @@
-"""Muon (Jordan et al. 2024): steps of matrices along their momentum, all singular values brought near 1.
+"""Muon (Jordan et al. 2024): steps along the momentum, orthogonalised so that all singular values are near 1.
 
 Shapes: M matrices of one shape, r rows, c columns, r <= c.
 """
@@ -16,14 +16,14 @@ __all__ = ["Muon", "orthogonalized"]
 
 MOMENTUM = 0.95
 ITERATIONS = 5
-COEFFICIENTS = 3.4445, -4.7750, 2.0315  # of Jordan's quintic, the steepest at 0 that stays near 1 afterwards
+COEFFICIENTS = 3.4445, -4.7750, 2.0315  # of Jordan's quintic, which is steep at 0 and stays near 1 afterwards
 ADAM_SIZE = 0.2  # root mean square of Adam's usual step, in learning rates (Liu et al. 2025, section 2.2)
 
-Block = tuple[Tensor, Tensor, float]  # a matrix, the direction it goes, how far
+Block = tuple[Tensor, Tensor, float]  # a matrix, the direction of its step, the learning rate
 
 
 def orthogonalized(matrices: Tensor) -> Tensor:
-    """U V^T of each matrix U S V^T, roughly: singular values between 0.7 and 1.2, but for the smallest.
+    """Return about U V^T of each matrix U S V^T: singular values between 0.7 and 1.2, except the smallest.
 
     Args:
         matrices: (M, r, c), r <= c.
@@ -41,9 +41,9 @@ def orthogonalized(matrices: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon, for matrices only; steps are as long as Adam's usually are, so that learning rates can be compared.
+    """The Muon optimiser, for matrices only; its steps are as long as Adam's usual ones at the same learning rate.
 
-    Each group may set `parts`: of how many independent matrices, one above the other, its parameters consist.
+    A group may set `parts`, the number of independent matrices that each of its parameters stacks.
     """
 
     def __init__(self, groups: Iterable[dict[str, Any]], *, lr: float, weight_decay: float = 0.0) -> None:
@@ -51,7 +51,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """One update; matrices of one shape are orthogonalised together."""
+        """Make one update; matrices of the same shape are orthogonalised together."""
         shapes: dict[torch.Size, list[Block]] = {}
         for group in self.param_groups:
             for parameter in group["params"]:
@@ -69,7 +69,7 @@ class Muon(torch.optim.Optimizer):
                 matrix.sub_(step, alpha=rate * length)
 
     def direction(self, parameter: Tensor) -> Tensor:
-        """Nesterov's look-ahead along the momentum, which takes this gradient in."""
+        """Update the momentum with the gradient, and return the direction with Nesterov's look-ahead."""
         assert parameter.grad is not None
         state = self.state[parameter]
         if not state:

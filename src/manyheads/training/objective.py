@@ -1,4 +1,4 @@
-"""What training descends: the loss of a part of an update, summed over all that is predicted, in nats."""
+"""Training objectives: a model with the loss of its task, summed over all predictions of a batch, in nats."""
 
 from __future__ import annotations
 
@@ -27,52 +27,52 @@ __all__ = [
 
 
 class Objective(nn.Module):
-    """A model together with its loss, as one module: what several processes share, and what is compiled."""
+    """A model with its loss as one module, which DDP or FSDP can wrap."""
 
     model: Transformer
 
     def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """Of a part of an update (`Part`), summed over what it predicts, float32 ().
+        """Compute the losses of a micro-batch (`MicroBatch`), summed over its predictions.
 
         Returns:
-            The loss to descend, and the plain negative log-likelihood in nats.
+            The training loss, and the plain negative log-likelihood in nats; float32 ().
         """
         raise NotImplementedError
 
 
 def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Smoothed loss and plain negative log-likelihood, summed over the real target tokens, in nats."""
+    """Return smoothed loss and plain negative log-likelihood, summed over the real target tokens, in nats."""
     hidden, right = hidden_states(model, batch)
     return cross_entropy_sums(hidden, model.output.weight, model.output.bias, right, smoothing)
 
 
 def hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Last hidden states (N, D) of the N real target positions, row by row, and the right token of each (N,)."""
+    """Return last hidden states (N, D) and correct tokens (N,) of the N real target positions, row by row."""
     hidden = model.decode(batch.target_in, *model.encode(batch.source))
-    places = batch.target_places
-    return hidden.flatten(0, 1).index_select(0, places), batch.target_out.flatten().index_select(0, places)
+    positions = batch.target_places
+    return hidden.flatten(0, 1).index_select(0, positions), batch.target_out.flatten().index_select(0, positions)
 
 
 class TranslationObjective(Objective):
-    """A translator with its loss: cross-entropy with label smoothing, and R-Drop on request."""
+    """A translation model with its loss: cross-entropy with label smoothing, optionally with R-Drop."""
 
     model: EncoderDecoder
 
     def __init__(self, model: EncoderDecoder, smoothing: float, r_drop: float) -> None:
-        """R-Drop's weight is the alpha of Liang et al. (2021), equation 4; 0 leaves it out."""
+        """Set up the loss; `r_drop` is alpha of Liang et al. (2021), equation 4, and 0 turns R-Drop off."""
         super().__init__()
         self.model = model
         self.smoothing = smoothing
         self.r_drop = r_drop
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """See `Objective`."""
+        """Compute the losses of a batch."""
         if self.r_drop == 0:
             return translation_loss(self.model, batch, self.smoothing)
         return self.twice(batch)
 
     def twice(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Two passes with other dropout: the mean of their losses, and how far their predictions lie apart."""
+        """Compute R-Drop: the mean loss of two passes with different dropout, plus their divergence."""
         hidden, right = hidden_states(self.model, batch.twice())
         output = self.model.output
         loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, right, self.smoothing)
@@ -82,19 +82,19 @@ class TranslationObjective(Objective):
 
 
 class ClassificationObjective(Objective):
-    """A classifier with its loss: cross-entropy of the label, smoothed, each class with a weight of its own."""
+    """A classifier with its loss: cross-entropy with label smoothing and a weight for each class."""
 
     model: TextClassifier
 
     def __init__(self, model: TextClassifier, smoothing: float, class_weights: Tensor | None) -> None:
-        """Weights are (C,), float32; None weighs all classes alike."""
+        """Set up the loss; `class_weights` are (C,) float32, and None gives every class the same weight."""
         super().__init__()
         self.model = model
         self.smoothing = smoothing
         self.class_weights = class_weights
 
     def forward(self, batch: Examples) -> tuple[Tensor, Tensor]:
-        """See `Objective`. The plain negative log-likelihood knows no weights."""
+        """Compute the losses of a batch; class weights do not enter the plain negative log-likelihood."""
         logits = self.model(batch.ids, batch.types).float()
         weights = None if self.class_weights is None else self.class_weights.to(logits.device)
         loss = functional.cross_entropy(
@@ -110,14 +110,14 @@ class ClassificationObjective(Objective):
 
 
 def masked_loss(model: MaskedLanguageModel, batch: MaskedTexts, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Smoothed loss and plain negative log-likelihood, summed over the hidden tokens, in nats."""
+    """Return smoothed loss and plain negative log-likelihood, summed over the masked tokens, in nats."""
     hidden = model.encode(batch.ids)[0].flatten(0, 1).index_select(0, batch.hidden)
     output = model.output
-    return cross_entropy_sums(model.guesses(hidden), output.weight, output.bias, batch.right, smoothing)
+    return cross_entropy_sums(model.transform_states(hidden), output.weight, output.bias, batch.right, smoothing)
 
 
 class MaskedObjective(Objective):
-    """An encoder with the loss of the tokens that were hidden from it."""
+    """A masked language model with its loss: cross-entropy of the masked tokens, with label smoothing."""
 
     model: MaskedLanguageModel
 
@@ -127,5 +127,5 @@ class MaskedObjective(Objective):
         self.smoothing = smoothing
 
     def forward(self, batch: MaskedTexts) -> tuple[Tensor, Tensor]:
-        """See `Objective`."""
+        """Compute the losses of a batch."""
         return masked_loss(self.model, batch, self.smoothing)

@@ -1,4 +1,4 @@
-"""Adam (section 5.3), AdamW, Muon and LoRA, and their state as named tensors."""
+"""The optimisers Adam (section 5.3), AdamW, Muon and LoRA, and their state as named tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.layers import FeedForward
 from manyheads.model.sharded import distribute_like, full_tensor
 from manyheads.model.transformer import Transformer
-from manyheads.training.depth import by_depth
+from manyheads.training.layerwise import by_depth
 from manyheads.training.low_rank import LowRank
 from manyheads.training.muon import Muon
 
@@ -26,31 +26,31 @@ def build_optimizer(
     device: torch.device,
     depth_of: Mapping[nn.Parameter, int] | None = None,
 ) -> torch.optim.Optimizer:
-    """The optimiser of `training.optimizer` for all that learns.
+    """Build the optimiser of `training.optimizer` for all trainable parameters.
 
-    Adam adds the decay to every gradient; AdamW and Muon take it off the matrices, as is usual. Muon and LoRA take
-    the matrices of the layers and leave words and vectors to Adam.
+    Adam adds the weight decay to every gradient; AdamW and Muon subtract it from the matrices, as is usual. Muon
+    and LoRA update the matrices of the layers, and Adam updates embeddings and vectors. The `factor` of a parameter
+    group multiplies its learning rate.
 
     Args:
-        model: whose parameters.
-        config: the plan.
-        device: where they are.
-        depth_of: given, groups of parameters are parted by it, and each has its `depth`. The `factor` of a group
-            multiplies its learning rate.
+        model: the model.
+        config: the section `[training]` of the configuration.
+        device: the device of the model.
+        depth_of: the depth of each parameter (`training.layerwise`), by which parameter groups are divided.
     """
     matrices: dict[int, list[nn.Parameter]] = {}
     if config.lora_rank:
         matrices = hidden_matrices(nn.ModuleList(model.layers()))
     elif config.optimizer == "muon":
         matrices = hidden_matrices(model)
-    taken = {id(matrix) for found in matrices.values() for matrix in found}
-    rest = [one for one in model.parameters() if one.requires_grad and id(one) not in taken]
+    in_matrices = {id(matrix) for group in matrices.values() for matrix in group}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in in_matrices]
     others = adam_on(rest, config, device, depth_of) if rest else None
     if not matrices:
         assert others is not None
         return others
-    own = steps_of_matrices(matrices, config, depth_of)
-    return own if others is None else Together(own, others)
+    own = matrix_optimizer(matrices, config, depth_of)
+    return own if others is None else CombinedOptimizer(own, others)
 
 
 def adam_on(
@@ -59,23 +59,23 @@ def adam_on(
     device: torch.device,
     depth_of: Mapping[nn.Parameter, int] | None,
 ) -> torch.optim.Optimizer:
-    """Adam or AdamW."""
+    """Build Adam or AdamW for some parameters."""
     fused = device.type in ("cpu", "cuda")
     settings: dict[str, Any] = {"lr": config.learning_rate, "betas": config.betas, "eps": config.epsilon}
     if config.optimizer == "adamw":
-        matrices = {"params": [one for one in parameters if one.ndim > 1], "weight_decay": config.weight_decay}
-        vectors = {"params": [one for one in parameters if one.ndim <= 1], "weight_decay": 0.0}
+        matrices = {"params": [p for p in parameters if p.ndim > 1], "weight_decay": config.weight_decay}
+        vectors = {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0}
         return torch.optim.AdamW(by_depth([matrices, vectors], depth_of), fused=fused, **settings)
     decay = config.weight_decay if config.optimizer == "adam" else 0.0
     groups = by_depth([{"params": list(parameters), "weight_decay": decay}], depth_of)
     return torch.optim.Adam(groups, fused=fused, **settings)
 
 
-def steps_of_matrices(
+def matrix_optimizer(
     matrices: Mapping[int, list[nn.Parameter]], config: TrainingConfig, depth_of: Mapping[nn.Parameter, int] | None
 ) -> torch.optim.Optimizer:
-    """Muon or LoRA, for matrices by the number of parts they consist of."""
-    groups = by_depth([{"params": found, "parts": parts} for parts, found in matrices.items()], depth_of)
+    """Build Muon or LoRA for matrices, which are grouped by the number of matrices that each stacks."""
+    groups = by_depth([{"params": group, "parts": parts} for parts, group in matrices.items()], depth_of)
     if config.lora_rank:
         return LowRank(
             groups,
@@ -92,22 +92,22 @@ def steps_of_matrices(
 
 
 def hidden_matrices(model: nn.Module) -> dict[int, list[nn.Parameter]]:
-    """The matrices inside the layers, by the number of parts they consist of.
+    """Return the matrices of the layers, grouped by the number of independent matrices that each stacks.
 
-    Neither embeddings nor the output are among them: their rows are words.
+    Embeddings and the output matrix, whose rows are tokens, are left out.
     """
-    words = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    words |= {id(module.weight) for name, module in model.named_modules() if name == "output"}
+    tokens = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    tokens |= {id(module.weight) for name, module in model.named_modules() if name == "output"}
     parts = {id(matrix): count for module in model.modules() for matrix, count in stacked(module)}
-    found: dict[int, list[nn.Parameter]] = {}
+    groups: dict[int, list[nn.Parameter]] = {}
     for parameter in model.parameters():
-        if parameter.ndim == 2 and parameter.requires_grad and id(parameter) not in words:
-            found.setdefault(parts.get(id(parameter), 1), []).append(parameter)
-    return found
+        if parameter.ndim == 2 and parameter.requires_grad and id(parameter) not in tokens:
+            groups.setdefault(parts.get(id(parameter), 1), []).append(parameter)
+    return groups
 
 
 def stacked(module: nn.Module) -> list[tuple[Tensor, int]]:
-    """The matrix of a module that holds several independent ones above each other, and how many."""
+    """Return the matrix of a module that stacks several independent matrices, and their number."""
     if isinstance(module, MultiHeadAttention):
         return [(module.project_in.weight, 3)]
     if isinstance(module, FeedForward) and module.activation == "swiglu":
@@ -115,8 +115,8 @@ def stacked(module: nn.Module) -> list[tuple[Tensor, int]]:
     return []
 
 
-class Together(torch.optim.Optimizer):
-    """Several optimisers as one, each on parameters of its own; they share groups and state."""
+class CombinedOptimizer(torch.optim.Optimizer):
+    """Several optimisers for different parameters as one; they share parameter groups and state."""
 
     def __init__(self, *parts: torch.optim.Optimizer) -> None:
         super().__init__([group for part in parts for group in part.param_groups], {})
@@ -126,13 +126,13 @@ class Together(torch.optim.Optimizer):
             part.state = self.state
 
     def step(self) -> None:  # type: ignore[override]
-        """One update of every part."""
+        """Make one update with each optimiser."""
         for part in self.parts:
             part.step()
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The moments and step counts of each parameter, as PARAMETER.MOMENT."""
+    """Return the moments and step counts of each parameter, named PARAMETER.MOMENT."""
     return {
         f"{name}.{moment}": full_tensor(tensor)
         for name, parameter in model.named_parameters()
@@ -141,7 +141,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 
 
 def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` took; names that are no parameter's are left alone."""
+    """Set the tensors that `optimizer_tensors` returned; other names are ignored."""
     parameters = dict(model.named_parameters())
     for key, tensor in tensors.items():
         name, _, moment = key.rpartition(".")

@@ -1,4 +1,4 @@
-"""Which device, and which number format."""
+"""The choice of device and number format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Precision = Literal["fp32", "bf16"]
 
 
 def pick_device(name: str) -> torch.device:
-    """The device of `training.device`; "auto" is the first GPU, or the CPU.
+    """Return the device of `training.device`; "auto" is the first GPU, or the CPU without one.
 
     Raises:
         ConfigError: there is no such device.
@@ -32,7 +32,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def pick_precision(wanted: Literal["auto", "fp32", "bf16"], device: torch.device) -> Precision:
-    """The number format of the products; "auto" is bf16 where a matrix product is measured faster with it."""
+    """Return the number format of matrix products; "auto" is bf16 where a product is measured faster in it."""
     if wanted != "auto":
         return wanted
     if device.type == "cuda":
@@ -41,7 +41,7 @@ def pick_precision(wanted: Literal["auto", "fp32", "bf16"], device: torch.device
 
 
 def product_seconds(dtype: torch.dtype) -> float:
-    """Shortest of a few matrix products (1024, 256) x (256, 1024) on the CPU, in seconds."""
+    """Measure the matrix product (1024, 256) x (256, 1024) on the CPU; return the shortest time in seconds."""
     a, b = torch.ones(1024, 256, dtype=dtype), torch.ones(256, 1024, dtype=dtype)
     shortest = float("inf")
     for _ in range(6):
@@ -52,5 +52,5 @@ def product_seconds(dtype: torch.dtype) -> float:
 
 
 def autocast(device: torch.device, precision: Precision) -> torch.autocast:
-    """Products in the chosen format; weights, residual stream, norms and loss stay in float32."""
+    """Compute matrix products in a number format; weights, residual stream, norms and loss stay in float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")

@@ -1,9 +1,9 @@
-"""Where training stands, what was seen since the last log point, and what a checkpoint holds."""
+"""The state of a training: its progress, the sums since the last log point, and the content of a checkpoint."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,28 +12,29 @@ from torch import Tensor
 
 from manyheads.training.distributed import World
 from manyheads.training.log import StepReport
-from manyheads.training.part import Part
+from manyheads.training.micro_batch import Losses
 
 __all__ = ["Progress", "Snapshot", "Window"]
 
-RECENT = 60.0  # seconds in which the weight of an update in the estimate of the time left falls to 1 / e
+RECENT = 60.0  # seconds after which the weight of an update in the estimate of the time left has fallen to 1 / e
 
 
 @dataclass
 class Progress:
-    """Where training stands.
+    """The counters of a training.
 
     Attributes:
-        step: updates done.
-        epoch, position: the epoch under way and the updates done in it.
-        total_steps: updates planned; fixed once for `max_minutes`.
-        seconds: training time, validation not counted.
-        recent_seconds: seconds an update, the mean over about the last minute: other programs come and go.
-        skipped, skipped_in_row: updates not applied because the gradient was not finite.
-        rollbacks: how often training went back to a checkpoint because it diverged; each halves the rate.
-        best, best_step: the best value of `training.metric` so far, and when.
-        waited: validations since then.
-        stopped_early: patience ran out.
+        step: number of updates done.
+        epoch, position: the current epoch, and the number of updates done in it.
+        total_steps: number of updates planned.
+        fixed: whether `total_steps` is final; with `max_minutes` it is fixed once, after the first updates.
+        seconds: training time, without validation.
+        recent_seconds: seconds an update, averaged over about the last minute, as other programs come and go.
+        skipped, skipped_in_row: number of updates not applied because the gradient was not finite.
+        rollbacks: how often training went back to a checkpoint because it diverged; each halves the learning rate.
+        best, best_step: the best value of `training.metric` so far, and the step of that validation.
+        waited: number of validations since the best one.
+        stopped_early: whether patience (`training.patience`) ran out.
     """
 
     step: int = 0
@@ -52,15 +53,15 @@ class Progress:
     stopped_early: bool = False
 
     def advance(self, seconds: float) -> None:
-        """Count an update that took so long."""
+        """Count an update that took so many seconds."""
         weight = max(1 / (self.step + 1), -math.expm1(-seconds / RECENT))
         self.recent_seconds += weight * (seconds - self.recent_seconds)
         self.seconds += seconds
         self.step += 1
         self.position += 1
 
-    def note(self, value: float) -> bool:
-        """Take in the value of a validation, the higher the better; returns whether it is the best so far."""
+    def compare(self, value: float) -> bool:
+        """Record the value of a validation, the higher the better; return whether it is the best so far."""
         if self.best is not None and value <= self.best:
             self.waited += 1
             return False
@@ -70,13 +71,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a checkpoint holds: tensors by name, and a state for JSON.
+    """The content of a checkpoint: tensors by name, and a state for JSON.
 
     Attributes:
-        model: the weights that training goes on with.
-        published: the weights that validation saw and that translate: averaged ones, when there are such.
-        optimizer: moments, averages and generators.
-        state: all else.
+        model: the weights with which training continues.
+        published: the weights that were validated and that translate: the averaged ones with `training.ema`.
+        optimizer: moments of the optimiser, averaged weights, and states of the random generators.
+        state: everything else.
     """
 
     model: dict[str, Tensor]
@@ -86,25 +87,26 @@ class Snapshot:
 
 
 class Window:
-    """Sums since the last log point, of what was finite.
+    """Sums since the last log point; a micro-batch whose loss is not finite is left out.
 
-    Losses stay on the device until somebody asks: reading one would make the processor wait for the accelerator.
+    Losses stay on the device until they are read, because reading one makes the CPU wait for the accelerator.
     """
 
     def __init__(self) -> None:
-        self.sums = [0.0] * 5  # loss, nll, source tokens, target tokens, places
-        self.unread: list[tuple[Tensor, list[int]]] = []  # loss and nll of a part (2,), and its counts
+        self.sums = [0.0] * 5  # loss, nll, source tokens, target tokens, positions
+        self.unread: list[tuple[Tensor, list[int]]] = []  # loss and nll of a micro-batch (2,), and its counts
         self.norm = 0.0
         self.updates = 0
         self.seconds = 0.0
 
-    def add(self, batch: Part, loss: Tensor, nll: Tensor) -> None:
-        """One part of an update; its counts are left out too when its loss is not finite."""
-        losses = torch.stack([loss.detach(), nll])
-        self.unread.append((losses, [batch.source_tokens, batch.target_tokens, batch.places]))
+    def add(self, micro_batches: Sequence[Losses]) -> None:
+        """Add the losses and the token counts of the micro-batches of an update."""
+        for batch, loss, nll in micro_batches:
+            counts = [batch.source_tokens, batch.target_tokens, batch.places]
+            self.unread.append((torch.stack([loss.detach(), nll]), counts))
 
     def read(self) -> list[float]:
-        """The sums, with all that waits on the device."""
+        """Return the five sums, after reading the losses from the device."""
         if self.unread:
             losses = torch.stack([pair for pair, _ in self.unread]).tolist()
             for pair, (_, counts) in zip(losses, self.unread, strict=True):
@@ -114,7 +116,7 @@ class Window:
         return self.sums
 
     def state(self) -> dict[str, Any]:
-        """What resuming needs, for JSON."""
+        """Return the state that resuming needs, for JSON."""
         return {
             "sums": self.read(),
             "norm": self.norm,
@@ -123,14 +125,21 @@ class Window:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.sums = list(state["sums"])
         self.unread.clear()
         self.norm, self.updates, self.seconds = state["norm"], state["updates"], state["seconds"]
 
     def report(self, progress: Progress, rate: float, epoch_updates: int, world: World) -> StepReport:
-        """The means of the window over all processes, NaN where nothing was finite."""
-        loss, nll, source, target, places = world.total(self.read())
+        """Return the means of the window over all processes, NaN where no loss was finite.
+
+        Args:
+            progress: the counters of the training.
+            rate: learning rate of the last update.
+            epoch_updates: number of updates of an epoch.
+            world: the processes that train together.
+        """
+        loss, nll, source, target, positions = world.total(self.read())
         tokens, updates, seconds = target or math.nan, self.updates or math.nan, max(1e-9, self.seconds)
         return StepReport(
             step=progress.step,
@@ -142,7 +151,7 @@ class Window:
             gradient_norm=self.norm / updates,
             source_tokens_per_second=source / seconds,
             target_tokens_per_second=target / seconds,
-            padding=1 - (source + target) / max(1, places),
+            padding=1 - (source + target) / max(1, positions),
             seconds=progress.seconds,
             seconds_left=(progress.total_steps - progress.step) * progress.recent_seconds,
             skipped=progress.skipped,

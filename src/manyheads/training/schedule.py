@@ -1,8 +1,8 @@
-"""How the learning rate moves: a function of the step, and for `plateau` of what validation said.
+"""Learning-rate schedules: functions of the step, and for `plateau` of the validation loss.
 
-`noam` is the formula of section 5.3 of Vaswani et al. (2017), times `learning_rate`. All others rise in a straight
-line to `learning_rate` during the warm-up; then `inverse-sqrt` falls with the root of the step, `linear` and
-`cosine` fall to 0 at the last step, `constant` stays, and `plateau` is multiplied by `plateau_factor` whenever
+`noam` is the formula of section 5.3 of Vaswani et al. (2017), times `learning_rate`. All others rise linearly to
+`learning_rate` during the warm-up; then `inverse-sqrt` falls with the root of the step, `linear` and `cosine` fall
+to 0 at the last step, `constant` stays, and `plateau` is multiplied by `plateau_factor` whenever
 `plateau_patience` validations in a row brought no better loss.
 """
 
@@ -18,12 +18,12 @@ __all__ = ["Schedule"]
 
 
 class Schedule:
-    """The learning rate of each update; its state is two numbers.
+    """The learning rate of each update.
 
     Attributes:
-        scale: what plateaus have brought the rate down to, 1 at the start.
-        waited: validations since the best loss.
-        best: the best loss seen, or None.
+        scale: the factor by which plateaus have reduced the rate, 1 at the start.
+        waited: number of validations since the best loss.
+        best: the best validation loss so far, or None.
     """
 
     def __init__(self, config: TrainingConfig, d_model: int) -> None:
@@ -34,7 +34,7 @@ class Schedule:
         self.best: float | None = None
 
     def rate(self, step: int, total_steps: int) -> float:
-        """Learning rate of update `step`, the first being 1, of `total_steps`."""
+        """Return the learning rate of update `step`, the first being 1, of `total_steps`."""
         config = self.config
         warmup = config.warmup_steps
         if config.schedule == "noam":
@@ -45,7 +45,7 @@ class Schedule:
         return config.learning_rate * self.scale * self.fall(step, total_steps)
 
     def fall(self, step: int, total_steps: int) -> float:
-        """Share of the peak after the warm-up, 0 to 1."""
+        """Return the rate after the warm-up as a share of the peak, 0 to 1."""
         warmup = max(1, self.config.warmup_steps)
         done = min(1.0, (step - warmup) / max(1, total_steps - warmup))
         match self.config.schedule:
@@ -59,7 +59,7 @@ class Schedule:
                 return 1.0
 
     def validated(self, loss: float) -> None:
-        """Tell a plateau schedule what the validation loss was."""
+        """Update a plateau schedule with a validation loss."""
         if self.config.schedule != "plateau":
             return
         if self.best is None or loss < self.best:
@@ -70,9 +70,9 @@ class Schedule:
             self.scale, self.waited = self.scale * self.config.plateau_factor, 0
 
     def state(self) -> dict[str, float | None]:
-        """What resuming needs."""
+        """Return the state that resuming needs."""
         return {"scale": self.scale, "waited": self.waited, "best": self.best}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self.scale, self.waited, self.best = state["scale"], state["waited"], state["best"]

@@ -1,7 +1,7 @@
-"""How many updates fit into `training.max_minutes`: measured once at the start, so that a plan can be repeated.
+"""The number of updates that fit into `training.max_minutes`, measured once at the start of training.
 
 The minutes count from the first update to the end of the command: updates, validations, checkpoints, and the
-averaging of checkpoints at the end. Reading text and making the vocabulary come before.
+averaging of checkpoints at the end. Reading the text and learning the vocabulary do not count.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from manyheads.config.schema import MeasuredConfig, TrainingConfig
 
 __all__ = ["SAMPLE_SHARE", "WARM_UPDATES", "Costs", "TimeLimit", "expectation", "sampled_validation"]
 
-# Updates left out, updates timed at least, and share of the whole time that is timed, unless the warm-up ends
-# before: from there on the learning rate depends on the number of steps. When so large a share of the time has
-# passed, fewer updates must do.
+# The first WARM_UPDATES are not timed. At least MEASURED_UPDATES are timed, for MEASURED_SHARE of the whole time or
+# until the warm-up ends, because after it the learning rate depends on the number of steps. After LATE_SHARE of the
+# whole time, fewer updates are enough.
 WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE, LATE_SHARE = 3, 27, 0.02, 0.25
-MUCH_VALIDATION = 0.25  # share of the time above which validation is warned about
-SAMPLES = (16, 4, 1)  # one pair in so many is validated to time a validation, as long as the time allows
-SAMPLE_SHARE = 0.01  # of the whole time that a larger sample may take
+MUCH_VALIDATION = 0.25  # share of the time above which a warning suggests less validation
+SAMPLES = (16, 4, 1)  # to time a validation, one example in so many is validated, as long as the time allows
+SAMPLE_SHARE = 0.01  # share of the whole time that a larger sample may take
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds that the parts of a training take on this machine.
+    """The seconds that training takes on this machine.
 
     Attributes:
-        update: one update.
-        validation: one validation.
-        saving: one checkpoint.
+        update: seconds of one update.
+        validation: seconds of one validation.
+        saving: seconds of one checkpoint.
     """
 
     update: float
@@ -39,7 +39,7 @@ class Costs:
     saving: float = 0.0
 
     def total(self, config: TrainingConfig, updates: int, *, done: int = 0, seconds: float = 0.0) -> float:
-        """Return the seconds of a whole training of so many updates, of which those done took `seconds`."""
+        """Return the seconds of a training of `updates` updates, of which the first `done` took `seconds`."""
         return seconds + (updates - done) * self.update + self.checking(config, updates)
 
     def checking(self, config: TrainingConfig, updates: int) -> float:
@@ -73,7 +73,7 @@ class Costs:
 
 
 def validations(config: TrainingConfig, updates: int) -> int:
-    """Return how often a training of so many updates validates, that of averaged checkpoints included."""
+    """Return the number of validations of a training, that of averaged checkpoints included."""
     planned = math.ceil(updates / config.save_every)
     return planned + (config.average_checkpoints > 1 and planned > 1)
 
@@ -82,10 +82,10 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
     """Return the seconds of a validation, from larger and larger samples until the next would take too long.
 
     Args:
-        seconds_of: validates one pair in n, and returns the seconds that all of them would take.
-        longest: seconds that a sample may take, but for the first.
+        seconds_of: validates one example in n, and returns the estimated seconds of a whole validation.
+        longest: seconds that a sample may take; the first sample may take longer.
     """
-    seconds_of(SAMPLES[0])  # code is compiled, memory is taken: only the first validation waits for that
+    seconds_of(SAMPLES[0])  # the first validation compiles code and allocates memory, and is not timed
     seconds = 0.0
     for every in SAMPLES:
         if seconds / every > longest:
@@ -95,37 +95,39 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
 
 
 class TimeLimit:
-    """A stopwatch for the first updates.
+    """Times the first updates, to find how many fit into the time limit.
 
     Attributes:
-        scores: measured ones that hold for this training, or None.
+        scores: measured scores of a recipe that this training can expect, or None.
+        allowed: the time limit in seconds.
+        timed: seconds and target tokens of each update.
         validation, saving: seconds of one validation and of one checkpoint.
-        spent: seconds that were needed to find out.
+        spent: seconds that timing a validation and a checkpoint took.
     """
 
     def __init__(self, config: TrainingConfig, measured: MeasuredConfig | None = None) -> None:
         self.config = config
         self.scores = measured
-        self.allowed = 60 * (config.max_minutes or 0.0)  # seconds
-        self.timed: list[tuple[float, float]] = []  # seconds and target tokens of each update
+        self.allowed = 60 * (config.max_minutes or 0.0)
+        self.timed: list[tuple[float, float]] = []
         self.validation = self.saving = self.spent = 0.0
 
     def add(self, seconds: float, tokens: float) -> None:
-        """Time an update."""
+        """Record the seconds and the target tokens of an update."""
         self.timed.append((seconds, tokens))
 
     @property
     def measured(self) -> list[tuple[float, float]]:
-        """The updates that count."""
+        """The timed updates without the first ones, which are slower."""
         return self.timed[WARM_UPDATES:]
 
     @property
     def speed(self) -> float:
-        """Target tokens a second."""
+        """The training speed in target tokens a second."""
         return sum(tokens for _, tokens in self.measured) / sum(seconds for seconds, _ in self.measured)
 
     def ready(self, step: int, seconds: float) -> bool:
-        """Whether enough updates were timed, `step` of them being done in that time."""
+        """Return whether enough updates were timed, when `step` updates have taken `seconds`."""
         checking = (step // self.config.save_every + 1) * self.validation  # the next one counted
         late = seconds + self.spent + checking >= LATE_SHARE * self.allowed
         spent = sum(seconds for seconds, _ in self.measured)
@@ -133,18 +135,18 @@ class TimeLimit:
         return bool(self.measured) and (late or (len(self.measured) >= MEASURED_UPDATES and long_enough))
 
     def costs(self) -> Costs:
-        """Return what was measured."""
+        """Return the measured seconds."""
         update = sum(seconds for seconds, _ in self.measured) / len(self.measured)
         return Costs(update, self.validation, self.saving)
 
     def messages(self, updates: int) -> Iterator[str]:
-        """Yield the plan with what to expect of it, and a warning where validation takes much of the time."""
+        """Yield the plan with its expected score, and a warning where validation takes much of the time."""
         costs, config, last = self.costs(), self.config, self.scores.updates[-1] if self.scores else 0
         of_recipe = f" of {last:,}" if updates < last else ""
-        told = f": {expectation(self.scores, costs, config, updates)}" if self.scores else ""
+        expected = f": {expectation(self.scores, costs, config, updates)}" if self.scores else ""
         yield (
             f"{self.speed:,.0f} target tokens/s, {costs.validation:.1f} s a validation: {updates:,}{of_recipe} "
-            f"updates fit into {minutes_text(config.max_minutes or 0)}{told}"
+            f"updates fit into {minutes_text(config.max_minutes or 0)}{expected}"
         )
         warning = costs.warning(config, updates)
         if warning is not None:
@@ -152,7 +154,7 @@ class TimeLimit:
 
 
 def expectation(measured: MeasuredConfig, costs: Costs, config: TrainingConfig, updates: int) -> str:
-    """Return what to expect of so many updates, and the minutes here in which the recipe's result is reached."""
+    """Return the expected score after `updates` updates, and the minutes that the recipe's result takes here."""
     last, best = measured.updates[-1], measured.scores[-1]
     minutes = math.ceil(costs.total(config, last) / 60)
     recipe = f"{minutes_text(minutes)} here give the recipe's result"

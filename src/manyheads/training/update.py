@@ -1,4 +1,4 @@
-"""One update of the weights: the gradients of its parts added up, clipped, applied."""
+"""The steps of one update of the weights: loss, backward pass, clipping, optimiser step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.autograd.graph import increment_version
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.nn.parallel import DistributedDataParallel
@@ -18,21 +18,19 @@ from manyheads.errors import TrainingError
 from manyheads.model.layers import DecoderLayer
 from manyheads.model.sharded import full_tensor
 from manyheads.training.compilation import CompiledLayers, EagerLayers
-from manyheads.training.depth import Pace, freeze
 from manyheads.training.distributed import World
+from manyheads.training.layerwise import LayerwiseLearningRate, freeze
 from manyheads.training.memory import out_of_memory
+from manyheads.training.micro_batch import Losses, MicroBatch
 from manyheads.training.objective import Objective
 from manyheads.training.optimizer import build_optimizer
-from manyheads.training.part import Part
 from manyheads.training.precision import Precision, autocast
 
-__all__ = ["Sums", "Updater"]
-
-Sums = tuple[Part, Tensor, Tensor]  # a part, its loss and its plain negative log-likelihood
+__all__ = ["Updater"]
 
 
 class Updater:
-    """The objective, the optimiser, and what stands between them."""
+    """The objective and the optimiser, with the steps of an update as methods."""
 
     def __init__(
         self,
@@ -50,91 +48,120 @@ class Updater:
         self.clip_norm = config.clip_norm or math.inf
         freeze(model, config)
         self.layers = CompiledLayers(model) if config.compile else EagerLayers()
-        self.objective = shared(objective, world, shard=config.shard)
-        self.learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.pace = Pace(model, config)
-        self.optimizer = build_optimizer(model, config, device, self.pace.depth_of)
+        self.objective = distribute(objective, world, shard=config.shard)
+        self.trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.layerwise = LayerwiseLearningRate(model, config)
+        self.optimizer = build_optimizer(model, config, device, self.layerwise.depth_of)
 
-    def gradients(self, parts: Sequence[Part], tokens: float) -> list[Sums]:
-        """Add the gradients of the parts to those that are there.
+    # --- loss and backward pass ---
 
-        Args:
-            parts: this process's part of the update, in smaller parts to save memory.
-            tokens: target tokens of the whole update, in all processes: what every sum is divided by.
+    def on_device(self, micro_batches: Sequence[MicroBatch]) -> Iterator[MicroBatch]:
+        """Yield each micro-batch on the training device, padded to a compiled length where layers are compiled.
+
+        Several processes exchange gradients in the backward pass of the last micro-batch only.
         """
-        sums = []
-        for place, part in enumerate(parts):
-            batch = self.layers.padded(part.to(self.device))
-            with self.unsent(last=place == len(parts) - 1):
-                with autocast(self.device, self.precision), self.layers.in_use():
-                    loss, nll = self.objective(batch)
-                # what several processes send each other is averaged: times their number, it is the sum
-                (loss * self.world.size / tokens).backward()
-            sums.append((batch, loss.detach(), nll))
-        return sums
+        for number, micro_batch in enumerate(micro_batches, 1):
+            batch = self.layers.padded(micro_batch.to(self.device))
+            with self.gradient_sync(last=number == len(micro_batches)):
+                yield batch
 
-    def unsent(self, *, last: bool) -> AbstractContextManager[None]:
-        """While open, gradients stay in this process; those of the last part are sent with all before."""
+    def gradient_sync(self, *, last: bool) -> AbstractContextManager[None]:
+        """While open, a backward pass exchanges gradients between processes only if it is the update's last."""
         if isinstance(self.objective, FSDPModule):
             self.objective.set_requires_gradient_sync(last)
         if last or not isinstance(self.objective, DistributedDataParallel):
             return nullcontext()
         return self.objective.no_sync()
 
-    @contextmanager
-    def unsharded(self) -> Iterator[None]:
-        """While open, this process has all of the weights, as decoding reads them outside the layers' own calls."""
-        parts = [module for module in self.objective.modules() if isinstance(module, FSDPModule)]
-        for part in parts:
-            part.set_reshard_after_forward(False, recurse=False)
-            part.unshard()
-        try:
-            yield
-        finally:
-            for part in parts:
-                part.reshard()
-                part.set_reshard_after_forward(part is not self.objective, recurse=False)
+    def loss(self, batch: MicroBatch) -> Losses:
+        """Compute the losses of a micro-batch that is on the training device."""
+        with autocast(self.device, self.precision), self.layers.in_use():
+            return Losses(batch, *self.objective(batch))
 
-    def forget(self) -> None:
+    def backward(self, losses: Losses, tokens: float) -> Losses:
+        """Add the gradients of a micro-batch to those of the micro-batches before.
+
+        Args:
+            losses: those of the micro-batch.
+            tokens: target tokens of the whole update in all processes, by which every sum is divided.
+
+        Returns:
+            The losses, detached from the graph.
+        """
+        # Processes average the gradients that they exchange: times the number of processes, the mean is the sum.
+        (losses.loss * self.world.size / tokens).backward()
+        return losses._replace(loss=losses.loss.detach())
+
+    def gradients(self, micro_batches: Sequence[MicroBatch], tokens: float) -> list[Losses]:
+        """Compute the gradients of all micro-batches of an update; arguments and losses as in `backward`."""
+        return [self.backward(self.loss(batch), tokens) for batch in self.on_device(micro_batches)]
+
+    # --- clipping and optimiser step ---
+
+    def clip_gradients(self) -> float:
+        """Scale the gradients down to `training.clip_norm`; return their norm before, which may not be finite."""
+        return float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
+
+    def step(self, rate: float, step: int) -> None:
+        """Let the optimiser change the weights.
+
+        Args:
+            rate: the learning rate.
+            step: the number of the update, the first being 1.
+
+        Raises:
+            TrainingError: memory ran out; some weights may have been changed already.
+        """
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * self.layerwise.factor(group, step)
+        try:
+            with autocast(self.device, self.precision):
+                self.optimizer.step()
+            increment_version(self.trainable)  # torch's fused optimisers do not do so after changing weights
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            raise TrainingError(
+                "memory ran out in the optimiser. The last checkpoint is good. "
+                "Take a smaller model, or free memory and run the same line again."
+            ) from error
+
+    def zero_grad(self) -> None:
         """Drop the gradients."""
         self.optimizer.zero_grad(set_to_none=True)
 
     def apply(self, rate: float, step: int = 1) -> float:
-        """Clip the gradients and step, unless they are not finite; returns their norm before clipping.
-
-        Args:
-            rate: the learning rate.
-            step: which update this is, the first being 1.
-
-        Raises:
-            TrainingError: memory ran out; the weights may have moved in part.
-        """
-        norm = float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
+        """Clip the gradients, step unless their norm is not finite, and drop them; return that norm."""
+        norm = self.clip_gradients()
         if math.isfinite(norm):
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate * self.pace.factor(group, step)
-            try:
-                with autocast(self.device, self.precision):
-                    self.optimizer.step()
-                increment_version(self.learning)  # torch's fused optimisers do not tell that they have written
-            except (RuntimeError, MemoryError) as error:
-                if not out_of_memory(error):
-                    raise
-                raise TrainingError(
-                    "memory ran out in the optimiser. The last checkpoint is good. "
-                    "Take a smaller model, or free memory and run the same line again."
-                ) from error
-        self.forget()
+            self.step(rate, step)
+        self.zero_grad()
         return norm
 
+    # --- sharding ---
 
-def shared(objective: Objective, world: World, *, shard: bool) -> nn.Module:
-    """The objective as several processes compute it: each with all of the weights, or with a share of them."""
+    @contextmanager
+    def unsharded(self) -> Iterator[None]:
+        """While open, this process holds all weights, because decoding reads them outside the layers' own calls."""
+        modules = [module for module in self.objective.modules() if isinstance(module, FSDPModule)]
+        for module in modules:
+            module.set_reshard_after_forward(False, recurse=False)
+            module.unshard()
+        try:
+            yield
+        finally:
+            for module in modules:
+                module.reshard()
+                module.set_reshard_after_forward(module is not self.objective, recurse=False)
+
+
+def distribute(objective: Objective, world: World, *, shard: bool) -> nn.Module:
+    """Wrap the objective for several processes: in DDP, or with `shard` in FSDP, which splits the weights."""
     if world.size == 1:
         return objective
     if not shard:
         return DistributedDataParallel(objective)
-    # the keys and values that a decoder layer returns are views of one product, and nothing changes them in place
+    # The keys and values that a decoder layer returns are views of one product, and nothing changes them in place.
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
     for layer in objective.model.layers():
         fully_shard(layer)

@@ -1,4 +1,4 @@
-"""The loss of a model on text it does not train on; it does not depend on how the text is batched."""
+"""The loss of a translation model on validation text; it does not depend on how the text is batched."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def corpus_nll(
     precision: Precision = "fp32",
     batch_tokens: int = 4_096,
 ) -> tuple[float, int]:
-    """Negative log-likelihood of all targets given their sources, in nats, and the number of target tokens.
+    """Return the negative log-likelihood of all targets given their sources, in nats, and their number of tokens.
 
-    Both count the end marks. Perplexity is exp(nats / tokens). The model is used as it is: call `eval` before.
+    End marks are counted. Perplexity is exp(nats / tokens). The model is used as it is: call `eval` before.
     """
     device = next(model.parameters()).device
     lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)], dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Configurations from TOML files, `--set` and run directories, with every mistake told at once.
+"""Read configurations from TOML files, `--set` and run directories, and report all mistakes at once.
 
-A relative path inside a configuration (`data.root`) starts from the current directory, not from the folder of
-the TOML file. TOML has no word for nothing: an optional setting is switched off with "none".
+A relative path inside a configuration (`data.root`) starts from the current directory, not from the folder of the
+TOML file. TOML has no null: an optional setting is switched off with "none".
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Read a TOML file, with single settings replaced.
 
     Args:
-        path: the file.
-        overrides: `section.key=value`; the value is read as TOML, and as plain text where it is none.
+        path: path of the file.
+        overrides: `section.key=value`; the value is read as TOML, or as plain text if it is not TOML.
 
     Raises:
-        ConfigError: the file cannot be read, or there are mistakes: all of them, those of the overrides too.
+        ConfigError: the file cannot be read, or file or overrides have mistakes; the message lists all of them.
     """
     origin = f"{path} with --set" if overrides else str(path)
     return parse_replaced(read_toml(path), overrides, origin)
 
 
 def with_overrides(config: Config, overrides: Sequence[str]) -> Config:
-    """A configuration with single settings replaced, each given as `section.key=value`.
+    """Return a configuration with single settings replaced, each given as `section.key=value`.
 
     Raises:
-        ConfigError: with every mistake in them.
+        ConfigError: the overrides have mistakes; the message lists all of them.
     """
     return parse_replaced(config.model_dump(mode="json"), overrides, "--set") if overrides else config
 
 
 def parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Config:
-    """As `parse_config`, after replacing settings; the mistakes of both are told."""
+    """Replace settings, then parse as `parse_config` does; mistakes of both are reported."""
     mistakes = [mistake for text in overrides if (mistake := override(values, text))]
     try:
         config = parse_config(values, origin=origin)
@@ -72,7 +72,7 @@ def parse_config(values: Mapping[str, Any], *, origin: str) -> Config:
     """Turn sections of settings into a `Config`.
 
     Raises:
-        ConfigError: with every mistake, each with its key, its value, and what is right.
+        ConfigError: there are mistakes; the message lists all, each with key, value, and what is allowed.
     """
     optional = optional_settings()
     prepared = {
@@ -91,14 +91,14 @@ def parse_config(values: Mapping[str, Any], *, origin: str) -> Config:
 
 
 def prepare(value: Any) -> Any:
-    """Make lists tuples, and 1e4 a whole number: all that strict checking needs from TOML and JSON."""
+    """Turn lists into tuples and 1e4 into an integer, as strict validation of TOML and JSON needs."""
     if isinstance(value, list):
         return tuple(prepare(item) for item in value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def config_to_json(config: Config) -> str:
-    """The whole configuration as JSON, with the number of its format; without [measured] where nothing was."""
+    """Return the configuration as JSON, with its format version; without [measured] if it is empty."""
     values = config.model_dump(mode="json", exclude=None if config.measured.updates else {"measured"})
     return json.dumps({"format": FORMAT, **values}, indent=2, ensure_ascii=False) + "\n"
 
@@ -107,7 +107,7 @@ def config_from_json(text: str, origin: str) -> Config:
     """Read what `config_to_json` wrote.
 
     Raises:
-        ConfigError: no JSON, a newer format, or mistakes inside.
+        ConfigError: the text is not JSON, has a newer format, or has mistakes.
     """
     try:
         values = json.loads(text)

@@ -1,4 +1,4 @@
-"""The configuration's schema for editors: completion, meaning and mistakes of every setting while one types."""
+"""JSON Schema of the configuration, for completion, descriptions and checks in editors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["json_schema"]
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a TOML file, in which "none" stands for nothing.
+    """Return the JSON Schema (draft 2020-12) of a TOML file, with "none" for null.
 
-    It knows the settings one by one; rules between settings are only told by `load_config`.
+    It checks single settings; rules between settings are checked by `load_config` only.
     """
     described = with_none(Config.model_json_schema())
     return {
@@ -24,7 +24,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def with_none(schema: Any) -> Any:
-    """A part of a schema with null as TOML writes it here, and without pydantic's titles."""
+    """Return a part of a schema with "none" in place of null, and without pydantic's titles."""
     if isinstance(schema, list):
         return [with_none(one) for one in schema]
     if not isinstance(schema, dict):
@@ -40,5 +40,5 @@ def with_none(schema: Any) -> Any:
 
 
 def titled(key: str, value: Any) -> bool:
-    """Whether this is the title of a schema, which repeats its name, and not a setting of that name."""
+    """Return whether an entry is the title of a schema, not a setting named "title"."""
     return key == "title" and isinstance(value, str)

@@ -1,4 +1,4 @@
-"""Every mistake in a configuration, in words: the key, its value, what is right, the nearest known name."""
+"""Describe every mistake in a configuration: key, value, what is allowed, and the nearest known name."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ KINDS = {
 
 
 def find_mistakes(values: dict[str, Any]) -> list[str]:
-    """One message for every mistake; an empty list when `Config` takes the values, strictly.
+    """Return one message for each mistake; an empty list if `Config` accepts the values in strict mode.
 
-    Rules between settings are tried only when each setting is right by itself. So after each round the settings
-    that were wrong go back to their defaults, and rules that speak of one of them are passed over.
+    Rules between settings are checked only if each setting alone is valid. So after each round the invalid settings
+    are set to their defaults, and rules that involve one of them are skipped.
     """
     mistakes: list[str] = []
     wrong: set[str] = set()
@@ -48,7 +48,7 @@ def find_mistakes(values: dict[str, Any]) -> list[str]:
 
 
 def validation_errors(values: dict[str, Any]) -> Sequence[Any]:
-    """What pydantic finds wrong, in its own words; else the numbers that are not finite."""
+    """Return pydantic's errors; if there are none, the numbers that are not finite."""
     try:
         Config.model_validate(values, strict=True)
     except ValidationError as error:
@@ -62,9 +62,9 @@ def validation_errors(values: dict[str, Any]) -> Sequence[Any]:
 
 
 def without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
-    """The values with the wrong settings at their defaults, and stand-ins for languages that are wrong or missing.
+    """Return the values with invalid settings at their defaults, and placeholders for invalid or missing languages.
 
-    Where the task is wrong, nobody knows which languages it needs, and those of a translation stand in for all.
+    If the task is invalid, the languages that it needs are unknown, and placeholders for a translation are used.
     """
     rest = {
         section: {key: value for key, value in settings.items() if key not in wrong}
@@ -81,7 +81,7 @@ def without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
 
 
 def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
-    """(message, names of the settings it speaks of) of one validation error."""
+    """Return (message, names of the settings in it) of one validation error."""
     if error["type"] == "value_error":
         message = error["msg"].removeprefix("Value error, ")
         settings = {key for section in known_settings().values() for key in section}
@@ -105,7 +105,7 @@ def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
 
 
 def missing(section: str, key: str, values: Mapping[str, Any]) -> str:
-    """The message for a section that must be given (no setting by itself must: see `Config.check_languages`)."""
+    """Return the message for a missing section (no single setting is required: see `Config.check_languages`)."""
     assert (section, key) == ("", "data")
     task = values.get("task", "translation")
     needed = languages_needed(task if task in get_args(Task) else "translation")
@@ -113,7 +113,7 @@ def missing(section: str, key: str, values: Mapping[str, Any]) -> str:
 
 
 def unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
-    """(message, names it speaks of) of a key that this section does not have."""
+    """Return (message, names in it) for a key that this section does not have."""
     if not section and isinstance(value, dict):
         sections = [name for name in known_settings() if name]
         guess = suggestion(f"[{near}]" for near in closest(key, sections))
@@ -125,7 +125,7 @@ def unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
 
 
 def nearest_settings(section: str, key: str) -> list[str]:
-    """Full names of the settings most likely meant: of this name, else a like name here, else anywhere."""
+    """Return full names of the settings most likely meant: equal names, else similar ones here, else anywhere."""
     known = known_settings()
     full = {f"{other}.{name}".lstrip("."): name for other, settings in known.items() for name in settings}
     for names in ([key], closest(key, known[section]), closest(key, full.values())):
@@ -137,7 +137,7 @@ def nearest_settings(section: str, key: str) -> list[str]:
 
 
 def closest(word: str, names: Iterable[str]) -> list[str]:
-    """The names most like a word: the best, and those all but as good; none when no name is like it."""
+    """Return the names most similar to a word: the best and those nearly as good; none if no name is similar."""
     scores = {name: SequenceMatcher(None, word.lower(), name.lower()).ratio() for name in names}
     best = max(scores.values(), default=0.0)
     return [name for name, score in scores.items() if score >= max(best - 0.02, 0.6)]
@@ -145,7 +145,7 @@ def closest(word: str, names: Iterable[str]) -> list[str]:
 
 @cache
 def known_settings() -> dict[str, dict[str, Any]]:
-    """JSON schema of every setting, by section and key; what stands outside sections is under ""."""
+    """Return the JSON schema of every setting, by section and key; top-level settings are under ""."""
     known: dict[str, dict[str, Any]] = {"": {}}
     for name, field in Config.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
@@ -156,7 +156,7 @@ def known_settings() -> dict[str, dict[str, Any]]:
 
 
 def optional_settings() -> set[tuple[str, str]]:
-    """(section, key) of the settings that may be nothing."""
+    """Return (section, key) of the settings that may be null."""
     return {
         (section, key)
         for section, settings in known_settings().items()
@@ -166,7 +166,7 @@ def optional_settings() -> set[tuple[str, str]]:
 
 
 def phrase(schema: Mapping[str, Any]) -> str:
-    """What a setting must be, to be read after "is not"."""
+    """Describe what a setting must be, to be read after "is not"."""
     if "anyOf" in schema:
         return " or ".join(phrase(choice) for choice in schema["anyOf"])
     if "prefixItems" in schema:
@@ -182,6 +182,6 @@ def phrase(schema: Mapping[str, Any]) -> str:
 
 
 def suggestion(names: Iterable[str]) -> str:
-    """The end of a message that guesses what was meant, or nothing."""
+    """Return the end of a message with the names that may be meant, or ""."""
     choices = " or ".join(names)
     return f"; did you mean {choices}?" if choices else ""

@@ -13,7 +13,7 @@ __all__ = ["recipe_paths", "resolve_recipe"]
 
 
 def recipe_paths() -> dict[str, Path]:
-    """Each recipe's TOML file: inside the installed package, or beside `src` in a checkout."""
+    """Return the TOML files of the recipes: in the installed package, or beside `src` in a checkout."""
     package = Path(str(importlib.resources.files("manyheads")))
     folders = [package / "recipes"]
     if package.parent.name == "src":
@@ -22,10 +22,10 @@ def recipe_paths() -> dict[str, Path]:
 
 
 def resolve_recipe(name_or_path: str) -> Path:
-    """Find the file meant by a path, or by the name of a recipe; a file that exists goes first.
+    """Return the file of a path, or of the name of a recipe; an existing file is preferred.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: there is neither such a file nor such a recipe.
     """
     recipes = recipe_paths()
     if os.path.exists(name_or_path) and not os.path.isdir(name_or_path):

@@ -1,4 +1,4 @@
-"""TOML in and out: files, the values of `--set`, and single settings written."""
+"""Read and write TOML: files, the values of `--set`, single settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Parse a TOML file.
 
     Raises:
-        ConfigError: it cannot be read, is no UTF-8, or is no TOML; with line and column.
+        ConfigError: the file cannot be read, is not UTF-8, or is not TOML; the message has line and column.
     """
     try:
         data = path.read_bytes()
@@ -47,7 +47,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def cure_of_line(line: str) -> str:
-    """The line that is no TOML, and what to write instead where that is plain."""
+    """Return the line that is not TOML, and what to write instead if that is clear."""
     match = UNQUOTED.match(line)
     if not match:
         return f" in `{shorten(line)}`" if line else ""
@@ -57,7 +57,7 @@ def cure_of_line(line: str) -> str:
 
 
 def override(values: dict[str, Any], text: str) -> str | None:
-    """Put one `section.key=value` into `values`; returns the mistake when it has another form."""
+    """Put one `section.key=value` into `values`; return the mistake if the text has another form."""
     name, equals, written = text.partition("=")
     *sections, key = (part.strip() for part in name.split("."))
     if not (equals and key and all(sections)) or len(sections) > 1:
@@ -69,7 +69,7 @@ def override(values: dict[str, Any], text: str) -> str | None:
 
 
 def read_value(text: str) -> Any:
-    """A TOML value, or the text itself where it is none (and `nan`, which is a language)."""
+    """Parse a TOML value; return the text itself if it is not TOML, and for `nan`, which is a language."""
     try:
         values = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
@@ -95,5 +95,5 @@ def to_toml(value: Any) -> str:
 
 
 def shorten(text: str) -> str:
-    """A text short enough for a message."""
+    """Shorten a text for a message."""
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"

@@ -1,4 +1,4 @@
-"""Every setting, once: its type, default, unit, range and place in the paper.
+"""Every setting, defined once: type, default, unit, range, and section of the paper.
 
 No other file holds a default. The tree is frozen, refuses unknown keys, and imports neither torch nor the
 rest of the package. "Section 3.2" and the like point into Vaswani et al. (2017), "Attention Is All You Need".

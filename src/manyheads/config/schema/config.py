@@ -1,4 +1,4 @@
-"""The whole tree, and what one part of it asks of another."""
+"""The whole configuration, and the rules between its sections."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ class Config(Section):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Of the source and of the target; where nothing is translated, both are that of the text."""
+        """Languages of source and target; for tasks other than translation, twice the language of the text."""
         if self.task == "translation":
             return self.data.source, self.data.target
         return self.data.language, self.data.language
 
     @property
     def whole_files(self) -> bool:
-        """Whether all lines of a file are one text."""
+        """Whether the whole file is one text."""
         return self.task == "language-modeling" and self.data.documents == "file"
 
     @property
     def fingerprint(self) -> str:
-        """Short hash of the settings that a score depends on.
+        """Return a short hash of the settings that a score depends on.
 
-        Settings at their defaults are left out, so that a new version with one more setting changes no fingerprint.
+        Settings at their defaults are left out, so that a new version with one more setting keeps the fingerprints.
         """
         settings = self.model_dump(mode="json", exclude=NO_MATTER, exclude_defaults=True)
         filled = {name: section for name, section in settings.items() if section}
         return hashlib.sha256(json.dumps(filled, sort_keys=True).encode()).hexdigest()[:12]
 
     def expected(self, pairs: int) -> MeasuredConfig | None:
-        """The measured scores, if they hold for these settings and so many training pairs; else None."""
+        """Return the measured scores if they are valid for these settings and this number of pairs, else None."""
         measured = self.measured
         holds = measured.settings == self.fingerprint and measured.pairs == pairs
         return measured if measured.updates and holds else None
@@ -76,7 +76,7 @@ class Config(Section):
     @model_validator(mode="before")
     @classmethod
     def keep_space_of_language_models(cls, values: Any) -> Any:
-        """White space is part of what a language model writes."""
+        """Keep white space for language models: it is part of their output."""
         if not isinstance(values, dict) or values.get("task") != "language-modeling":
             return values
         given = values.get("tokenizer", {})
@@ -86,7 +86,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def check_language_model(self) -> Self:
-        """Refuse what has no meaning for a language model, and what has one for it alone."""
+        """Refuse settings that a language model cannot use, and those that only a language model can use."""
         data, tokenizer, model = self.data, self.tokenizer, self.model
         if self.task != "language-modeling":
             if tokenizer.keep_space:
@@ -119,7 +119,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def check_languages(self) -> Self:
-        """Each task names its own languages, and no others."""
+        """Require the languages of the task, and no others."""
         given = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
         needed = languages_needed(self.task)
         for name, value in given.items():
@@ -135,7 +135,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def check_task(self) -> Self:
-        """Refuse what has no meaning for the task."""
+        """Refuse settings that have no meaning for the task."""
         metric, known = self.training.metric, METRICS[self.task]
         if metric not in known:
             raise ValueError(
@@ -154,7 +154,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def check_tying(self) -> Self:
-        """One matrix for all needs one vocabulary for both."""
+        """Require a joint vocabulary if all embeddings are tied."""
         separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes" and self.task == "translation"
         if separate and self.model.tied_embeddings == "all":
             raise ValueError(

@@ -12,7 +12,7 @@ __all__ = ["DataConfig"]
 
 
 class DataConfig(Section):
-    """Where the text comes from, and which of it is used."""
+    """Text files, and which of their lines are used."""
 
     root: str = Field(".", description="folder that relative paths start from")
     dataset: str | None = Field(

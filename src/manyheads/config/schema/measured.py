@@ -1,4 +1,4 @@
-"""The scores that a recipe reached, each after its number of updates."""
+"""The `[measured]` settings: scores that a recipe reached, by number of updates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MeasuredConfig(Section):
 
     @model_validator(mode="after")
     def check_points(self) -> Self:
-        """Refuse a table that cannot be read off: rows of unequal length, or values out of order."""
+        """Refuse a table with rows of unequal length or values out of order."""
         if not len(self.updates) == len(self.scores) == len(self.processors):
             raise ValueError(
                 f"measured.updates holds {len(self.updates)} values, measured.scores {len(self.scores)} and "
@@ -52,7 +52,7 @@ class MeasuredConfig(Section):
 
     @property
     def name(self) -> str:
-        """The metric as papers write it."""
+        """Name of the metric as papers write it."""
         return NAMES[self.metric]
 
     def score_after(self, updates: int) -> float | None:

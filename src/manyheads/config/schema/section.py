@@ -1,4 +1,4 @@
-"""What all parts of the tree are, and the ranges that settings share."""
+"""Base class of the sections, and ranges that settings share."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ FilePair = tuple[str, str]
 
 
 class Section(BaseModel):
-    """A frozen part of the tree that refuses unknown keys and silent conversions."""
+    """A frozen section that refuses unknown keys and implicit conversions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)

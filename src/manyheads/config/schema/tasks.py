@@ -1,4 +1,4 @@
-"""What can be learnt, and what each task is measured by."""
+"""The tasks, and the metric of each."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ METRICS: dict[Task, tuple[str, ...]] = {  # what `training.metric` may be
 
 
 def languages_needed(task: Task) -> tuple[str, ...]:
-    """The settings of `[data]` that name the languages of a task."""
+    """Return the settings of `[data]` that name the languages of a task."""
     return ("source", "target") if task == "translation" else ("language",)

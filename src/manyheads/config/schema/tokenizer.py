@@ -12,7 +12,7 @@ __all__ = ["TokenizerConfig"]
 
 
 class TokenizerConfig(Section):
-    """How text becomes token ids (section 5.1: byte-pair encoding)."""
+    """Tokenizer of source and target (section 5.1: byte-pair encoding)."""
 
     kind: Literal["bpe", "unigram", "words", "characters", "bytes", "marian", "huggingface"] = Field(
         "bpe",

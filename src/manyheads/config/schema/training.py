@@ -12,7 +12,7 @@ __all__ = ["TrainingConfig"]
 
 
 class TrainingConfig(Section):
-    """The optimiser, its schedule, and when to stop and save (section 5)."""
+    """Optimiser, schedule, and when to stop and save (section 5)."""
 
     steps: Positive = Field(8_000, description="optimiser updates")
     epochs: Positive | None = Field(None, description="passes over the corpus; given, it replaces steps")
@@ -127,7 +127,7 @@ class TrainingConfig(Section):
 
     @model_validator(mode="after")
     def check_whole_matrices(self) -> Self:
-        """Muon and LoRA need whole matrices, and each of them takes them for itself."""
+        """Refuse combinations of Muon, LoRA and sharding: each needs whole matrices to itself."""
         if self.shard and self.optimizer == "muon":
             raise ValueError(
                 'training.shard = true spreads matrices that training.optimizer = "muon" needs whole. '

@@ -12,7 +12,7 @@ __all__ = ["EvaluationConfig", "SearchConfig"]
 
 
 class SearchConfig(Section):
-    """How translations are searched for (section 6.1)."""
+    """Search for translations (section 6.1)."""
 
     beam_size: Positive = Field(5, description="1 is greedy")
     length_penalty: float = Field(1.0, ge=0, description="score = log-probability / length ** length_penalty")
@@ -31,7 +31,7 @@ class SearchConfig(Section):
 
 
 class EvaluationConfig(Section):
-    """How outputs are scored."""
+    """Scoring of outputs."""
 
     protocol: Literal["sacrebleu", "spacy-lowercase", "moses-lowercase"] = Field(
         "sacrebleu",

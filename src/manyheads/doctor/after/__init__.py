@@ -1,1 +1,1 @@
-"""After training: the curves, the weights and the outputs of a run, judged by their numbers alone."""
+"""Findings after training, from figures of the curves, the weights and the outputs of a run."""

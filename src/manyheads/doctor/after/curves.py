@@ -1,4 +1,4 @@
-"""Judging the curves of a training."""
+"""Findings about the curves of a training."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from manyheads.doctor.after.known import found
-from manyheads.doctor.known import share
+from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.evidence import share
 from manyheads.doctor.report import Finding
 
 __all__ = ["Curves", "curve_findings"]
@@ -25,7 +25,7 @@ TENTHS = 10
 
 @dataclass(frozen=True)
 class Curves:
-    """What the log of a training holds.
+    """Figures from the log of a training.
 
     Attributes:
         losses: (step, nats a prediction without smoothing) of training.
@@ -41,7 +41,7 @@ class Curves:
 
     @classmethod
     def of(cls, records: Iterable[Mapping[str, Any]]) -> Self:
-        """Those of the lines of metrics.jsonl."""
+        """Return the curves of the lines of metrics.jsonl."""
         lines = list(records)
         steps = [line for line in lines if line.get("kind") == "step"]
         scored = [line for line in lines if line.get("kind") == "validation"]
@@ -54,22 +54,22 @@ class Curves:
 
     @property
     def best(self) -> tuple[int, float]:
-        """Step and loss of the best validation."""
+        """Return step and loss of the best validation."""
         return min(self.validations, key=lambda one: one[1])
 
     @property
     def last_step(self) -> int:
-        """Updates done."""
+        """Return the number of updates done."""
         return max((step for step, _ in (*self.losses, *self.validations)), default=0)
 
 
 def finite(value: object) -> bool:
-    """Whether it is a number that is one."""
+    """Return whether a value is a finite number."""
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def curve_findings(curves: Curves, chance: float | None) -> Iterator[Finding]:
-    """What curves show.
+    """Yield findings about the curves.
 
     Args:
         curves: of the training.
@@ -82,7 +82,7 @@ def curve_findings(curves: Curves, chance: float | None) -> Iterator[Finding]:
     last_step, last = curves.validations[-1]
     if chance is not None and best >= CHANCE * chance:
         evidence = f"the best validation loss is {best:.2f} nats; the frequencies of tokens alone give {chance:.2f}"
-        yield found("never-left-chance", evidence)
+        yield run_finding("never-left-chance", evidence)
     if len(curves.validations) < LEAST_VALIDATIONS:
         return
     if last > RISEN * best:
@@ -92,27 +92,27 @@ def curve_findings(curves: Curves, chance: float | None) -> Iterator[Finding]:
         near = [nll for step, nll in curves.losses if step <= last_step][-TENTHS:]
         if near:
             evidence += f"; that of training is {sum(near) / len(near):.3f}"
-        yield found("over-fitting", evidence, None if last > RISEN_FAR * best else "note")
+        yield run_finding("over-fitting", evidence, None if last > RISEN_FAR * best else "note")
     yield from falling_findings(curves)
 
 
 def training_findings(curves: Curves) -> Iterator[Finding]:
-    """A loss that rose for good, updates that were skipped, a training that has not ended."""
+    """Yield findings about divergence, skipped updates, and a training that has not ended."""
     losses = [nll for _, nll in curves.losses]
     size = len(losses) // TENTHS
     if size:
         tenths = [sum(losses[i : i + size]) / size for i in range(0, len(losses) - size + 1, size)]
         if tenths[-1] > DIVERGED * min(tenths) and tenths[-1] > min(tenths) + 0.5:
             evidence = f"the training loss is {tenths[-1]:.2f} at the end; it had been {min(tenths):.2f}"
-            yield found("diverged", evidence)
+            yield run_finding("diverged", evidence)
     if share(curves.skipped, curves.last_step) > SKIPPED:
-        yield found("updates-skipped", f"{curves.skipped:,} of {curves.last_step:,} updates")
+        yield run_finding("updates-skipped", f"{curves.skipped:,} of {curves.last_step:,} updates")
     if curves.last_step < curves.total_steps:
-        yield found("unfinished", f"{curves.last_step:,} of {curves.total_steps:,} updates are done")
+        yield run_finding("unfinished", f"{curves.last_step:,} of {curves.total_steps:,} updates are done")
 
 
 def falling_findings(curves: Curves) -> Iterator[Finding]:
-    """A validation loss that had not yet come to rest."""
+    """Yield a finding if validation was still getting better at the end."""
     last_step, last = curves.validations[-1]
     before = [loss for step, loss in curves.validations if step <= 0.75 * last_step]
     if not before or last > curves.best[1]:
@@ -120,4 +120,4 @@ def falling_findings(curves: Curves) -> Iterator[Finding]:
     fallen = 1 - last / before[-1]
     if fallen > FALLING:
         evidence = f"the last quarter of {last_step:,} updates took the validation loss from {before[-1]:.3f} to "
-        yield found("under-fitting", f"{evidence}{last:.3f}", None if fallen > FALLING_FAST else "note")
+        yield run_finding("under-fitting", f"{evidence}{last:.3f}", None if fallen > FALLING_FAST else "note")

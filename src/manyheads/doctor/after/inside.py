@@ -1,14 +1,14 @@
-"""Judging what is inside a trained model: weights, heads, vocabulary."""
+"""Findings about weights, heads and vocabulary of a trained model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from manyheads.doctor.after.known import found
 from manyheads.doctor.before.text import of
 from manyheads.doctor.before.tokens import Vocabulary
-from manyheads.doctor.known import share
+from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.evidence import share
 from manyheads.doctor.report import Finding
 
 __all__ = ["Head", "head_findings", "is_idle", "vocabulary_findings", "weight_findings"]
@@ -21,7 +21,7 @@ UNUSED, MOSTLY_UNUSED = 0.15, 0.5  # of the pieces that are neither bytes nor si
 
 @dataclass(frozen=True)
 class Head:
-    """Where one head looks.
+    """Weights of one attention head, averaged over texts.
 
     Attributes:
         name: such as "encoder 1.2" for the second head of the first layer.
@@ -36,29 +36,29 @@ class Head:
 
 
 def is_idle(head: Head) -> bool:
-    """Whether what it finds does not depend on the text."""
+    """Return whether the weights of the head do not depend on the text."""
     return head.evenness > EVEN or max(head.first, head.last) > ONE_PLACE
 
 
 def head_findings(heads: Sequence[Head]) -> Iterator[Finding]:
-    """Heads that do nothing."""
+    """Yield a finding about idle heads."""
     idle = [head.name for head in heads if is_idle(head)]
     if idle:
         named = ", ".join(idle[:6]) + (", ..." if idle[6:] else "")
         severity = "warning" if len(idle) > MOSTLY_IDLE * len(heads) else None
-        yield found("idle-heads", f"{of(len(idle), len(heads))} heads: {named}", severity)
+        yield run_finding("idle-heads", f"{of(len(idle), len(heads))} heads: {named}", severity)
 
 
 def vocabulary_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
-    """Pieces that never came in training."""
+    """Yield a finding about pieces that never occurred in training."""
     part = share(vocabulary.unused, vocabulary.pieces)
     if part > UNUSED:
         evidence = f"{vocabulary.name}: {of(vocabulary.unused, vocabulary.pieces)} pieces never come in train"
-        yield found("unused-vocabulary", evidence, None if part > MOSTLY_UNUSED else "note")
+        yield run_finding("unused-vocabulary", evidence, None if part > MOSTLY_UNUSED else "note")
 
 
 def weight_findings(broken: Sequence[str]) -> Iterator[Finding]:
-    """Tensors that hold what is no number, by name."""
+    """Yield a finding about tensors with NaN or infinite values, by name."""
     if broken:
         more = ", ..." if broken[5:] else ""
-        yield found("weights-not-finite", f"{len(broken)} tensors: {', '.join(broken[:5])}{more}")
+        yield run_finding("weights-not-finite", f"{len(broken)} tensors: {', '.join(broken[:5])}{more}")

@@ -1,4 +1,4 @@
-"""Judging what a translator writes."""
+"""Findings about the outputs of a translator."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from manyheads.doctor.after.known import found
 from manyheads.doctor.before.tally import LEAST_WORDS, Noted, plain
 from manyheads.doctor.before.text import of
-from manyheads.doctor.known import share, shown
+from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.evidence import share, shown
 from manyheads.doctor.report import Finding
 
 __all__ = ["Output", "output_findings", "repeats"]
@@ -26,7 +26,7 @@ REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks:
 
 @dataclass(frozen=True)
 class Output:
-    """One line: what was given, what was expected, what came, and whether it came to an end."""
+    """Source, reference and output of one line, and whether the output ended."""
 
     line: int
     source: str
@@ -36,12 +36,12 @@ class Output:
 
 
 def repeats(text: str) -> bool:
-    """Whether a text says the same again and again."""
+    """Return whether a text repeats itself again and again."""
     return bool(REPEATED_IN_A_ROW.search(text) or REPEATED_LETTERS.search(text))
 
 
 def output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterator[Finding]:
-    """Lengths, loops, copies, unknown symbols, sameness.
+    """Yield findings about lengths, loops, copies, unknown symbols and equal outputs.
 
     Args:
         outputs: of held-out lines.
@@ -62,34 +62,34 @@ def output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterator
     if len(sources) >= 10 and len(set(texts)) < SAME * len(sources):
         often = max(set(texts), key=texts.count)
         evidence = f'{len(sources):,} different sources have {len(set(texts)):,} different outputs; "{often}"'
-        yield found("same-output", f"{evidence} comes {texts.count(often):,} times")
+        yield run_finding("same-output", f"{evidence} comes {texts.count(often):,} times")
 
 
 def length_findings(outputs: Sequence[Output]) -> Iterator[Finding]:
-    """Too short or too long as a whole."""
+    """Yield a finding if all outputs together are too short or too long."""
     written, wanted = (
         sum(map(len, texts)) for texts in zip(*((o.text, o.reference) for o in outputs), strict=True)
     )
     ratio = share(written, wanted)
     evidence = f"{len(outputs):,} outputs are {ratio:.2f} times as long as their references"
     if ratio < SHORT:
-        yield found("too-short", evidence, "error" if ratio < VERY_SHORT else None)
+        yield run_finding("too-short", evidence, "error" if ratio < VERY_SHORT else None)
     elif ratio > LONG:
-        yield found("too-long", evidence)
+        yield run_finding("too-long", evidence)
 
 
 def copied(one: Output) -> bool:
-    """Whether an output is its source, and should not be."""
+    """Return whether an output is its source, and its reference is not."""
     long_enough = len(one.source.split()) >= LEAST_WORDS
     return long_enough and plain(one.text) == plain(one.source) != plain(one.reference)
 
 
 def counted(name: str, chosen: Sequence[Output], whole: int, some: float, many: float) -> Iterator[Finding]:
-    """A finding if so many lines show it, with some of them."""
+    """Yield a finding, with examples, if enough lines show a defect."""
     part = share(len(chosen), whole)
     if part > some and len(chosen) >= LEAST_OUTPUTS:
         noted = Noted()
         for one in chosen:
             noted.add(one.line, f"{one.source} -> {one.text}")
         evidence = f"{of(len(chosen), whole)} outputs{shown(noted.examples)}"
-        yield found(name, evidence, "error" if part > many else None)
+        yield run_finding(name, evidence, "error" if part > many else None)

@@ -1,4 +1,4 @@
-"""Judging whether a model reads what it is given, and whether its first token was learned."""
+"""Findings about the use of source and context, the first token, and classes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from manyheads.doctor.after.known import found
-from manyheads.doctor.known import share
+from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.evidence import share
 from manyheads.doctor.report import Finding
 
 __all__ = [
@@ -35,7 +35,7 @@ BETTER = 0.02  # accuracy above that of the most frequent class
 
 @dataclass(frozen=True)
 class Reading:
-    """Held-out examples with their own sources and with those of others (invariant N), in nats a prediction."""
+    """Loss of held-out examples with their own and with other sources (invariant N), in nats a prediction."""
 
     own: float
     shuffled: float
@@ -44,12 +44,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class FirstTokens:
-    """The first target token beside the others, in training pairs (invariant F).
+    """Loss of the first target token and of the others, in training pairs (invariant F).
 
     Attributes:
         first, rest: mean negative log-likelihood, in nats.
-        frequencies: nats of somebody who only knows how often each token is the first.
-        right: greedy outputs that begin rightly; pairs: of how many.
+        frequencies: nats of a guess that only knows how often each token is the first.
+        right: greedy outputs whose first token is right; pairs: of how many.
     """
 
     first: float
@@ -61,11 +61,11 @@ class FirstTokens:
 
 @dataclass(frozen=True)
 class Classes:
-    """What a classifier says of the validation texts.
+    """Accuracy and predictions of a classifier on the validation texts.
 
     Attributes:
         accuracy: 0 to 1.
-        labels: how often each label is right, by name; said: how often it is said.
+        labels: by name, how often each label is the true one; said: how often it is predicted.
     """
 
     accuracy: float
@@ -74,21 +74,21 @@ class Classes:
 
 
 def entropy(counts: Iterable[int]) -> float:
-    """Of a distribution, in nats."""
+    """Return the entropy of a distribution in nats."""
     numbers = [count for count in counts if count > 0]
     total = sum(numbers)
     return -sum(count / total * math.log(count / total) for count in numbers)
 
 
 def reading_findings(reading: Reading) -> Iterator[Finding]:
-    """N: other sources must cost something."""
+    """Yield a finding unless other sources raise the loss (invariant N)."""
     gain = reading.shuffled - reading.own
     if gain < HARDLY:
         evidence = (
             f"{reading.examples:,} validation texts cost {reading.own:.2f} nats a prediction, and "
             f"{reading.shuffled:.2f} with each other's sources"
         )
-        yield found("source-ignored", evidence, None if gain < IGNORED else "warning")
+        yield run_finding("source-ignored", evidence, None if gain < IGNORED else "warning")
 
 
 def logged_findings(own: float, examples: int, logged: float | None) -> Iterator[Finding]:
@@ -104,11 +104,11 @@ def logged_findings(own: float, examples: int, logged: float | None) -> Iterator
             f"the best validation loss in the log is {logged:.2f} nats a prediction; {examples:,} "
             f"validation texts cost {own:.2f} with these weights"
         )
-        yield found("training-differs", evidence)
+        yield run_finding("training-differs", evidence)
 
 
 def context_findings(change: float, tokens: int) -> Iterator[Finding]:
-    """Invariant N for language models.
+    """Yield a finding unless other context raises the loss of a language model (invariant N).
 
     Args:
         change: by how many nats the loss of a token changes, in the mean, when all tokens but the one before it are
@@ -120,28 +120,28 @@ def context_findings(change: float, tokens: int) -> Iterator[Finding]:
             f"the loss of {tokens:,} tokens changes by {change:.3f} nats in the mean when all of their context but "
             "the token before is replaced by other text"
         )
-        yield found("context-ignored", evidence)
+        yield run_finding("context-ignored", evidence)
 
 
 def first_findings(first: FirstTokens) -> Iterator[Finding]:
-    """F: the first token must be foreseen at least as well as by its frequencies."""
+    """Yield a finding unless the first token is predicted as well as by its frequencies (invariant F)."""
     if first.first > first.frequencies + FIRST_MARGIN and first.first > FIRST_FACTOR * first.rest:
         evidence = (
             f"in training pairs the first target token costs {first.first:.2f} nats, the others {first.rest:.2f}; "
             f"its frequencies alone give {first.frequencies:.2f}; {first.right} of {first.pairs} greedy outputs "
             "begin rightly"
         )
-        yield found("first-token-not-learned", evidence)
+        yield run_finding("first-token-not-learned", evidence)
 
 
 def class_findings(classes: Classes) -> Iterator[Finding]:
-    """Better than always saying the most frequent class, and no class never."""
+    """Yield findings if the classifier is no better than the most frequent class, or never predicts a class."""
     labels, said = Counter(classes.labels), Counter(classes.said)
     (most, number), total = labels.most_common(1)[0], labels.total()
     if classes.accuracy < share(number, total) + BETTER:
         evidence = f'accuracy is {classes.accuracy:.1%}; always saying "{most}" gives {share(number, total):.1%}'
-        yield found("no-better-than-guessing", evidence)
+        yield run_finding("no-better-than-guessing", evidence)
     never = [name for name, count in labels.items() if count and not said[name]]
     if never:
         named = ", ".join(f'"{name}" ({labels[name]:,} texts)' for name in never[:5])
-        yield found("class-never-said", f"of {total:,} validation texts none is called {named}")
+        yield run_finding("class-never-said", f"of {total:,} validation texts none is called {named}")

@@ -1,12 +1,11 @@
-"""Judging decoding: what must not differ, and by how much it did."""
+"""Findings about decoding, from differences that should be zero."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from manyheads.doctor.after.known import found
-from manyheads.doctor.defects import found as defect
+from manyheads.doctor.catalogue import model_finding, run_finding
 from manyheads.doctor.report import Finding
 
 __all__ = ["Batching", "Decoding", "batching_findings", "decoding_findings"]
@@ -17,7 +16,7 @@ SAME = 1e-4  # relative
 
 @dataclass(frozen=True)
 class Batching:
-    """The same texts in large and in small batches (invariant L): nats a prediction."""
+    """Loss of the same texts in large and in small batches (invariant L), in nats a prediction."""
 
     large: float
     small: float
@@ -25,7 +24,7 @@ class Batching:
 
 @dataclass(frozen=True)
 class Decoding:
-    """Some sentences, decoded in several ways.
+    """Differences between several ways to decode the same sentences.
 
     Attributes:
         sentences: how many.
@@ -45,27 +44,27 @@ class Decoding:
 
 
 def batching_findings(batching: Batching) -> Iterator[Finding]:
-    """L: no figure depends on the batches."""
+    """Yield a finding if the loss depends on the batches (invariant L)."""
     if abs(batching.large - batching.small) > SAME * abs(batching.large):
         evidence = f"{batching.large:.6g} nats a prediction in large batches, {batching.small:.6g} in small ones"
-        yield found("loss-depends-on-batching", evidence)
+        yield run_finding("loss-depends-on-batching", evidence)
 
 
 def decoding_findings(decoding: Decoding) -> Iterator[Finding]:
-    """D, E and M."""
+    """Yield findings about neighbours, cache and search (invariants D, E and M)."""
     told = f'; such as "{decoding.example}"' if decoding.example else ""
     count = decoding.sentences
     if decoding.others_beside:
         evidence = f"{decoding.others_beside} of {count} sentences have another output alone than with others{told}"
-        yield defect("depends-on-the-batch", evidence)
+        yield model_finding("depends-on-the-batch", evidence)
     if decoding.cache > CLOSE:
         evidence = f"a token's log-probability differs by up to {decoding.cache:.2g} nats from teacher forcing"
-        yield defect("cache-differs", evidence)
+        yield model_finding("cache-differs", evidence)
     if decoding.beam_one:
         evidence = f"{decoding.beam_one} of {count} outputs with a beam of 1 are not the greedy ones{told}"
-        yield found("beam-one-differs", evidence)
+        yield run_finding("beam-one-differs", evidence)
     if decoding.score > CLOSE:
         evidence = (
             f"the log-probability of an output differs by up to {decoding.score:.2g} nats from teacher forcing"
         )
-        yield found("score-differs", evidence)
+        yield run_finding("score-differs", evidence)

@@ -1,1 +1,1 @@
-"""Before training: text, configuration and the new model, judged by their numbers alone."""
+"""Findings before training, from figures of the text, the configuration and the new model."""

@@ -1,4 +1,4 @@
-"""Whether line i of one side belongs to line i of the other, told from their lengths alone.
+"""Check from lengths alone whether line i of one side is the translation of line i of the other.
 
 A long sentence has a long translation: the lengths of true pairs go together (Gale and Church 1993). Of lines that
 were shuffled, or shifted because one is missing, they do not.
@@ -24,7 +24,7 @@ SAME = 1e-9  # deviation of what is the same everywhere
 
 @dataclass(frozen=True)
 class Stretch:
-    """Neighbouring blocks: the first and the last pair, counted from 0, and the mean correlation of the blocks."""
+    """Neighbouring blocks: first and last pair, counted from 0, and mean correlation of the blocks."""
 
     first: int
     last: int
@@ -33,13 +33,13 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Alignment:
-    """How lengths go together.
+    """Correlation of the lengths of the two sides.
 
     Attributes:
         whole: correlation of the logarithms of all lengths.
         shifted: the same with the target moved by one line back or forth, whichever is higher.
         blocks: the median over the blocks.
-        apart: where they do not go together although elsewhere they do.
+        apart: stretches without correlation where the rest of the text has it.
     """
 
     whole: float
@@ -49,16 +49,16 @@ class Alignment:
 
 
 def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
-    """Lengths in characters of the two sides, pair by pair (N,); None where there are too few."""
+    """Compute the correlation of lengths in characters, (N,) a side; None where there are too few pairs."""
     x, y = (np.log1p(np.asarray(lengths, np.float64)) for lengths in (source, target))
     if len(x) < LEAST_PAIRS:
         return None
     whole = correlation(x, y)
     rest = y - whole * y.std() / max(x.std(), SAME) * x  # what is left of the line through all
     edges = [*range(0, max(1, len(x) - BLOCK // 2), BLOCK), len(x)]
-    places = list(itertools.pairwise(edges))
-    found = np.array([correlation(x[a:b], y[a:b]) for a, b in places])
-    width = np.array([rest[a:b].std() for a, b in places])
+    windows = list(itertools.pairwise(edges))
+    found = np.array([correlation(x[a:b], y[a:b]) for a, b in windows])
+    width = np.array([rest[a:b].std() for a, b in windows])
     # of a stretch that belongs together; where less than a half does, the median is that of one that does not
     usual = np.quantile(width, 0.25)
     bad = (found < APART) & (width > WIDER * usual)
@@ -66,23 +66,23 @@ def measure_alignment(source: ArrayLike, target: ArrayLike) -> Alignment | None:
         whole=whole,
         shifted=max(correlation(x[1:], y[:-1]), correlation(x[:-1], y[1:])),
         blocks=float(np.median(found)),
-        apart=tuple(stretches(bad, found, places)),
+        apart=tuple(stretches(bad, found, windows)),
     )
 
 
 def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Pearson's; 0 where one side is the same everywhere."""
+    """Return Pearson's correlation, 0 where one side is constant."""
     if min(x.std(), y.std()) < SAME:
         return 0.0
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def stretches(bad: NDArray[np.bool_], found: NDArray[np.float64], places: list[tuple[int, int]]) -> list[Stretch]:
-    """Neighbouring blocks that are bad, as one each."""
+def stretches(bad: NDArray[np.bool_], found: NDArray[np.float64], windows: list[tuple[int, int]]) -> list[Stretch]:
+    """Join neighbouring bad blocks to stretches."""
     runs: list[list[int]] = []
     for number in np.flatnonzero(bad).tolist():
         if runs and runs[-1][-1] == number - 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    return [Stretch(places[run[0]][0], places[run[-1]][1] - 1, float(found[run].mean())) for run in runs]
+    return [Stretch(windows[run[0]][0], windows[run[-1]][1] - 1, float(found[run].mean())) for run in runs]

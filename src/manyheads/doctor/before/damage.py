@@ -1,4 +1,4 @@
-"""Text that was read or written with the wrong encoding, told from the text alone."""
+"""Recognise text that was read or written with the wrong encoding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_LOST = 0.5  # question marks among what is not blank, from where on a line 
 
 
 def damage(text: str) -> Damage | None:
-    """What has happened to a text, None if nothing is seen.
+    """Return the kind of damage of a text, None if there is none.
 
     A run of Latin characters counts as misread if its bytes are valid UTF-8, or valid Korean (CP949), of sensible
     characters: text that is meant as it stands is that hardly ever, as one lead byte needs its continuation.
@@ -37,13 +37,13 @@ def damage(text: str) -> Damage | None:
 
 
 def mostly_question_marks(text: str) -> bool:
-    """Whether hardly anything but question marks is left of a line."""
+    """Return whether hardly anything but question marks is left of a line."""
     visible = [symbol for symbol in text if not symbol.isspace()]
     return len(visible) > 4 and visible.count("?") > MOST_LOST * len(visible)
 
 
 def misread(run: str) -> bool:
-    """Whether a run of Latin characters is other text whose bytes were read wrongly."""
+    """Return whether a run of Latin characters is other text whose bytes were decoded wrongly."""
     for codec in ("cp1252", "latin-1"):
         try:
             raw = run.encode(codec)

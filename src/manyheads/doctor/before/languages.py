@@ -1,4 +1,4 @@
-"""Which of two languages a line is in: by its script, or by words that nearly every sentence has."""
+"""Recognise which of two languages a line is in, by its script or by frequent words."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ AT_LEAST = 2  # frequent words of one language, and none of the other, from wher
 
 
 def teller(source: str, target: str) -> Tell | None:
-    """What tells the two languages apart (codes such as de, ko or pt-BR); None where nothing is known of them."""
+    """Return a function that tells two languages apart (codes such as de, ko or pt-BR); None for unknown ones."""
     codes = [code.replace("_", "-").partition("-")[0].lower() for code in (source, target)]
     if codes[0] == codes[1]:
         return None
@@ -69,7 +69,7 @@ def teller(source: str, target: str) -> Tell | None:
 
 
 def by_script(source: Iterable[str], target: Iterable[str]) -> Tell:
-    """Tell by the letters."""
+    """Return a function that tells languages apart by their letters."""
     own, other = (tuple(SCRIPTS[name] for name in names) for names in (source, target))
 
     def tell(text: str) -> Side | None:
@@ -83,7 +83,7 @@ def by_script(source: Iterable[str], target: Iterable[str]) -> Tell:
 
 
 def by_words(source: Iterable[str], target: Iterable[str]) -> Tell:
-    """Tell by frequent words."""
+    """Return a function that tells languages apart by frequent words."""
     own, other = set(source), set(target)
     own, other = own - other, other - own
 
@@ -98,6 +98,6 @@ def by_words(source: Iterable[str], target: Iterable[str]) -> Tell:
 
 
 def likeness(words: Mapping[str, int], known: Mapping[str, int]) -> float:
-    """Share of words, counted as often as they come, that are known, 0 to 1."""
+    """Return the share of running words that are known, 0 to 1."""
     total = sum(words.values())
     return sum(count for word, count in words.items() if word in known) / total if total else 0.0

@@ -1,4 +1,4 @@
-"""Judging a configuration by its own numbers and those of the text."""
+"""Findings about a configuration, from its figures and those of the text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from manyheads.config.schema import Config
-from manyheads.doctor.before.known import found
+from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.report import Finding
 from manyheads.training.schedule import Schedule
 
@@ -34,7 +34,7 @@ ROOM = 0.9  # share of the free memory that may be needed
 
 @dataclass(frozen=True)
 class Plan:
-    """What a configuration comes to with its text, on this machine.
+    """Figures of a planned training with its text on this machine.
 
     Attributes:
         steps: updates; None where only the minutes are fixed and no update was timed.
@@ -57,24 +57,24 @@ class Plan:
 
     @property
     def epochs(self) -> float | None:
-        """Passes over the text."""
+        """Return the number of passes over the text."""
         return None if self.steps is None else self.steps / self.epoch_steps
 
     @property
     def total_seconds(self) -> float | None:
-        """Of the whole training, without validation."""
+        """Return the duration of the whole training without validation."""
         return None if self.steps is None or self.seconds is None else self.steps * self.seconds
 
 
 def usual_rate(config: Config, batch: float) -> float:
-    """The peak of the learning rate that such a model is usually trained with."""
+    """Return the usual peak of the learning rate for such a model."""
     width = math.sqrt(WIDTH / config.model.d_model)
     size = min(MOST_BATCH, max(LEAST_BATCH, math.sqrt(batch / BATCH)))
     return RATE * width * size * (MUON if config.training.optimizer == "muon" else 1.0)
 
 
 def plan_findings(config: Config, plan: Plan) -> Iterator[Finding]:
-    """Rates, warm-up, epochs, sizes."""
+    """Yield findings about rate, warm-up, epochs and model size."""
     if plan.steps is not None:
         yield from rate_findings(config, plan, plan.steps)
         yield from warm_up_findings(config, plan.steps)
@@ -83,7 +83,7 @@ def plan_findings(config: Config, plan: Plan) -> Iterator[Finding]:
 
 
 def rate_findings(config: Config, plan: Plan, steps: int) -> Iterator[Finding]:
-    """A peak that is too high, or a sum of all rates that moves no weight."""
+    """Yield a finding if the peak rate is too high, or the sum of all rates too low to move a weight."""
     training = config.training
     schedule = Schedule(training, config.model.d_model)
     peak_step = min(steps, max(1, training.warmup_steps))
@@ -95,7 +95,7 @@ def rate_findings(config: Config, plan: Plan, steps: int) -> Iterator[Finding]:
         f"update and {training.optimizer} about {usual:.1g} is usual"
     )
     if peak > TOO_HIGH * usual:
-        yield found("rate-too-high", told, "error" if peak > FAR_TOO_HIGH * usual else "warning")
+        yield config_finding("rate-too-high", told, "error" if peak > FAR_TOO_HIGH * usual else "warning")
     if config.model.init_from is not None:
         return
     # Adam moves no weight by more than its rate in an update (Kingma and Ba 2015, section 2.1)
@@ -107,52 +107,54 @@ def rate_findings(config: Config, plan: Plan, steps: int) -> Iterator[Finding]:
             f"{told}; the rates of all {steps:,} updates add up to {reach:.2g}, and weights are drawn with a "
             f"deviation of {drawn:.2g}"
         )
-        yield found("rate-too-low", evidence)
+        yield config_finding("rate-too-low", evidence)
 
 
 def warm_up_findings(config: Config, steps: int) -> Iterator[Finding]:
-    """A warm-up that never ends, takes most of the training, or is missing."""
+    """Yield a finding if the warm-up never ends, takes most of the training, or is missing."""
     training = config.training
     warm_up = training.warmup_steps
     evidence = f"{warm_up:,} updates of warm-up, {steps:,} in all"
     if warm_up >= steps:
-        yield found("warm-up-too-long", evidence)
+        yield config_finding("warm-up-too-long", evidence)
     elif warm_up > LONG_WARM_UP * steps:
-        yield found("warm-up-too-long", evidence, "warning")
+        yield config_finding("warm-up-too-long", evidence, "warning")
     rate = training.learning_rate
     if config.model.norm == "post" and warm_up == 0 and rate > STEADY and config.model.init_from is None:
-        yield found("post-norm-without-warm-up", f"post-norm, no warm-up, a learning rate of {rate:g}")
+        yield config_finding("post-norm-without-warm-up", f"post-norm, no warm-up, a learning rate of {rate:g}")
 
 
 def epoch_findings(config: Config, plan: Plan, steps: int) -> Iterator[Finding]:
-    """Too few or very many passes over the text; no validation on the way."""
+    """Yield findings about too few or very many epochs, and validation at the end only."""
     training, epochs = config.training, steps / plan.epoch_steps
     told = f"{steps:,} updates are {epochs:,.1f} epochs of {plan.epoch_steps:,} updates"
     if steps < plan.epoch_steps:
-        yield found("less-than-an-epoch", told)
+        yield config_finding("less-than-an-epoch", told)
     if epochs > MANY_EPOCHS and training.patience is None:
-        yield found("very-many-epochs", f"{told}, and training.patience is not set")
+        yield config_finding("very-many-epochs", f"{told}, and training.patience is not set")
     if training.save_every >= steps and steps > plan.epoch_steps:
-        yield found("best-never-chosen", f"training.save_every = {training.save_every:,} of {steps:,} updates")
+        yield config_finding(
+            "best-never-chosen", f"training.save_every = {training.save_every:,} of {steps:,} updates"
+        )
 
 
 def size_findings(config: Config, plan: Plan) -> Iterator[Finding]:
-    """A model that is too large for its text."""
+    """Yield a finding if the model is too large for its text."""
     if config.model.init_from is not None:
         return
     each = plan.parameters / max(1, plan.tokens)
     if each > LARGE:
         evidence = f"{plan.parameters:,} parameters, {plan.tokens:,} tokens to learn from: {each:,.0f} for each"
-        yield found("model-too-large", evidence, None if each > TOO_LARGE else "note")
+        yield config_finding("model-too-large", evidence, None if each > TOO_LARGE else "note")
 
 
 def machine_findings(plan: Plan) -> Iterator[Finding]:
-    """Memory and time on this machine."""
+    """Yield findings about memory and time on this machine."""
     gib = 2**30
     if plan.memory is not None and plan.free is not None and plan.memory > ROOM * plan.free:
         evidence = f"about {plan.memory / gib:.1f} GiB are needed, {plan.free / gib:.1f} GiB are free"
-        yield found("memory", evidence)
+        yield config_finding("memory", evidence)
     total = plan.total_seconds
     if total is not None and total > LONG:
         evidence = f"an update takes {plan.seconds:.2f} s here, all of them {total / DAY:.1f} days"
-        yield found("takes-days", evidence, None if total > VERY_LONG else "note")
+        yield config_finding("takes-days", evidence, None if total > VERY_LONG else "note")

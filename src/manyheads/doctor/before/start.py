@@ -1,4 +1,4 @@
-"""Judging the new model before its first update."""
+"""Findings about the new model before its first update."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from manyheads.doctor.before.known import found
+from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.report import Finding
 
 __all__ = ["Start", "start_findings"]
@@ -18,7 +18,7 @@ LEAST, MOST, OWN_LOGIT = 0.8, 2.0, 0.4
 
 @dataclass(frozen=True)
 class Start:
-    """The first batch seen through a new model.
+    """Loss of a new model on the first batch.
 
     Attributes:
         loss: nats a prediction, without label smoothing.
@@ -32,7 +32,7 @@ class Start:
 
 
 def start_findings(start: Start) -> Iterator[Finding]:
-    """A loss that no model without knowledge has."""
+    """Yield a finding if the loss is not near that of a blind guess."""
     blind = math.log(start.choices)
     most = MOST * max(blind, OWN_LOGIT * math.sqrt(start.tied_width))
     if not LEAST * blind <= start.loss <= most:
@@ -40,4 +40,4 @@ def start_findings(start: Start) -> Iterator[Finding]:
             f"the loss of the first batch is {start.loss:.2f} nats before any update; a blind guess among "
             f"{start.choices:,} costs {blind:.2f}"
         )
-        yield found("wrong-at-the-start", evidence)
+        yield config_finding("wrong-at-the-start", evidence)

@@ -1,4 +1,4 @@
-"""What is noted of the text of a split, line by line, while it passes."""
+"""Counts of the text of a split, collected line by line while the text is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyheads.data.corpus import Pair
 from manyheads.doctor.before.alignment import Alignment, measure_alignment
 from manyheads.doctor.before.damage import damage
 from manyheads.doctor.before.languages import WORD, Tell
-from manyheads.doctor.known import Example
+from manyheads.doctor.evidence import Example
 from manyheads.doctor.splits import near_keys, text_of
 
 __all__ = ["LabelTally", "NearCopies", "Noted", "PairTally", "TextTally"]
@@ -25,27 +25,27 @@ WORDS_LEARNT_FROM = 20_000  # pairs
 
 @dataclass
 class Noted:
-    """Lines that show something: how many, and the first of them."""
+    """Number of lines that show a defect, and the first of them."""
 
     count: int = 0
     examples: list[Example] = field(default_factory=list)
 
     def add(self, line: int, text: str) -> None:
-        """One more."""
+        """Count a line, and keep it if it is among the first."""
         self.count += 1
         if len(self.examples) < EXAMPLES:
             self.examples.append(Example(line, text))
 
 
 class TextTally:
-    """Of the lines of one side, or of plain text: damage, by its kind."""
+    """Damaged lines of one side, or of plain text, by the kind of damage."""
 
     def __init__(self) -> None:
         self.lines = 0
         self.damaged: dict[str, Noted] = {}
 
     def add(self, text: str, line: int) -> None:
-        """One line."""
+        """Count a line."""
         self.lines += 1
         kind = damage(text)
         if kind is not None:
@@ -53,13 +53,13 @@ class TextTally:
 
 
 class PairTally:
-    """Of the pairs of a split.
+    """Counts of the pairs of a split.
 
     Attributes:
         copied: the target is the source, but for case and punctuation.
         swapped: each side looks like the language of the other.
         only_source, only_target: both sides look like the source's language, or like the target's.
-        told: pairs of which it could be told which language a side is in.
+        told: pairs with a side whose language could be recognised.
     """
 
     def __init__(self, tell: Tell | None) -> None:
@@ -72,20 +72,20 @@ class PairTally:
         self.told = 0
 
     def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Note pairs, and hand them on."""
+        """Count pairs and yield them."""
         for pair in pairs:
             if pair.source.strip() and pair.target.strip():
                 self.add(pair)
             yield pair
 
     def add(self, pair: Pair) -> None:
-        """One pair with text on both sides."""
+        """Count a pair with text on both sides."""
         texts = pair.source, pair.target
-        for place, text in enumerate(texts):
-            self.sides[place].add(text, pair.line)
-            self.lengths[place].append(len(text))
+        for index, text in enumerate(texts):
+            self.sides[index].add(text, pair.line)
+            self.lengths[index].append(len(text))
             if self.tell is None and len(self.lines) < WORDS_LEARNT_FROM:
-                self.words[place].update(WORD.findall(text.casefold()))
+                self.words[index].update(WORD.findall(text.casefold()))
         self.lines.append(pair.line)
         if len(pair.source.split()) >= LEAST_WORDS and plain(pair.source) == plain(pair.target):
             self.copied.add(pair.line, pair.source)
@@ -93,7 +93,7 @@ class PairTally:
             self.note_languages(pair, self.tell)
 
     def note_languages(self, pair: Pair, tell: Tell) -> None:
-        """What the two sides look like."""
+        """Count the languages of the two sides."""
         looks = tell(pair.source), tell(pair.target)
         self.told += None not in looks
         shown = f"{pair.source} ||| {pair.target}"
@@ -107,16 +107,16 @@ class PairTally:
 
     @property
     def pairs(self) -> int:
-        """With text on both sides."""
+        """Return the number of pairs with text on both sides."""
         return len(self.lines)
 
     def alignment(self) -> Alignment | None:
-        """How the lengths of the two sides go together."""
+        """Return the correlation of the lengths of the two sides."""
         return measure_alignment(self.lengths[0], self.lengths[1])
 
 
 class LabelTally:
-    """Of the texts of a split and their labels.
+    """Counts of the texts of a split and their labels.
 
     Attributes:
         classes: texts of each label.
@@ -130,7 +130,7 @@ class LabelTally:
         self.labels: dict[int, str] = {}  # of the hash of a text
 
     def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Note examples, and hand them on."""
+        """Count examples and yield them."""
         for pair in pairs:
             self.text.add(pair.source, pair.line)
             self.classes[pair.target] += 1
@@ -140,34 +140,34 @@ class LabelTally:
 
 
 class NearCopies:
-    """Which pairs of a held-out split nearly stand in train: the same words, or all but one; not the very pair."""
+    """Pairs of a held-out split with a near copy in train: the same words, or all but one; not the same pair."""
 
     def __init__(self, held_out: Iterable[Pair]) -> None:
         self.pairs = list(held_out)
         self.keys: dict[tuple[str, ...], list[int]] = {}
-        for place, pair in enumerate(self.pairs):
+        for index, pair in enumerate(self.pairs):
             for key in near_keys(text_of((pair.source, pair.target))):
-                self.keys.setdefault(key, []).append(place)
+                self.keys.setdefault(key, []).append(index)
         self.met: set[int] = set()
 
     def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Look at pairs of train, and hand them on."""
+        """Compare pairs of train and yield them."""
         for pair in pairs:
             for key in near_keys(text_of((pair.source, pair.target))):
-                for place in self.keys.get(key, ()):
-                    held = self.pairs[place]
+                for index in self.keys.get(key, ()):
+                    held = self.pairs[index]
                     if (held.source, held.target) != (pair.source, pair.target):
-                        self.met.add(place)
+                        self.met.add(index)
             yield pair
 
     def noted(self) -> Noted:
-        """Those that were met."""
+        """Return the held-out pairs with a near copy."""
         found = Noted()
-        for place in sorted(self.met):
-            found.add(self.pairs[place].line, self.pairs[place].source)
+        for index in sorted(self.met):
+            found.add(self.pairs[index].line, self.pairs[index].source)
         return found
 
 
 def plain(text: str) -> str:
-    """Letters and digits alone, in lower case."""
+    """Return the letters and digits of a text in lower case."""
     return LETTERS.sub("", text.casefold())

@@ -1,4 +1,4 @@
-"""Judging the text of a configuration: tallies of its splits -> findings."""
+"""Findings about the text of a configuration, from the counts of its splits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from manyheads.config.schema import Config
 from manyheads.data.report import SplitReport
 from manyheads.doctor.before.alignment import Alignment
-from manyheads.doctor.before.known import found
 from manyheads.doctor.before.languages import likeness
 from manyheads.doctor.before.tally import LabelTally, Noted, PairTally, TextTally
-from manyheads.doctor.known import share, shown
+from manyheads.doctor.catalogue import config_finding
+from manyheads.doctor.evidence import share, shown
 from manyheads.doctor.report import Finding
 
 __all__ = ["damage_findings", "label_findings", "language_findings", "pair_findings", "split_findings"]
@@ -42,22 +42,22 @@ DAMAGES = {
 
 
 def split_findings(name: str, split: SplitReport, config: Config) -> Iterator[Finding]:
-    """Counts of one split: empty lines, duplicates, overlap with train, unlike lengths."""
+    """Yield findings about empty lines, duplicates, overlap with train and unlike lengths of a split."""
     read, data = split.read, config.data
     if share(split.empty, read) > EMPTY:
-        yield found("empty-lines", f"{name}: {of(split.empty, read)} lines have no text on a side")
+        yield config_finding("empty-lines", f"{name}: {of(split.empty, read)} lines have no text on a side")
     if name == "train":
         repeated = share(split.duplicates, read)
         if repeated > DUPLICATED:
             what = "they are dropped" if data.drop_duplicates else "data.drop_duplicates is off"
             evidence = f"train: {of(split.duplicates, read)} came before; {what}"
-            yield found("much-duplicated", evidence, "note" if data.drop_duplicates else None)
+            yield config_finding("much-duplicated", evidence, "note" if data.drop_duplicates else None)
         if split.filtered and share(split.filtered.ratio, read) > ODD:
             evidence = f"train: {of(split.filtered.ratio, read)} pairs with one side over {data.max_ratio:g} times"
-            yield found("odd-lengths", f"{evidence} as long as the other")
+            yield config_finding("odd-lengths", f"{evidence} as long as the other")
         return
     if name == "valid" and read < FEW_VALIDATION:
-        yield found("few-validation-texts", f"valid: {read:,} texts")
+        yield config_finding("few-validation-texts", f"valid: {read:,} texts")
     overlap = split.overlap.get("train")
     if overlap is None:
         return
@@ -65,20 +65,22 @@ def split_findings(name: str, split: SplitReport, config: Config) -> Iterator[Fi
     if seen > HELD_OUT:
         evidence = f"{name}: {of(overlap.pairs, read)} stand in train"
         if data.drop_overlap:
-            yield found("held-out-in-train", f"{evidence}; data.drop_overlap takes them out of train", "note")
+            yield config_finding(
+                "held-out-in-train", f"{evidence}; data.drop_overlap takes them out of train", "note"
+            )
         else:
-            yield found("held-out-in-train", evidence, "error" if seen > HELD_OUT_WRONG else "warning")
+            yield config_finding("held-out-in-train", evidence, "error" if seen > HELD_OUT_WRONG else "warning")
 
 
 def pair_findings(name: str, tally: PairTally, near: Noted | None = None) -> Iterator[Finding]:
-    """What the pairs of one split show."""
+    """Yield findings about the pairs of one split."""
     for side, text in zip(("source", "target"), tally.sides, strict=True):
         yield from damage_findings(f"{name}, {side}", text)
     copied = share(tally.copied.count, tally.pairs)
     if copied > COPIED and tally.copied.count >= LEAST_LINES:
         evidence = f"{name}: {of(tally.copied.count, tally.pairs)} are the same on both sides"
         severity = "error" if copied > COPIED_WRONG else None
-        yield found("source-copied", evidence + shown(tally.copied.examples), severity)
+        yield config_finding("source-copied", evidence + shown(tally.copied.examples), severity)
     alignment = tally.alignment()
     if alignment is not None:
         yield from alignment_findings(name, alignment, tally)
@@ -87,14 +89,14 @@ def pair_findings(name: str, tally: PairTally, near: Noted | None = None) -> Ite
 
 
 def near_findings(name: str, near: Noted, whole: int) -> Iterator[Finding]:
-    """Near copies of a held-out split in train."""
+    """Yield a finding if a held-out split has near copies in train."""
     if share(near.count, whole) > NEAR:
         evidence = f"{name}: of {of(near.count, whole)} a near copy stands in train"
-        yield found("near-copies-in-train", evidence + shown(near.examples))
+        yield config_finding("near-copies-in-train", evidence + shown(near.examples))
 
 
 def damage_findings(where: str, text: TextTally) -> Iterator[Finding]:
-    """Lines whose encoding was damaged, and entities."""
+    """Yield findings about lines with a damaged encoding or HTML entities."""
     for kind, noted in text.damaged.items():
         if noted.count < LEAST_LINES:
             continue
@@ -102,15 +104,15 @@ def damage_findings(where: str, text: TextTally) -> Iterator[Finding]:
         told = f"{where}: {of(noted.count, text.lines)} lines"
         if kind == "entities":
             if part > ENTITIES:
-                yield found("html-entities", f"{told} hold such as &amp;{shown(noted.examples)}")
+                yield config_finding("html-entities", f"{told} hold such as &amp;{shown(noted.examples)}")
         elif part > (QUESTION if kind == "question" else DAMAGED):
             what = DAMAGES[kind]
             severity = "error" if part > DAMAGED_WRONG else None
-            yield found("encoding-damaged", f"{told} {what}{shown(noted.examples)}", severity)
+            yield config_finding("encoding-damaged", f"{told} {what}{shown(noted.examples)}", severity)
 
 
 def alignment_findings(name: str, alignment: Alignment, tally: PairTally) -> Iterator[Finding]:
-    """Lines that do not belong together, all of them or from some line on."""
+    """Yield a finding if lines do not correspond, everywhere or in some stretches."""
     lines = tally.lines
     if alignment.whole < TOGETHER and alignment.blocks < TOGETHER:
         evidence = f"{name}: the lengths of the two sides do not go together (correlation {alignment.whole:.2f})"
@@ -118,11 +120,11 @@ def alignment_findings(name: str, alignment: Alignment, tally: PairTally) -> Ite
             evidence += f"; with one side moved by one line they do ({alignment.shifted:.2f})"
         elif alignment.apart and alignment.apart[0].first > 0:
             evidence += f"; up to line {lines[alignment.apart[0].first]:,} they do"
-        yield found("misaligned", evidence)
+        yield config_finding("misaligned", evidence)
     elif alignment.apart:
         parts = [f"{lines[one.first]:,} to {lines[one.last]:,}" for one in alignment.apart[:3]]
         more = ", ..." if alignment.apart[3:] else ""
-        yield found(
+        yield config_finding(
             "misaligned",
             f"{name}: in lines {', '.join(parts)}{more} the lengths of the two sides do not go together "
             f"(correlation {alignment.apart[0].correlation:.2f}; elsewhere {alignment.blocks:.2f})",
@@ -130,23 +132,23 @@ def alignment_findings(name: str, alignment: Alignment, tally: PairTally) -> Ite
 
 
 def language_findings(tallies: Mapping[str, PairTally]) -> Iterator[Finding]:
-    """Languages that are swapped or mixed, in each split."""
+    """Yield findings about swapped or mixed languages in each split."""
     for name, tally in tallies.items():
         told, swapped = tally.told, tally.swapped
         if told >= LEAST_TOLD and swapped.count > SWAPPED * told:
             evidence = f"{name}: in {of(swapped.count, told)} pairs each side looks like the other's language"
-            yield found("languages-swapped", evidence + shown(swapped.examples))
+            yield config_finding("languages-swapped", evidence + shown(swapped.examples))
             continue
         for noted, what in ((tally.only_source, "source"), (tally.only_target, "target"), (swapped, "")):
             if noted.count >= LEAST_LINES and share(noted.count, tally.pairs) > MIXED:
                 looks = f"both sides look like the {what}'s language" if what else "the sides look swapped"
                 evidence = f"{name}: in {of(noted.count, tally.pairs)} pairs {looks}"
-                yield found("languages-mixed", evidence + shown(noted.examples))
+                yield config_finding("languages-mixed", evidence + shown(noted.examples))
     yield from swapped_against_train(tallies)
 
 
 def swapped_against_train(tallies: Mapping[str, PairTally]) -> Iterator[Finding]:
-    """Held-out splits whose sides are those of train the other way round, of languages nothing is known of."""
+    """Yield a finding for held-out splits whose sides are swapped in comparison with train (unknown languages)."""
     train = tallies.get("train")
     if train is None or train.tell is not None:
         return
@@ -161,29 +163,29 @@ def swapped_against_train(tallies: Mapping[str, PairTally]) -> Iterator[Finding]
                 f"{straight[0]:.0%} in train's source; of its target {crossed[1]:.0%} stand in train's source, "
                 f"{straight[1]:.0%} in train's target"
             )
-            yield found("languages-swapped", evidence)
+            yield config_finding("languages-swapped", evidence)
 
 
 def label_findings(tallies: Mapping[str, LabelTally]) -> Iterator[Finding]:
-    """Labels that contradict each other, are rare, or are missing from a split."""
+    """Yield findings about labels that contradict each other, are rare, or are missing from a split."""
     for name, tally in tallies.items():
         yield from damage_findings(name, tally.text)
         if tally.conflicts.count >= LEAST_LINES and share(tally.conflicts.count, tally.text.lines) > DAMAGED:
             evidence = f"{name}: {of(tally.conflicts.count, tally.text.lines)} texts came before with another label"
-            yield found("labels-contradict", evidence + shown(tally.conflicts.examples))
+            yield config_finding("labels-contradict", evidence + shown(tally.conflicts.examples))
     train, valid = tallies["train"], tallies.get("valid")
     (most, largest), *_, (fewest, smallest) = train.classes.most_common()
     if largest > UNBALANCED * smallest:
         evidence = f'train: {largest:,} texts of "{most}", {smallest:,} of "{fewest}"'
-        yield found("labels-unbalanced", evidence)
+        yield config_finding("labels-unbalanced", evidence)
     missing = sorted(train.classes.keys() - valid.classes.keys()) if valid else []
     if missing:
         named = ", ".join(f'"{name}"' for name in missing[:5])
-        yield found("labels-missing", f"valid: no text of {named}{', ...' if missing[5:] else ''}")
+        yield config_finding("labels-missing", f"valid: no text of {named}{', ...' if missing[5:] else ''}")
 
 
 def of(part: int, whole: int) -> str:
-    """Such as "12 of 1,000 (1.2 %)"."""
+    """Return such as "12 of 1,000 (1.2 %)"."""
     percent = 100 * share(part, whole)
     return (
         f"{part:,} of {whole:,} ({percent:.2g} %)" if percent < 10 else f"{part:,} of {whole:,} ({percent:.0f} %)"

@@ -1,13 +1,13 @@
-"""Judging tokens before training: what the vocabulary covers, gives back and can learn, and what is cut."""
+"""Findings about tokens: unknown ones, round trips, size of the vocabulary, and texts that are cut."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from manyheads.doctor.before.known import found
 from manyheads.doctor.before.text import of
-from manyheads.doctor.known import Example, share, shown
+from manyheads.doctor.catalogue import config_finding
+from manyheads.doctor.evidence import Example, share, shown
 from manyheads.doctor.report import Finding
 
 __all__ = ["SideTokens", "Vocabulary", "length_findings", "side_findings", "vocabulary_findings"]
@@ -22,7 +22,7 @@ CUT, CUT_WRONG = 0.05, 0.2
 
 @dataclass(frozen=True)
 class SideTokens:
-    """One side of one split, or a sample of it, as tokens.
+    """Counts of the tokens of one side of a split, or of a sample of it.
 
     Attributes:
         name: such as "valid, source".
@@ -41,7 +41,7 @@ class SideTokens:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The pieces of a vocabulary that the text could use: special symbols and bytes are not counted.
+    """Counts of the pieces of a vocabulary, without special symbols and bytes.
 
     Attributes:
         pieces: how many; rare: those that come less than five times in train; unused: those that never come.
@@ -56,20 +56,20 @@ class Vocabulary:
 
 
 def side_findings(side: SideTokens) -> Iterator[Finding]:
-    """Unknown tokens, and texts that do not come back."""
+    """Yield findings about unknown tokens, and texts that do not come back from their ids."""
     unknown = share(side.unknown, side.tokens)
     if unknown > UNKNOWN:
         evidence = f"{side.name}: {of(side.unknown, side.tokens)} tokens are <unk>"
-        yield found("many-unknown", evidence, "error" if unknown > UNKNOWN_WRONG else None)
+        yield config_finding("many-unknown", evidence, "error" if unknown > UNKNOWN_WRONG else None)
     if share(side.changed, side.texts) > CHANGED:
         evidence = f"{side.name}: {of(side.changed, side.texts)} texts without an unknown token do not come back"
-        yield found("round-trip", evidence + shown(side.examples))
+        yield config_finding("round-trip", evidence + shown(side.examples))
 
 
 def vocabulary_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
-    """More pieces than the text can teach."""
+    """Yield a finding if the vocabulary is too large for the text."""
     if share(vocabulary.rare, vocabulary.pieces) > TOO_RARE:
-        yield found(
+        yield config_finding(
             "vocabulary-too-large",
             f"{vocabulary.name}: {of(vocabulary.rare, vocabulary.pieces)} pieces come less than {RARE} times in "
             f"the {vocabulary.tokens:,} tokens of train, {vocabulary.unused:,} of them never",
@@ -77,9 +77,9 @@ def vocabulary_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
 
 
 def length_findings(longer: int, whole: int, limit: int, *, dropped: bool) -> Iterator[Finding]:
-    """Texts longer than data.max_length."""
+    """Yield a finding about texts longer than data.max_length."""
     part = share(longer, whole)
     if part > CUT:
         what = "are dropped" if dropped else "are cut"
         evidence = f"train: {of(longer, whole)} have more than {limit:,} tokens and {what}"
-        yield found("cut-or-dropped", evidence, None if part > CUT_WRONG or dropped else "note")
+        yield config_finding("cut-or-dropped", evidence, None if part > CUT_WRONG or dropped else "note")

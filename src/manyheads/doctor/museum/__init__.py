@@ -5,7 +5,7 @@ examined by the doctor, and both again with that one line replaced.
 """
 
 from manyheads.doctor.museum.stage import Exhibit, Performance, Visit, exhibit, exhibits, perform, played, visit
-from manyheads.doctor.museum.words import LANGUAGES, Language
+from manyheads.doctor.texts import LANGUAGES, Language
 
 __all__ = [
     "LANGUAGES",

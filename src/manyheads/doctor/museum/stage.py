@@ -1,4 +1,4 @@
-"""Runs an exhibit: the program as it stands, and with its one line mended."""
+"""Run an exhibit: its program as it is, and with its one wrong line mended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from manyheads.doctor.museum.words import LABELS, SYSTEMS, WORDS, Language, Words
+from manyheads.doctor.museum.texts import EXHIBIT_TEXTS, LABELS, SYSTEMS, ExhibitText
+from manyheads.doctor.texts import Language
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,32 +24,32 @@ MEND = "# mend: "
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One of the programs.
+    """Program that shows a defect.
 
     Attributes:
-        name: kebab-case; that of the defect the doctor finds in it.
+        name: kebab-case; name of the finding that the doctor reports for it.
         number: 1 to 18.
-        origin: the systems it was met in, of `SYSTEMS`.
+        origin: systems in which the defect was met, keys of `SYSTEMS`.
     """
 
     name: str
     number: int
     origin: tuple[str, ...]
 
-    def words(self, language: Language) -> Words:
-        """What is told of it."""
-        return WORDS[language][self.name]
+    def text(self, language: Language) -> ExhibitText:
+        """Return title, symptom, cause and mend."""
+        return EXHIBIT_TEXTS[language][self.name]
 
     @property
     def source(self) -> str:
-        """The program's text."""
+        """Return the source text of the program."""
         data = pkgutil.get_data(__package__, f"{self.name.replace('-', '_')}.py")
         assert data is not None
         return data.decode()
 
     @property
     def mends(self) -> list[tuple[str, str]]:
-        """(wrong line, right line) of each place, without indentation."""
+        """Return (wrong line, right line) of each mend, without indentation."""
         lines = self.source.split("\n")
         return [
             (before.strip(), line.strip().removeprefix(MEND))
@@ -58,7 +59,7 @@ class Exhibit:
 
     @property
     def mended_source(self) -> str:
-        """The program's text with its wrong line replaced."""
+        """Return the source text with the wrong line replaced."""
         text = self.source
         for wrong, right in self.mends:
             text = text.replace(wrong + "\n", right + "\n", 1)
@@ -88,15 +89,15 @@ EXHIBITS = (
 
 
 def exhibits() -> tuple[Exhibit, ...]:
-    """All of them, in order."""
+    """Return all exhibits in order."""
     return EXHIBITS
 
 
 def exhibit(name: str) -> Exhibit:
-    """An exhibit by its name or number.
+    """Return an exhibit by its name or number.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such exhibit.
     """
     for one in EXHIBITS:
         if name in (one.name, str(one.number)):
@@ -106,14 +107,14 @@ def exhibit(name: str) -> Exhibit:
 
 @dataclass(frozen=True)
 class Performance:
-    """What a program showed, and what the doctor said of it."""
+    """Output of a program, and the report of the doctor about it."""
 
     shown: list[str]
     report: Report
 
 
 def perform(text: str, name: str) -> Performance:
-    """Run the text of an exhibit, and have it examined."""
+    """Run the source text of an exhibit, and examine it."""
     import torch
 
     module = ModuleType(name)
@@ -127,51 +128,51 @@ def perform(text: str, name: str) -> Performance:
 
 @dataclass(frozen=True)
 class Visit:
-    """An exhibit as it stands, and mended."""
+    """Performances of an exhibit, as it is and mended."""
 
     exhibit: Exhibit
     before: Performance
     after: Performance
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+    def to_json(self, language: Language = "en") -> dict[str, Any]:
+        """Return plain values; causes and cures are in the given language."""
         return {
             "number": self.exhibit.number,
             "name": self.exhibit.name,
             "mends": [{"wrong": wrong, "right": right} for wrong, right in self.exhibit.mends],
-            "before": {"shown": self.before.shown, "doctor": self.before.report.to_json()},
-            "after": {"shown": self.after.shown, "doctor": self.after.report.to_json()},
+            "before": {"shown": self.before.shown, "doctor": self.before.report.to_json(language)},
+            "after": {"shown": self.after.shown, "doctor": self.after.report.to_json(language)},
         }
 
 
 def visit(one: Exhibit) -> Visit:
-    """Run an exhibit both ways."""
+    """Run an exhibit as it is and mended."""
     return Visit(one, *(perform(text, one.name) for text in (one.source, one.mended_source)))
 
 
 def played(one: Exhibit, language: Language) -> Iterator[str]:
-    """The whole visit, line by line."""
-    words, labels = one.words(language), LABELS[language]
+    """Run an exhibit both ways and yield the lines of the visit."""
+    text, labels = one.text(language), LABELS[language]
     both = visit(one)
     before, after = both.before, both.after
-    yield f"{one.number}. {words.title}"
+    yield f"{one.number}. {text.title}"
     yield f"({labels.met_in}: {', '.join(SYSTEMS[language][system] for system in one.origin)})"
-    yield from section(labels.seen, [words.seen, *indented(before.shown)])
-    yield from section(labels.wrong, [words.wrong])
-    yield from section(labels.doctor, indented(before.report.lines()))
+    yield from section(labels.seen, [text.seen, *indented(before.shown)])
+    yield from section(labels.wrong, [text.wrong])
+    yield from section(labels.doctor, indented(before.report.lines(language)))
     mended = [line for wrong, right in one.mends for line in (f"- {wrong}", f"+ {right}")]
-    yield from section(labels.mend, [words.mend, *indented(mended)])
+    yield from section(labels.mend, [text.mend, *indented(mended)])
     yield from section(labels.after, indented(after.shown))
-    yield from section(labels.doctor, indented(after.report.lines()))
+    yield from section(labels.doctor, indented(after.report.lines(language)))
 
 
 def section(title: str, lines: list[str]) -> Iterator[str]:
-    """A heading and what stands under it."""
+    """Yield a heading and the lines below it."""
     yield ""
     yield f"■ {title}"
     yield from lines
 
 
 def indented(lines: list[str]) -> list[str]:
-    """Lines moved to the right."""
+    """Return lines indented by four blanks."""
     return [f"    {line}" for line in lines]

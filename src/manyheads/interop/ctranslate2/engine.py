@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from manyheads.errors import RunError, UsageError, require
-from manyheads.search.interface import Abandoned, Hypothesis, nobody
+from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import EOS, SPECIALS
 
@@ -100,7 +100,7 @@ class CTranslate2Engine:
         return str(self.translator(2).compute_type)
 
     def search(
-        self, rows: Sequence[Sequence[int]], options: SearchOptions, abandoned: Abandoned = nobody
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, cancelled: Cancelled = never_cancelled
     ) -> list[list[Hypothesis]]:
         """Search for each row, as `manyheads.search.interface.Engine` says.
 
@@ -115,7 +115,7 @@ class CTranslate2Engine:
         texts = [self.source_text(row) for row in rows]
         found: list[list[Hypothesis]] = [[] for _ in rows]
         for part in self.parts(rows, options):
-            if not set(part.places) <= set(abandoned()):
+            if not set(part.places) <= set(cancelled()):
                 self.search_part(part, texts, options, found)
         limits = options.longest(rows, self.most)
         long = [i for i, outputs in enumerate(found) if any(len(one.tokens) > limits[i] for one in outputs)]

@@ -2,13 +2,13 @@
 
 from manyheads.interop.huggingface.assembled import Assembled, assemble, assemble_for, empty_model, task_of
 from manyheads.interop.huggingface.check import check_pretrained
-from manyheads.interop.huggingface.pretrained import Pretrained
+from manyheads.interop.huggingface.pretrained import HuggingFaceModel
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
 from manyheads.interop.huggingface.writer import write_pretrained
 
 __all__ = [
     "Assembled",
-    "Pretrained",
+    "HuggingFaceModel",
     "assemble",
     "assemble_for",
     "check_pretrained",

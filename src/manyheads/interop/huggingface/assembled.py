@@ -12,7 +12,7 @@ import torch
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, Task
 from manyheads.errors import ConfigError, RunError, UsageError
-from manyheads.interop.huggingface.pretrained import Pretrained
+from manyheads.interop.huggingface.pretrained import HuggingFaceModel
 from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
@@ -48,7 +48,7 @@ class Assembled:
 
 
 def assemble(
-    found: Pretrained, task: Task, *, language: str | None = None, labels: Sequence[str] = ()
+    found: HuggingFaceModel, task: Task, *, language: str | None = None, labels: Sequence[str] = ()
 ) -> Assembled:
     """A model for a task, with the weights of a folder; a head that the folder lacks is by chance.
 
@@ -97,7 +97,7 @@ def assemble_for(task: Task, folder: Path) -> Assembled:
     return assemble(found, task)
 
 
-def task_of(found: Pretrained, labels: Sequence[str] = ()) -> Task:
+def task_of(found: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
     """What a model is for.
 
     Raises:
@@ -118,7 +118,7 @@ def task_of(found: Pretrained, labels: Sequence[str] = ()) -> Task:
     )
 
 
-def run_config(found: Pretrained, task: Task, language: str, trained: bool) -> Config:
+def run_config(found: HuggingFaceModel, task: Task, language: str, trained: bool) -> Config:
     """The configuration of the run to be.
 
     Raises:

@@ -11,11 +11,11 @@ from torch import Tensor
 from manyheads.config.schema import Task
 from manyheads.text.huggingface import HuggingFaceTokenizer
 
-__all__ = ["Pretrained"]
+__all__ = ["HuggingFaceModel"]
 
 
 @dataclass(frozen=True)
-class Pretrained:
+class HuggingFaceModel:
     """What a folder holds.
 
     Attributes:

@@ -15,7 +15,7 @@ from manyheads.checkpoint import read_json
 from manyheads.config.schema import ModelConfig, Task
 from manyheads.errors import RunError
 from manyheads.interop.huggingface.names import Entry, Form, body, head
-from manyheads.interop.huggingface.pretrained import Pretrained
+from manyheads.interop.huggingface.pretrained import HuggingFaceModel
 from manyheads.interop.huggingface.settings import family_of, our_shape, position_offset
 from manyheads.interop.huggingface.tokenizers import read_tokenizer
 from manyheads.interop.weights import read_weights
@@ -59,7 +59,7 @@ def is_pretrained(folder: Path) -> bool:
     return path.is_file() and read_json(path).get("model_type") not in (None, "marian")
 
 
-def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> Pretrained:
+def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceModel:
     """The model of a folder with config.json, model.safetensors, and tokenizer.json or an older vocabulary.
 
     Args:
@@ -99,7 +99,7 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> Pretrained:
     if unknown:
         raise RunError(f"{folder} has weights that its config.json does not speak of: {named(unknown)}.")
     change = Change(folder, weights, tokenizer, position_offset(theirs, family))
-    found = Pretrained(
+    found = HuggingFaceModel(
         where=str(folder),
         shape=shape,
         tokenizer=tokenizer,
@@ -201,7 +201,7 @@ class Change:
         return found.contiguous()
 
 
-def check_shapes(found: Pretrained, config: ModelConfig) -> None:
+def check_shapes(found: HuggingFaceModel, config: ModelConfig) -> None:
     """Compare the weights with the model that config.json asks for, without building it; raises `RunError`."""
     size = found.tokenizer.size
     try:

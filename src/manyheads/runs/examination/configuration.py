@@ -19,19 +19,19 @@ from manyheads.runs.corpus import read_corpus
 from manyheads.runs.examination.start import examine_model, first_loss, free_memory, measure_update
 from manyheads.runs.examination.text import examine_text
 from manyheads.runs.examination.tokens import token_counts, token_findings, vocabularies
-from manyheads.runs.kinds import Kind, prepare_kind
-from manyheads.runs.origins import with_initial_shape
+from manyheads.runs.initialize import with_initial_shape
+from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.runs.validation import Validation
 from manyheads.training.distributed import ALONE
-from manyheads.training.feed import Updates
 from manyheads.training.log import Listener, SilentListener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
+from manyheads.training.prefetch import BatchSource
 from manyheads.training.timing import Costs, expectation, sampled_validation
 
 __all__ = ["examine_config"]
 
-SILENT = SilentListener()
+NO_LISTENER = SilentListener()
 VALIDATION_SAMPLE = 5.0  # seconds that a sample may take which times a validation
 ASKED = (
     "few tokens are unknown, and texts come back from their tokens",
@@ -44,7 +44,7 @@ ASKED = (
 )
 
 
-def examine_config(config: Config, name: str, *, listener: Listener = SILENT) -> Diagnosis:
+def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
     """Examine a configuration and its text; nothing is kept.
 
     Args:
@@ -62,7 +62,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = SILENT) ->
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder) / "run")
         config = with_initial_shape(config, run, listener)
-        kind = prepare_kind(config, run, read_corpus(config, run), listener)
+        kind = prepare_task(config, run, read_corpus(config, run), listener)
         listener.message("examining a new model")
         torch.manual_seed(config.training.seed)
         model, updates = kind.model(), kind.updates(ALONE)
@@ -86,7 +86,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = SILENT) ->
     return Diagnosis(name, facts, report + make_report(findings, ASKED))
 
 
-def plan_of(kind: Kind, model: Transformer, updates: Updates) -> tuple[Plan, Costs]:
+def plan_of(kind: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[Plan, Costs]:
     """What the training comes to on this machine, and the seconds that its parts take."""
     training = kind.config.training
     device = pick_device(training.device)
@@ -109,7 +109,7 @@ def plan_of(kind: Kind, model: Transformer, updates: Updates) -> tuple[Plan, Cos
     return plan, costs
 
 
-def validation_seconds(kind: Kind, model: Transformer) -> float:
+def validation_seconds(kind: TrainingTask, model: Transformer) -> float:
     """Return the seconds of a validation, as training estimates them; 0 where it would make a whole one."""
     if kind.config.task != "translation":
         return 0.0

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
+from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.doctor.after.search import CLOSE, Decoding
-from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
@@ -26,7 +26,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD
 
 __all__ = ["examine_decoding", "greedy", "token_losses"]
 
-SILENT = (PAD, BOS)
+SUPPRESSED_IDS = (PAD, BOS)
 Rows = Sequence[Sequence[int]]
 
 
@@ -78,7 +78,9 @@ def greedy(model: EncoderDecoder, rows: Rows, config: Config) -> list[Hypothesis
     """Greedy outputs."""
     stepper = EncoderDecoderStepper(model, pad_rows(rows, PAD, last=EOS))
     with torch.no_grad():
-        return greedy_search(stepper, max_lengths=limits(rows, config, model), bos=BOS, eos=EOS, forbidden=SILENT)
+        return greedy_search(
+            stepper, max_lengths=limits(rows, config, model), bos=BOS, eos=EOS, forbidden=SUPPRESSED_IDS
+        )
 
 
 def search_beam(model: EncoderDecoder, rows: Rows, config: Config, beam: int) -> list[list[Hypothesis]]:
@@ -90,7 +92,7 @@ def search_beam(model: EncoderDecoder, rows: Rows, config: Config, beam: int) ->
         max_lengths=limits(rows, config, model),
         bos=BOS,
         eos=EOS,
-        forbidden=SILENT,
+        forbidden=SUPPRESSED_IDS,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from manyheads.config.load import config_to_json
 from manyheads.config.schema import Config
-from manyheads.doctor.after.known import found
+from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.report import Finding
 from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.interop.argos import check_argos
@@ -32,11 +32,11 @@ def compare_exports(run: Path, opened: OpenedModel) -> tuple[list[Finding], dict
         try:
             facts[f"export {path.name}"] = compared(path, opened, right).line()
         except ParityError as error:
-            findings.append(found("export-differs", f"{path}: {error}"))
+            findings.append(run_finding("export-differs", f"{path}: {error}"))
         except MissingExtraError as error:
             facts[f"export {path.name}"] = f"not compared: {error}"
         except RunError as error:
-            findings.append(found("export-differs", f"{path} cannot be read: {error}"))
+            findings.append(run_finding("export-differs", f"{path} cannot be read: {error}"))
     return findings, facts
 
 

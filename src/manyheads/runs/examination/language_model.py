@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
+from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.doctor.after.inside import head_findings, vocabulary_findings
-from manyheads.doctor.after.known import found
 from manyheads.doctor.after.output import repeats
 from manyheads.doctor.after.reading import context_findings, logged_findings
 from manyheads.doctor.after.search import Batching, Decoding, batching_findings, decoding_findings
 from manyheads.doctor.before.text import of
 from manyheads.doctor.before.tokens import side_findings
+from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.evidence import Example, shown
 from manyheads.doctor.examination import examine
-from manyheads.doctor.known import Example, shown
 from manyheads.doctor.report import Finding, Report, make_report
-from manyheads.model.continuation import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.runs.examination.at_hand import TextAtHand, best_loss, counts_of, token_entropy
 from manyheads.runs.examination.heads import heads_of
 from manyheads.runs.examination.start import LONGEST, Reader
 from manyheads.runs.examination.tokens import side_tokens, vocabulary_of
-from manyheads.runs.scoring.perplexity import stream_of
+from manyheads.runs.text_scores import stream_of
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.language_modeling import Windows, window_nll
@@ -172,7 +172,7 @@ def writing_findings(generator: Generator) -> list[Finding]:
     if len(looping) <= LOOPING * TEXTS:
         return []
     quoted = shown([Example(1, looping[0])])
-    return [found("repeats-itself", f"{of(len(looping), TEXTS)} of the texts it writes by itself{quoted}")]
+    return [run_finding("repeats-itself", f"{of(len(looping), TEXTS)} of the texts it writes by itself{quoted}")]
 
 
 def passes(model: DecoderOnly, rows: Sequence[NDArray[np.int32]]) -> list[Callable[[], object]]:

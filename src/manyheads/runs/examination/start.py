@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.data.batch import make_batch
+from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.doctor.before.start import Start
 from manyheads.doctor.examination import examine
 from manyheads.doctor.formula import examine_attention
@@ -21,17 +22,16 @@ from manyheads.doctor.machine import memory
 from manyheads.doctor.report import Report
 from manyheads.model.attention import attend
 from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.kinds import Kind
+from manyheads.runs.training_tasks import TrainingTask
 from manyheads.text.tokenizer import BOS, EOS, PAD
 from manyheads.training.distributed import ALONE
-from manyheads.training.feed import Updates
+from manyheads.training.micro_batch import MicroBatch
 from manyheads.training.objective import Objective
-from manyheads.training.part import Part
 from manyheads.training.precision import Precision, autocast
+from manyheads.training.prefetch import BatchSource
 from manyheads.training.update import Updater
 
 __all__ = ["LONGEST", "Measured", "Reader", "examine_model", "first_loss", "free_memory", "measure_update"]
@@ -43,7 +43,7 @@ PATIENCE = 8.0  # seconds, after which no further one is timed
 LONGEST = 300  # tokens of the longest text a model is tried on
 
 
-def examine_model(kind: Kind, model: Transformer) -> Report:
+def examine_model(kind: TrainingTask, model: Transformer) -> Report:
     """The invariants that a new model can be asked about (A to E, G), and the strength of its tokens."""
     report = examine_attention(attend)
     size = kind.tokenizers.source.size
@@ -80,11 +80,11 @@ class Reader(nn.Module):
         return self.model.encode(ids)[0]
 
 
-def training_step(model: nn.Module, objective: Objective) -> Callable[[Part], float]:
+def training_step(model: nn.Module, objective: Objective) -> Callable[[MicroBatch], float]:
     """One update of ours on a batch, with an optimiser of its own; the mean loss without smoothing is returned."""
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
 
-    def step(batch: Part) -> float:
+    def step(batch: MicroBatch) -> float:
         optimizer.zero_grad(set_to_none=True)
         loss, nll = objective(batch)
         (loss / batch.target_tokens).backward()
@@ -95,7 +95,7 @@ def training_step(model: nn.Module, objective: Objective) -> Callable[[Part], fl
 
 
 @torch.no_grad()
-def first_loss(kind: Kind, model: Transformer, updates: Updates) -> Start:
+def first_loss(kind: TrainingTask, model: Transformer, updates: BatchSource) -> Start:
     """The first batch of training seen through the new model."""
     model.eval()
     parts = updates.batches(0, 0, updates.epoch(0)[0])
@@ -125,7 +125,7 @@ class Measured:
 
 
 def measure_update(
-    kind: Kind, model: Transformer, updates: Updates, device: torch.device, precision: Precision
+    kind: TrainingTask, model: Transformer, updates: BatchSource, device: torch.device, precision: Precision
 ) -> Measured:
     """Make some updates, and look at what they take. The weights are changed."""
     config = kind.config
@@ -164,7 +164,7 @@ def measure_update(
 
 
 def kept_for_backward(
-    kind: Kind, model: Transformer, part: Part, device: torch.device, precision: Precision
+    kind: TrainingTask, model: Transformer, part: MicroBatch, device: torch.device, precision: Precision
 ) -> float:
     """Bytes that a batch keeps for the backward pass, measured on a share of its rows."""
     small: Any = part

@@ -10,7 +10,6 @@ from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
 from manyheads.data.report import DataReport, report
-from manyheads.doctor.before.known import found
 from manyheads.doctor.before.languages import teller
 from manyheads.doctor.before.tally import LabelTally, NearCopies, Noted, PairTally, TextTally
 from manyheads.doctor.before.text import (
@@ -22,7 +21,8 @@ from manyheads.doctor.before.text import (
     pair_findings,
     split_findings,
 )
-from manyheads.doctor.known import share, shown
+from manyheads.doctor.catalogue import config_finding
+from manyheads.doctor.evidence import share, shown
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.runs.corpus import cleaning, read_split
 
@@ -148,7 +148,7 @@ def examine_plain(config: Config) -> tuple[Report, dict[str, str]]:
         findings += damage_findings(name, tally)
         if share(repeated[name].count, long[name]) > REPEATED:
             evidence = f"{name}: {of(repeated[name].count, long[name])} of its longer lines stand in train"
-            findings.append(found("held-out-in-train", evidence + shown(repeated[name].examples)))
+            findings.append(config_finding("held-out-in-train", evidence + shown(repeated[name].examples)))
     told = ", ".join(f"{name} {tally.lines:,} lines" for name, tally in tallies.items())
     return make_report(findings, ["no letters are damaged", "held-out text does not stand in train"]), {
         "text": told

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from manyheads.data.labelled import split_texts
 from manyheads.data.texts import TextStore
 from manyheads.doctor.before.tokens import RARE, SideTokens, Vocabulary, length_findings, side_findings
-from manyheads.doctor.known import Example
+from manyheads.doctor.evidence import Example
 from manyheads.doctor.report import Finding
-from manyheads.runs.kinds import Kind
-from manyheads.runs.kinds.classification import ClassificationKind
-from manyheads.runs.kinds.language_modeling import LanguageModelKind
-from manyheads.runs.kinds.masked import MaskedKind
-from manyheads.runs.kinds.translation import TranslationKind
+from manyheads.runs.training_tasks import TrainingTask
+from manyheads.runs.training_tasks.classification import ClassificationTask
+from manyheads.runs.training_tasks.language_modeling import LanguageModelingTask
+from manyheads.runs.training_tasks.masked import MaskedTask
+from manyheads.runs.training_tasks.translation import TranslationTask
 from manyheads.tasks.classification import longest_text
 from manyheads.text.interface import lower
 from manyheads.text.normalize import unify
@@ -30,20 +30,20 @@ BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 SHOWN = 3
 
 
-def token_findings(kind: Kind) -> Iterator[Finding]:
+def token_findings(kind: TrainingTask) -> Iterator[Finding]:
     """What the tokenizers make of the text, and what is too long."""
     for name, tokenizer, texts in sides(kind):
         yield from side_findings(side_tokens(name, tokenizer, texts))
     limit = longest_text(kind.config)
-    if isinstance(kind, TranslationKind):
+    if isinstance(kind, TranslationTask):
         whole = len(kind.store) + kind.too_long
         yield from length_findings(kind.too_long, whole, kind.config.data.max_length, dropped=True)
-    elif isinstance(kind, ClassificationKind):
+    elif isinstance(kind, ClassificationTask):
         lengths = kind.store.source.lengths
         yield from length_findings(int((lengths > limit).sum()), len(lengths), limit, dropped=False)
 
 
-def sides(kind: Kind) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
+def sides(kind: TrainingTask) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
     """The sides of train and of the validation set: name, tokenizer, a sample of its texts."""
     valid, tokenizers = kind.corpus.valid, kind.tokenizers
     match kind.config.task:
@@ -97,7 +97,7 @@ def as_compared(text: str, tokenizer: Tokenizer) -> str:
     return unify(text) if tokenizer.keep_space else "".join(text.split())
 
 
-def vocabularies(kind: Kind) -> Iterator[Vocabulary]:
+def vocabularies(kind: TrainingTask) -> Iterator[Vocabulary]:
     """The vocabularies of subwords, and how often their pieces come in train."""
     if kind.config.tokenizer.kind not in ("bpe", "unigram"):
         return
@@ -123,21 +123,21 @@ def usable_piece(piece: str) -> bool:
     return not BYTE.fullmatch(piece) and len(piece.strip("▁")) > 1
 
 
-def token_counts(kind: Kind) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
+def token_counts(kind: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
     """How often each token comes in train: name of the vocabulary, tokenizer, counts (V,)."""
     tokenizers = kind.tokenizers
-    if isinstance(kind, TranslationKind):
+    if isinstance(kind, TranslationTask):
         if tokenizers.joint:
             both = counted(kind.store.source.values, tokenizers.source)
             yield "vocabulary", tokenizers.source, both + counted(kind.store.target.values, tokenizers.target)
         else:
             yield "source vocabulary", tokenizers.source, counted(kind.store.source.values, tokenizers.source)
             yield "target vocabulary", tokenizers.target, counted(kind.store.target.values, tokenizers.target)
-    elif isinstance(kind, ClassificationKind):
+    elif isinstance(kind, ClassificationTask):
         yield "vocabulary", tokenizers.source, counted(kind.store.source.values, tokenizers.source)
-    elif isinstance(kind, MaskedKind):
+    elif isinstance(kind, MaskedTask):
         yield "vocabulary", tokenizers.source, counted(kind.store.target.values, tokenizers.source)
-    elif isinstance(kind, LanguageModelKind):
+    elif isinstance(kind, LanguageModelingTask):
         yield "vocabulary", tokenizers.target, counted(kind.stream.tokens, tokenizers.target)
 
 

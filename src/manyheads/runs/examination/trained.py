@@ -19,10 +19,10 @@ from manyheads.training.log import Listener, SilentListener
 
 __all__ = ["examine_run"]
 
-SILENT = SilentListener()
+NO_LISTENER = SilentListener()
 
 
-def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener = SILENT) -> Diagnosis:
+def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener = NO_LISTENER) -> Diagnosis:
     """Examine a trained run; nothing is changed.
 
     Args:

@@ -16,6 +16,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.data.corpus import Pair
+from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.doctor.after.inside import head_findings, vocabulary_findings
 from manyheads.doctor.after.output import Output, output_findings
 from manyheads.doctor.after.reading import (
@@ -32,7 +33,6 @@ from manyheads.doctor.examination import examine
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.evaluation import score
 from manyheads.interop.opened import OpenedModel
-from manyheads.model.decoding import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.examination.at_hand import TextAtHand, best_loss, counts_of, token_entropy
 from manyheads.runs.examination.decoding import examine_decoding, greedy, token_losses

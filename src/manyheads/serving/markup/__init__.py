@@ -1,1 +1,1 @@
-"""HTML taken apart into texts that are translated, and put together again with its tags around what they meant."""
+"""Translation of HTML: blocks of text are translated, and inline tags are projected onto the translation."""

@@ -1,6 +1,6 @@
-"""A stretch of running text with the inline tags in it.
+"""Blocks: running text with its inline tags.
 
-Offsets are characters of the text of a block, in which runs of white space are one blank, as a browser shows them.
+Offsets count characters of a block's text, in which each run of white space is one blank, as a browser shows it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Atom", "Block", "Element", "Part", "make_block"]
+__all__ = ["Atom", "Block", "Element", "Token", "make_block"]
 
-DEEPEST = 50  # elements in each other; a tag further inside stays, but counts as one that is never closed
+MAX_DEPTH = 50  # nested elements; a deeper tag is kept, but handled as one that is never closed
 SPACE = re.compile("[ \t\r\n\f]+")
 
 
 @dataclass(frozen=True)
-class Part:
-    """What a block is made of, in order: unescaped text, a tag, or something that is left as it is."""
+class Token:
+    """A token of a block's source: unescaped text, a tag, or an atom (see `Atom`)."""
 
     kind: Literal["text", "open", "close", "atom"]
     raw: str
@@ -27,45 +27,45 @@ class Part:
 
 @dataclass(frozen=True)
 class Atom:
-    """Something that is not translated and goes where it was: an image, code, a stray tag.
+    """Inline markup that is not translated and keeps its position: an image, code, a stray tag.
 
     Attributes:
-        raw: as it stood in the source.
-        at: its offset.
-        before, behind: whether there was a blank.
+        raw: its HTML in the source.
+        offset: its offset in the block's text.
+        before, behind: whether there was a blank before or behind it.
     """
 
     raw: str
-    at: int
+    offset: int
     before: bool
     behind: bool
 
 
 @dataclass
 class Element:
-    """An inline element; the outermost one, without tags, is the block itself.
+    """An inline element; the root element, without tags, is the block itself.
 
     Attributes:
         opening, closing: its tags.
-        start, end: offsets of what it is around.
-        inside: what is in it beside text, in order.
+        start, end: offsets of its content.
+        children: elements and atoms in it, in order.
     """
 
     opening: str = ""
     closing: str = ""
     start: int = 0
     end: int = 0
-    inside: list[Element | Atom] = field(default_factory=list)
+    children: list[Element | Atom] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A stretch of running text.
+    """Running text with inline tags.
 
     Attributes:
-        text: without tags, unescaped.
-        root: its tags.
-        raw: as it stood in the source.
+        text: unescaped text without tags.
+        root: the element that holds its tags.
+        raw: its HTML in the source.
     """
 
     text: str
@@ -74,46 +74,51 @@ class Block:
 
     @property
     def is_tagged(self) -> bool:
-        """Whether there are tags in it."""
-        return bool(self.root.inside)
+        """Return whether the block has inline markup."""
+        return bool(self.root.children)
 
 
-def make_block(parts: Sequence[Part], raw: str) -> Block:
-    """The block of some parts, which stood in the source as `raw`."""
-    text, stack, ends = "", [Element()], closing_places(parts)
+def make_block(tokens: Sequence[Token], raw: str) -> Block:
+    """Return the block of some tokens.
+
+    Args:
+        tokens: in order.
+        raw: the HTML of the tokens in the source.
+    """
+    text, stack, ends = "", [Element()], closing_indices(tokens)
     closing = set(ends.values())
-    for place, part in enumerate(parts):
-        if part.kind == "text":
-            text = joined(text, part.raw)
-        elif place in ends:
-            element = Element(part.raw, parts[ends[place]].raw, len(text))
-            stack[-1].inside.append(element)
+    for index, token in enumerate(tokens):
+        if token.kind == "text":
+            text = append_text(text, token.raw)
+        elif index in ends:
+            element = Element(token.raw, tokens[ends[index]].raw, len(text))
+            stack[-1].children.append(element)
             stack.append(element)
-        elif part.kind == "close" and place in closing:
+        elif token.kind == "close" and index in closing:
             stack.pop().end = len(text)
         else:
-            behind = next((one.raw for one in parts[place:] if one.kind == "text"), "")
-            atom = Atom(part.raw, len(text), text.endswith(" "), SPACE.match(behind) is not None)
-            stack[-1].inside.append(atom)
+            behind = next((later.raw for later in tokens[index:] if later.kind == "text"), "")
+            atom = Atom(token.raw, len(text), text.endswith(" "), SPACE.match(behind) is not None)
+            stack[-1].children.append(atom)
     stack[0].end = len(text)
     return Block(text, stack[0], raw)
 
 
-def joined(text: str, more: str) -> str:
-    """Text and what follows it, with one blank where there were several."""
+def append_text(text: str, more: str) -> str:
+    """Append to a text, with one blank for each run of white space."""
     more = SPACE.sub(" ", more)
     return text + (more[1:] if text.endswith(" ") and more.startswith(" ") else more)
 
 
-def closing_places(parts: Sequence[Part]) -> dict[int, int]:
-    """For each tag that opens an element the place of the one that closes it; only elements that stand in order."""
-    found: dict[int, int] = {}
-    waiting: list[int] = []
-    for place, part in enumerate(parts):
-        if part.kind == "open" and len(waiting) < DEEPEST:
-            waiting.append(place)
-        elif part.kind == "close" and any(parts[one].name == part.name for one in waiting):
-            while parts[waiting[-1]].name != part.name:  # those in between are never closed
-                waiting.pop()
-            found[waiting.pop()] = place
-    return found
+def closing_indices(tokens: Sequence[Token]) -> dict[int, int]:
+    """Map the index of each opening tag to that of its closing tag; tags that are never closed are left out."""
+    closing: dict[int, int] = {}
+    stack: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind == "open" and len(stack) < MAX_DEPTH:
+            stack.append(index)
+        elif token.kind == "close" and any(tokens[opening].name == token.name for opening in stack):
+            while tokens[stack[-1]].name != token.name:  # these are never closed
+                stack.pop()
+            closing[stack.pop()] = index
+    return closing

@@ -1,4 +1,4 @@
-"""A text that somebody wants translated: plain, or HTML."""
+"""A text to translate: plain text or HTML."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from manyheads.serving.markup.blocks import Block
-from manyheads.serving.markup.carrying import carry
-from manyheads.serving.markup.reading import read_blocks
+from manyheads.serving.markup.html_reader import read_blocks
+from manyheads.serving.markup.tag_projection import project_tags
 from manyheads.tasks.result import Translation
 from manyheads.text.identification import has_letters
 
@@ -16,12 +16,12 @@ __all__ = ["Document", "plain_document", "read_html"]
 
 @dataclass(frozen=True)
 class Document:
-    """What is translated of a text, and what is around it.
+    """A text to translate, divided into pieces.
 
     Attributes:
-        unchanged: the text as it came.
-        pieces: what is kept to the letter, and what is translated; a single text where it is no HTML.
-        is_html: whether it is.
+        unchanged: the text as it was sent.
+        pieces: markup that is copied (str) and blocks that are translated; of plain text, the text alone.
+        is_html: whether the text is HTML.
     """
 
     unchanged: str
@@ -30,46 +30,46 @@ class Document:
 
     @property
     def blocks(self) -> list[Block]:
-        """What is translated: blocks with a letter in them."""
-        return [one for one in self.pieces if isinstance(one, Block) and has_letters(one.text)]
+        """Return the blocks that are translated: those with a letter."""
+        return [piece for piece in self.pieces if isinstance(piece, Block) and has_letters(piece.text)]
 
     @property
     def texts(self) -> list[str]:
-        """The texts that are translated."""
+        """Return the texts that are translated."""
         return [block.text for block in self.blocks] if self.is_html else [self.unchanged]
 
     @property
     def has_letters(self) -> bool:
-        """Whether there is anything to translate."""
+        """Return whether there is anything to translate."""
         return bool(self.blocks) if self.is_html else has_letters(self.unchanged)
 
     @property
     def is_tagged(self) -> bool:
-        """Whether it must be known which word comes from which."""
+        """Return whether a word alignment is needed to project inline tags."""
         return any(block.is_tagged for block in self.blocks)
 
-    def put_together(self, translations: Sequence[Translation]) -> list[str]:
-        """The whole text from the translations of its texts, best first; of HTML only the best one."""
+    def assemble(self, translations: Sequence[Translation]) -> list[str]:
+        """Return whole texts, best first, from the translations of `texts`; of HTML only the best one."""
         if not self.is_html:
-            return [one.text for one in translations[0].hypotheses] or [self.unchanged]
-        each = iter(translations)
-        out = []
+            return [hypothesis.text for hypothesis in translations[0].hypotheses] or [self.unchanged]
+        remaining = iter(translations)
+        parts = []
         for piece in self.pieces:
             if isinstance(piece, str):
-                out.append(piece)
+                parts.append(piece)
             elif has_letters(piece.text):
-                found = next(each)
-                out.append(carry(piece, found.translation, found.alignment))
+                translation = next(remaining)
+                parts.append(project_tags(piece, translation.translation, translation.alignment))
             else:
-                out.append(piece.raw)
-        return ["".join(out)]
+                parts.append(piece.raw)
+        return ["".join(parts)]
 
 
 def plain_document(text: str) -> Document:
-    """A text that is no HTML."""
+    """Return the document of a plain text."""
     return Document(text, [text], is_html=False)
 
 
 def read_html(text: str) -> Document:
-    """A text that is HTML, however broken."""
+    """Return the document of an HTML text; invalid HTML is accepted."""
     return Document(text, read_blocks(text), is_html=True)

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from manyheads.search.interface import Abandoned, Hypothesis, Stepper, nobody
+from manyheads.decoding.engine import Job, TorchEngine
+from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.tasks.classification import Classifier
-from manyheads.tasks.engine import Job, TorchEngine
 from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
 
@@ -24,13 +24,13 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def apart(
-    loaded: Translator | Classifier | Generator, abandoned: Abandoned = nobody
+    loaded: Translator | Classifier | Generator, cancelled: Cancelled = never_cancelled
 ) -> Translator | Classifier | Generator:
-    """The same with modules of its own; once `abandoned` names anything, every search ends at its next step."""
+    """The same with modules of its own; once `cancelled` names anything, every search ends at its next step."""
     if isinstance(loaded, Translator):
         engine = loaded.engine
         if isinstance(engine, TorchEngine):
-            engine = EngineApart(engine, abandoned)
+            engine = EngineApart(engine, cancelled)
         return Translator(loaded.config, loaded.tokenizers, engine)
     if isinstance(loaded, Classifier):
         classifier = copy.copy(loaded)
@@ -44,10 +44,10 @@ def apart(
 class EngineApart(TorchEngine):
     """An engine around the same weights as another one, each of whose searches can be abandoned."""
 
-    def __init__(self, engine: TorchEngine, abandoned: Abandoned) -> None:
+    def __init__(self, engine: TorchEngine, cancelled: Cancelled) -> None:
         super().__init__(list(map(with_same_weights, engine.models)), engine.combine, engine.precision)
         self.packed = engine.packed
-        self.abandoned = abandoned
+        self.cancelled = cancelled
 
     def stepper(self, source: Tensor, job: Job) -> Stepper:
         """See `TorchEngine.stepper`."""
@@ -60,7 +60,7 @@ class EngineApart(TorchEngine):
     def watched(self, job: Job) -> Job:
         """A job all of whose rows are abandoned at once."""
         rows = range(len(job.rows))
-        return replace(job, abandoned=lambda: rows if self.abandoned() else ())
+        return replace(job, cancelled=lambda: rows if self.cancelled() else ())
 
 
 def with_same_weights(model: Module) -> Module:

@@ -22,7 +22,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 __all__ = ["facts", "neighbours", "predictions", "rivals_of", "text_of", "tokens_of"]
 
 MARKS = (PAD, BOS, EOS)
-SILENT = (PAD, BOS)  # what never comes out
+SUPPRESSED_IDS = (PAD, BOS)  # what never comes out
 
 
 def facts(config: Config) -> ModelFacts:
@@ -85,7 +85,7 @@ def rivals_of(log_probs: Tensor, tokenizer: Tokenizer, count: int) -> tuple[Riva
     """The likeliest tokens that may come out, best first: (V,) float64 -> at most `count`."""
     if not count:
         return ()
-    _, ids = best_tokens(log_probs[None].float(), count, SILENT)
+    _, ids = best_tokens(log_probs[None].float(), count, SUPPRESSED_IDS)
     found = [token for token in ids[0].tolist() if log_probs[token] > -math.inf]
     values = log_probs[found].tolist()
     return tuple(

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from manyheads.inspection.capture import watch_continuation
 from manyheads.inspection.documents import LanguageModelInspection
-from manyheads.search.greedy import results
+from manyheads.search.greedy import run_steps
 from manyheads.tasks.inspecting.common import facts, neighbours, predictions, rivals_of, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
 from manyheads.tasks.language_modeling import GenerateOptions, Generator, first_token
@@ -67,5 +67,5 @@ def written(generator: Generator, text: str, more: tuple[int, ...], count: int) 
     (context,) = generator.contexts([text])
     options = GenerateOptions(sampling=None, max_tokens=count)
     with generator.evaluating():
-        (found,) = results(generator.write([(0, [*context, *more])], options))
+        (found,) = run_steps(generator.write([(0, [*context, *more])], options))
     return [*found.tokens, *[EOS][: found.ended]]

@@ -21,7 +21,7 @@ from manyheads.model.attention import MultiHeadAttention, attend, attention_weig
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import FeedForward, PostNorm, PreNorm
 from manyheads.model.masks import causal_mask, padding_mask
-from manyheads.model.positions import LearnedPositions, rotate_pairs, sinusoids
+from manyheads.model.positions import LearnedPositions, apply_rotary, sinusoids
 from manyheads.model.transformer import Transformer
 from manyheads.tasks.inspecting.common import facts
 from manyheads.training.loss import cross_entropy_sums
@@ -123,7 +123,7 @@ def symbols(config: Config) -> Iterator[Symbol]:
     kinds: dict[str, tuple[str, str, Callable[..., Any]]] = {
         "sinusoidal": ("PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D))", "3.5", sinusoids),
         "learned": ("PE(p) = row p of a trained table", "3.5", LearnedPositions),
-        "rotary": ("q, k turned by p / 10000^(2i/E) in each pair", "3.2.2 of Su et al. (2021)", rotate_pairs),
+        "rotary": ("q, k turned by p / 10000^(2i/E) in each pair", "3.2.2 of Su et al. (2021)", apply_rotary),
     }
     position = kinds[model.positions]
     yield Symbol("Q, K, V", "queries, keys, values of a head", "Q = x W_Q, K = m W_K, V = m W_V", "3.2.2",

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from manyheads.search.options import Sampling
 from manyheads.search.sampling import drawing_weights
-from manyheads.tasks.language_modeling import SILENT, Generator
+from manyheads.tasks.language_modeling import SUPPRESSED_IDS, Generator
 
 __all__ = ["NextToken", "NextTokens", "next_tokens"]
 
@@ -61,7 +61,7 @@ def next_tokens(generator: Generator, text: str, sampling: Sampling, count: int 
         logits = generator.model(torch.tensor([ids], device=generator.model.output.weight.device))[0, -1]
     own = functional.log_softmax(logits.cpu().double(), -1)[None]
     heard = own.clone()
-    heard[:, list(SILENT)] = -torch.inf
+    heard[:, list(SUPPRESSED_IDS)] = -torch.inf
     weights = drawing_weights(heard, sampling)[0]
     shares = weights / weights.sum()
     order = heard[0].sort(descending=True, stable=True).indices[:count].tolist()

@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from manyheads.data.batch import pad_rows
+from manyheads.decoding.engine import Job, TorchEngine
+from manyheads.decoding.rescoring import review
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
 from manyheads.inspection.capture import Reading, watch_pair
@@ -23,11 +25,9 @@ from manyheads.inspection.parts import Alignment, Occluded, Occlusion, Output, T
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.alignment import pharaoh, word_alignment
-from manyheads.tasks.engine import Job, TorchEngine
 from manyheads.tasks.inspecting.common import facts, neighbours, predictions, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
-from manyheads.tasks.review import review
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 

@@ -1,0 +1,81 @@
+"""The corpora that come with the package: 21,000 generated sentence pairs each, German-English and Korean-English.
+
+The files are written by `tools/corpora` in the repository.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Literal
+
+from manyheads.data.corpus import Pair
+from manyheads.errors import DataError
+
+__all__ = ["BUILTIN", "CORPUS_SIZES", "Split", "builtin_pairs"]
+
+Split = Literal["train", "valid", "test"]
+Texts = tuple[tuple[str, str], ...]
+
+CORPUS_SIZES: Mapping[Split, int] = MappingProxyType({"train": 20_000, "valid": 500, "test": 500})  # in this order
+BUILTIN: Mapping[str, str] = MappingProxyType(  # SHA-256 of the text
+    {
+        "de-en": "8162f928448efb8c6777e675b339b3919c96ee636e39fc7d0b400a7864be1890",
+        "ko-en": "66b5b21b982668c9982a0bf3d8cd3c71419471231ed62698f2a47e6faabb201d",
+    }
+)
+
+
+@cache
+def load_texts(name: str) -> dict[Split, Texts]:
+    """Read a corpus: for each split the pairs of foreign and English sentence.
+
+    Raises:
+        DataError: there is no such corpus, or its file is damaged.
+    """
+    if name not in BUILTIN:
+        raise DataError(f'There is no built-in corpus "{name}". Use one of: {", ".join(BUILTIN)}.')
+    file = files(__name__).joinpath(f"{name}.tsv.xz")
+    try:
+        text = lzma.decompress(file.read_bytes())
+    except (OSError, lzma.LZMAError, EOFError) as error:
+        raise DataError(f"The built-in corpus {file} cannot be read ({error}). Install manyheads again.") from error
+    if hashlib.sha256(text).hexdigest() != BUILTIN[name]:
+        raise DataError(f"The built-in corpus {file} is damaged. Install manyheads again.")
+    pairs = []
+    for line in text.decode().splitlines():
+        foreign, english = line.split("\t")
+        pairs.append((foreign, english))
+    texts: dict[Split, Texts] = {}
+    for split, size in CORPUS_SIZES.items():
+        texts[split], pairs = tuple(pairs[:size]), pairs[size:]
+    return texts
+
+
+def builtin_pairs(name: str, split: Split, *, source: str, target: str) -> list[Pair]:
+    """Return the pairs of one split of a corpus, in either direction.
+
+    Args:
+        name: one of `BUILTIN`, such as ``"de-en"``.
+        split: train, valid or test.
+        source: language translated from: one of the two in the name.
+        target: language translated into: the other one.
+
+    Raises:
+        DataError: there is no such corpus or split, or it has no such direction.
+    """
+    texts = load_texts(name)
+    if split not in texts:
+        raise DataError(f'There is no split "{split}" in the corpus {name}. Use one of: {", ".join(CORPUS_SIZES)}.')
+    foreign, english = name.split("-")
+    if {source, target} != {foreign, english}:
+        raise DataError(
+            f'The built-in corpus {name} has no direction "{source}" to "{target}". '
+            f"Use source = {foreign}, target = {english}, or the other way round."
+        )
+    pairs = texts[split] if source == foreign else [(english, foreign) for foreign, english in texts[split]]
+    return [Pair(*pair, line) for line, pair in enumerate(pairs, 1)]

@@ -1,0 +1,187 @@
+"""The stepper of a language model with a KV cache: contexts are computed in one pass, then each new token once.
+
+A model sees at most `window` tokens. When a text fills the window, its first half is dropped and its last half is
+computed again from position 0, as if the text began there. Every token therefore has at least half a window as its
+context. The tokens that a row keeps depend on its own length alone.
+
+Shapes: R rows (texts in progress), N cached columns, T columns computed at once, H heads, E head width, D model
+width, V vocabulary. All rows end in the same column; the columns before the first token of a row are padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.layers import EncoderLayer
+from manyheads.model.positions import apply_rotary
+
+__all__ = ["DecoderOnlyStepper", "held_tokens", "window_step"]
+
+MIN_FREE_CAPACITY = 16  # free columns for new tokens whenever the cache is made or resized
+
+
+def window_step(window: int) -> int:
+    """Return how many tokens of a full window are dropped: half of them."""
+    return max(1, window // 2)
+
+
+def held_tokens(length: int, window: int) -> int:
+    """Return how many of its last tokens a text of this length keeps as its context."""
+    if length <= window:
+        return length
+    step = window_step(window)
+    return window - step + 1 + (length - window - 1) % step
+
+
+class DecoderOnlyStepper:
+    """The stepper of a decoder-only model; see `search.interface.Stepper`.
+
+    The first step returns the log-probabilities after the contexts and ignores its tokens.
+    """
+
+    def __init__(self, model: DecoderOnly, contexts: Sequence[Sequence[int]], window: int) -> None:
+        """Compute the contexts.
+
+        Args:
+            model: in evaluation mode.
+            contexts: ids of each row, at least one; of a context longer than the window the last ids are used.
+            window: maximum number of tokens that the model sees, at most its number of positions.
+        """
+        if not contexts or not all(map(len, contexts)):
+            raise ValueError("a text goes on after at least one token")
+        rows = [list(ids)[len(ids) - held_tokens(len(ids), window) :] for ids in contexts]
+        self.model = model
+        self.window = window
+        self.end = max(map(len, rows))
+        self.begins = torch.tensor([self.end - len(row) for row in rows])  # (R,) first column of each, on the CPU
+        width = model.config.d_model // model.config.num_heads
+        capacity = self.end + MIN_FREE_CAPACITY
+        weight = model.output.weight.detach()
+        self.tokens = torch.full((len(rows), capacity), model.pad, device=weight.device)
+        for number, row in enumerate(rows):
+            self.tokens[number, self.end - len(row) : self.end] = torch.tensor(row, device=weight.device)
+        layers = len(model.decoder_layers)
+        # keys and values of all layers, (L, 2, R, H, capacity, E)
+        self.store = weight.new_zeros(layers, 2, len(rows), model.config.num_heads, capacity, width)
+        # log-probabilities (R, V) that the first step returns
+        self.first: Tensor | None = self.score(self.read(torch.arange(len(rows)), self.end))
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """See `Stepper.step`."""
+        if self.first is not None:
+            log_probs, self.first = self.first, None
+            return log_probs
+        self.drop_first_halves()
+        if self.end == self.tokens.size(1):
+            self.resize()
+        self.tokens[:, self.end] = tokens
+        self.end += 1
+        return self.score(self.compute(None, 1, self.end))
+
+    def select(self, rows: Tensor) -> None:
+        """See `Stepper.select`."""
+        self.begins = self.begins[rows.cpu()]
+        self.tokens = self.tokens.index_select(0, rows)
+        self.store = self.store.index_select(2, rows)
+        if self.first is not None:
+            self.first = self.first.index_select(0, rows)
+
+    def score(self, hidden: Tensor) -> Tensor:
+        """Return the log-probabilities of the next token: (R, D) -> (R, V), float32."""
+        return functional.log_softmax(self.model.output(hidden).float(), -1)
+
+    def drop_first_halves(self) -> None:
+        """Drop the first half of the rows that fill the window, and compute their last half again."""
+        full = (self.end - self.begins == self.window).nonzero()[:, 0]
+        if len(full):
+            kept = self.window - window_step(self.window)
+            self.begins[full] = self.end - kept
+            if kept:
+                self.read(full, kept)
+
+    def resize(self) -> None:
+        """Remove the columns that are padding in every row, and double the capacity."""
+        first = int(self.begins.min())
+        self.begins -= first
+        rest = self.end - first
+        free = max(MIN_FREE_CAPACITY, rest)
+        self.tokens = functional.pad(self.tokens[:, first : self.end], (0, free), value=self.model.pad)
+        self.store = functional.pad(self.store[:, :, :, :, first : self.end], (0, 0, 0, free))
+        self.end = rest
+
+    def read(self, rows: Tensor, length: int) -> Tensor:
+        """Compute the last `length` columns of some rows from scratch; return their last hidden states (R', D)."""
+        return self.compute(rows.to(self.tokens.device), length, length)
+
+    def compute(self, rows: Tensor | None, num_queries: int, num_keys: int) -> Tensor:
+        """Compute the last T columns of some rows, which attend to the last N columns.
+
+        Args:
+            rows: indices (R',); None is all rows.
+            num_queries: T.
+            num_keys: N.
+
+        Returns:
+            Hidden states of the last column (R', D).
+        """
+        model, end, device = self.model, self.end, self.tokens.device
+        begins = self.begins if rows is None else self.begins[rows.cpu()]
+        begins = begins.to(device)
+        ids = self.tokens[:, end - num_queries : end]
+        queries = torch.arange(end - num_queries, end, device=device)
+        positions = (queries - begins[:, None]).clamp_min(0)  # (R', T)
+        x = model.embedding(ids if rows is None else ids[rows], positions, self.window)
+        rotary = None if model.rotary is None else model.rotary(positions)
+        mask = attention_mask(begins, queries, torch.arange(end - num_keys, end, device=device))
+        for number, layer in enumerate(model.decoder_layers):
+            x = self.compute_layer(layer, number, x, mask, rotary, rows, num_keys)
+        return model.decoder_norm(x[:, -1])
+
+    def compute_layer(
+        self,
+        layer: EncoderLayer,
+        number: int,
+        x: Tensor,
+        mask: Tensor,
+        rotary: Tensor | None,
+        rows: Tensor | None,
+        num_keys: int,
+    ) -> Tensor:
+        """Compute one layer and cache its keys and values: (R', T, D) -> (R', T, D)."""
+        columns = slice(self.end - x.size(1), self.end)
+
+        def attend(x: Tensor) -> Tensor:
+            query, key, value = layer.self_attention.queries_keys_values(x)
+            if rotary is not None:
+                query, key = apply_rotary(query, rotary), apply_rotary(key, rotary)
+            store = self.store[number]
+            if rows is None:
+                store[0, :, :, columns], store[1, :, :, columns] = key, value
+                key, value = store[:, :, :, self.end - num_keys : self.end]
+            else:
+                store[0, rows, :, columns], store[1, rows, :, columns] = key, value
+            return layer.self_attention.attend(query, key, value, mask)
+
+        return layer.around_feed_forward(layer.around_attention(x, attend), layer.feed_forward)
+
+
+def attention_mask(begins: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    """Return the causal mask of rows that begin in different columns; a padding column attends to itself alone.
+
+    Args:
+        begins: first column of each row (R,).
+        queries: columns of the queries (T,).
+        keys: columns of the keys (N,).
+
+    Returns:
+        Mask (R, 1, T, N), true where a query may attend to a key.
+    """
+    causal = keys <= queries[:, None]  # (T, N)
+    own = keys == queries[:, None]  # (T, N)
+    not_padding = keys >= begins[:, None]  # (R, N)
+    return ((causal & not_padding[:, None]) | own)[:, None]

@@ -1,0 +1,60 @@
+"""Linear layers of the torch decoding path, and the rounding of their weights.
+
+Shapes: R rows, I width of the input, O width of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+__all__ = ["InferenceLinear", "Precision", "TensorFunction", "quantize_int8", "round_weight"]
+
+Precision = Literal["fp32", "bf16", "int8"]
+TensorFunction = Callable[[Tensor], Tensor]  # (R, I) -> (R, O), such as a linear layer, a norm or an activation
+
+INT8_MAX = 127
+
+
+class InferenceLinear:
+    """x W^T + b by `torch.nn.functional.linear`, on any device."""
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype, rounding: Precision = "fp32"
+    ) -> None:
+        """Take weight (O, I) and bias (O,), the dtype of the computation, and the rounding of the weight."""
+        self.original = weight
+        self.bias = None if bias is None else bias.to(dtype)
+        self.dtype = dtype
+        self.rounding = rounding
+
+    @cached_property
+    def weight(self) -> Tensor:
+        """(O, I), rounded at the first use; the copy is never made where native code computes."""
+        return round_weight(self.original, self.rounding).to(self.dtype)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(R, I) -> (R, O)."""
+        return functional.linear(x, self.weight, self.bias)
+
+
+def quantize_int8(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Quantize a matrix to 8 bits with one scale an output: (O, I) -> integers (O, I) int8, scales (O,) float32."""
+    scale = weight.float().abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / INT8_MAX
+    return (weight / scale[:, None]).round().to(torch.int8), scale
+
+
+def round_weight(weight: Tensor, precision: Precision) -> Tensor:
+    """Round a matrix to the values of a precision, and keep its dtype: (O, I) -> (O, I).
+
+    The result multiplies as float32 on every processor, with or without instructions for bf16 or int8.
+    """
+    if precision == "int8":
+        integers, scale = quantize_int8(weight)
+        return (integers * scale[:, None]).to(weight.dtype)
+    return weight.bfloat16().to(weight.dtype) if precision == "bf16" else weight

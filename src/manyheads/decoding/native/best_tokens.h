@@ -1,0 +1,59 @@
+/* The best next tokens of a row. */
+
+#pragma once
+
+#include "structs.h"
+
+/* Return the logarithm of the sum of the exponentials of x (size). */
+static double log_sum_exp(const float *x, int64_t size) {
+    float largest = -INFINITY;
+    int64_t i = 0;
+    vec maxima = (vec){0} - INFINITY, sums = {0};
+    for (; i + LANES <= size; i += LANES) {
+        const vec values = *(const unaligned_vec *)(x + i);
+        maxima = select_lanes(values > maxima, values, maxima);
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        if (maxima[lane] > largest) largest = maxima[lane];
+    for (; i < size; i++)
+        if (x[i] > largest) largest = x[i];
+    for (i = 0; i + LANES <= size; i += LANES) sums += exp_lanes(*(const unaligned_vec *)(x + i) - largest);
+    double total = 0;
+    for (int lane = 0; lane < LANES; lane++) total += (double)sums[lane];
+    for (; i < size; i++) total += (double)expf(x[i] - largest);
+    return (double)largest + log(total);
+}
+
+/* Return whether any of LANES floats is above a limit. */
+INLINE int any_above(const float *x, float limit) {
+    const int_vec above = *(const unaligned_vec *)x > limit;
+    int64_t any = 0;
+    union { int_vec lanes; int64_t pairs[LANES / 2]; } all = {above};
+    for (int pair = 0; pair < LANES / 2; pair++) any |= all.pairs[pair];
+    return any != 0;
+}
+
+/* Find the `count` largest of x (size), the largest first, the lower index first among equals: values and indices. */
+static void top_k(const float *x, int64_t size, int64_t count, float *values, int64_t *indices) {
+    int64_t filled = 0;
+    for (int64_t i = 0; i < size; i++) {
+        while (filled == count && i + LANES <= size && !any_above(x + i, values[count - 1])) i += LANES;
+        if (i >= size || (filled == count && !(x[i] > values[count - 1]))) continue;
+        int64_t at = filled < count ? filled++ : count - 1;
+        for (; at > 0 && x[i] > values[at - 1]; at--) {
+            values[at] = values[at - 1];
+            indices[at] = indices[at - 1];
+        }
+        values[at] = x[i];
+        indices[at] = i;
+    }
+}
+
+/* Find the best next tokens of a row by its logits (V), which are changed. */
+static void find_best_tokens(const BestTokens *best, float *logits, int64_t vocabulary, int64_t row) {
+    const double normalizer = log_sum_exp(logits, vocabulary);
+    float *values = best->values + row * best->count;
+    for (int64_t i = 0; i < best->num_suppressed; i++) logits[best->suppressed[i]] = -INFINITY;
+    top_k(logits, vocabulary, best->count, values, best->tokens + row * best->count);
+    for (int64_t i = 0; i < best->count; i++) values[i] = (float)((double)values[i] - normalizer);
+}

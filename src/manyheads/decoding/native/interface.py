@@ -1,0 +1,134 @@
+"""The interface of the library of `decoder.c`: its functions with the types of their arguments, and shared structs.
+
+The library is checked when it is loaded: code that reads a struct with another layout would read foreign memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from manyheads.decoding.native.structs import (
+    INT64,
+    POINTER,
+    Beam,
+    BeamOptions,
+    BestTokens,
+    Candidate,
+    EncoderInput,
+    Failure,
+    Layer,
+    LayerNorm,
+    Linear,
+    Model,
+    Node,
+    Output,
+    Step,
+)
+
+__all__ = ["STRUCTS", "InterfaceError", "check_interface"]
+
+
+class Field(ctypes.Structure):
+    """The place of a struct or field in memory, as in `layout.h`."""
+
+    __slots__ = ()
+    _fields_ = (("name", ctypes.c_char_p), ("offset", INT64), ("size", INT64))
+
+
+STRUCTS: tuple[type[ctypes.Structure], ...] = (
+    Linear, LayerNorm, Layer, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
+    Candidate, Beam
+)  # fmt: skip
+THREADS = ctypes.c_int
+FUNCTIONS = {  # name: type of the result, types of the arguments
+    "struct_layout": (ctypes.POINTER(Field), (ctypes.POINTER(INT64),)),
+    "panel_width": (INT64, ()),
+    "workspace_size": (INT64, (ctypes.POINTER(Model), INT64, INT64, INT64)),
+    "encode": (
+        INT64,
+        (
+            ctypes.POINTER(Model),
+            ctypes.POINTER(Linear),  # memory_kv
+            INT64,  # num_memories
+            ctypes.POINTER(EncoderInput),
+            ctypes.POINTER(POINTER),  # memory
+            POINTER,  # workspace
+            THREADS,
+            ctypes.POINTER(Failure),
+        ),
+    ),
+    "decoder_steps": (
+        INT64,
+        (
+            ctypes.POINTER(Model),
+            ctypes.POINTER(POINTER),  # steps
+            INT64,  # num_steps
+            INT64,  # max_keys
+            POINTER,  # workspace
+            POINTER,  # logits
+            ctypes.POINTER(BestTokens),
+            THREADS,
+            ctypes.POINTER(Failure),
+        ),
+    ),
+    "beam_steps": (
+        INT64,
+        (
+            ctypes.POINTER(Model),
+            ctypes.POINTER(BeamOptions),
+            ctypes.POINTER(POINTER),  # beams
+            INT64,  # count
+            INT64,  # max_keys
+            POINTER,  # workspace
+            POINTER,  # logits
+            ctypes.POINTER(BestTokens),
+            THREADS,
+            ctypes.POINTER(Failure),
+        ),
+    ),
+}
+
+
+class InterfaceError(Exception):
+    """The library and these Python files do not agree on a function or a struct."""
+
+
+def check_interface(library: ctypes.CDLL) -> None:
+    """Declare the types of all functions, and compare the layout of all shared structs.
+
+    Raises:
+        InterfaceError: the library lacks a function, or a struct has another layout in C than in Python.
+    """
+    for name, (result, arguments) in FUNCTIONS.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise InterfaceError(f"the C library has no function {name}") from None
+        function.restype, function.argtypes = result, arguments
+    in_c, in_python = layout_in_c(library), layout_in_python()
+    for name in [*in_python, *in_c]:
+        if in_c.get(name) != in_python.get(name):
+            raise InterfaceError(f"{name} is {place(in_c.get(name))} in C, {place(in_python.get(name))} in Python")
+
+
+def layout_in_c(library: ctypes.CDLL) -> dict[str, tuple[int, int]]:
+    """Return the offset and size, in bytes, of each struct and field by its name."""
+    count = INT64()
+    fields = library.struct_layout(count)
+    return {fields[i].name.decode(): (fields[i].offset, fields[i].size) for i in range(count.value)}
+
+
+def layout_in_python() -> dict[str, tuple[int, int]]:
+    """Return what `layout_in_c` returns, of the classes in `structs.py`."""
+    layout = {}
+    for struct in STRUCTS:
+        layout[struct.__name__] = (0, ctypes.sizeof(struct))
+        for name, *_ in struct._fields_:
+            field = getattr(struct, name)
+            layout[f"{struct.__name__}.{name}"] = (field.offset, field.size)
+    return layout
+
+
+def place(field: tuple[int, int] | None) -> str:
+    """Describe the place of a field."""
+    return "missing" if field is None else f"{field[1]} bytes at byte {field[0]}"

@@ -1,0 +1,116 @@
+/* Structs shared with Python (structs.py, the same names).
+
+   Shapes, in all files: G sentences, W rows (hypotheses in progress) of a sentence, R = G x W rows, D model width,
+   H heads, E = D / H head dimension, F feed-forward width, V vocabulary, L layers, S source length, K beam size;
+   N tokens of a sentence in the KV cache, of all its rows, C capacity of the cache, T tokens that a row attends to. */
+
+#pragma once
+
+#include "linear.h"
+
+typedef struct {
+    const float *weight, *bias; /* (D); weight null: no norm */
+} LayerNorm;
+
+typedef struct {
+    Linear self_qkv, self_out, cross_query, cross_out, expand, contract; /* an encoder layer has no cross-attention */
+} Layer;
+
+/* An encoder or a decoder. */
+typedef struct {
+    const Layer *layers;    /* (L) */
+    const LayerNorm *norms; /* before each sublayer and after the last: 3 L + 1, in an encoder 2 L + 1 */
+    const float *embedding; /* (V, D) */
+    LayerNorm embedding_norm;
+    Linear output; /* of a decoder: D -> V */
+    int64_t num_layers, d_model, num_heads, d_ff, vocabulary;
+    int64_t format, activation, pre_norm; /* number format of the weights; pre-norm or post-norm */
+    float embedding_scale, norm_epsilon;
+} Model;
+
+/* Sentences that an encoder reads side by side, without padding: R tokens, one sentence after the other. */
+typedef struct {
+    const int64_t *tokens;         /* (R) */
+    const int64_t *sentence_ids;   /* (R) the sentence of each token */
+    const int64_t *positions;      /* (R) and its position there */
+    const int64_t *starts;         /* (G + 1) index of the first token of each sentence, and R */
+    const float *position_signals; /* (S, D) added to the embeddings, or null */
+    const float *rotary;           /* (S, E / 2, 2) cosines and sines, or null */
+    int64_t sentences, max_length; /* G, S */
+} EncoderInput;
+
+/* A decoding step: append a token to each row of some sentences, all at the same position. */
+typedef struct {
+    const int64_t *tokens;        /* (R) */
+    const float *position_signal; /* (D) added to the embedding, or null */
+    const float *rotary;          /* (E / 2, 2) cosines and sines, or null */
+    float *cache;                 /* (L, 2, G, H, C, E) keys and values of the target */
+    const float *cache_bias;      /* (G, W, C) 0 where a row attends, -inf elsewhere; null: everywhere */
+    const int32_t *visible;       /* (G, W, T) indices of the N that a row attends to; null: see cache_bias */
+    const float *const *memory;   /* keys and values of the source, of each layer: 2 L times (G, H, capacity, E) */
+    const float *source_bias;     /* (G, S) 0 where rows attend, -inf elsewhere; null: everywhere */
+    int64_t sentences, rows;      /* G, W */
+    int64_t length, capacity, num_visible; /* N with the tokens of this step, C, T */
+    int64_t source_length, source_capacity;
+} Step;
+
+/* A request for the best next tokens of each row instead of logits. */
+typedef struct {
+    int64_t count;             /* of each row */
+    int64_t num_suppressed;
+    const int64_t *suppressed; /* ids that never come out */
+    float *values;             /* (R, count) log-probabilities */
+    int64_t *tokens;           /* (R, count) */
+} BestTokens;
+
+/* Options of a beam search. */
+typedef struct {
+    int64_t beam_size, n_best, eos;
+    int64_t signal_stride, rotary_stride; /* floats from the signal of a position to that of the next */
+    const double *divisors;               /* (max_length + 2) of each length: score = log-probability / divisor */
+} BeamOptions;
+
+/* The reason why a call was refused: a quantity whose value is outside of low..high. */
+typedef struct {
+    const char *quantity;
+    int64_t value, low, high;
+} Failure;
+
+/* A token of an open prefix. */
+typedef struct {
+    int32_t parent, token; /* parent: the row of the prefix before it */
+    float log_prob;
+} Node;
+
+/* An output: the prefix of a row, and the end symbol if it has ended. */
+typedef struct {
+    int32_t length, row, ended;
+    float log_prob; /* of the end symbol */
+} Output;
+
+enum { BEAM_RUNNING, BEAM_ENDED, BEAM_CACHE_FULL, BEAM_NAN, BEAM_INVALID }; /* cache full: enlarge it before the next step */
+
+/* A continuation of a prefix. */
+typedef struct {
+    int64_t row, token;
+    float log_prob; /* of the token */
+    double total;   /* log-probability of the prefix with it */
+} Candidate;
+
+/* The beam search of a sentence; W is 1 at first, then K. */
+typedef struct {
+    Step step;
+    int64_t first_row; /* of its rows among those of all sentences */
+    int64_t length, max_length;
+    int64_t num_outputs;
+    int64_t status, cancelled;
+    int64_t *latest;       /* (K) tokens that its rows append next */
+    double *log_probs;     /* (W) of its prefixes, best first */
+    double *best_scores;   /* (K) of its outputs, best first, -inf where there are fewer */
+    int32_t *visible;      /* (W, T + 1) tokens of the cache that each row attends to */
+    int32_t *next_visible; /* the same of the next step */
+    Node *nodes;           /* (max_length + 1, K) */
+    Output *outputs;       /* at most (max_length + 1) K */
+    Candidate *candidates; /* (2 K) workspace of a step */
+    int64_t *used;         /* (K) workspace of a step */
+} Beam;

@@ -1,0 +1,103 @@
+/* The parts that the layers of encoder and decoder share: embedding, layer norm, feed-forward, residual connections. */
+
+#pragma once
+
+#include "attention.h"
+#include "structs.h"
+
+/* The memory that a call computes in. All workers share it, except the last two. */
+typedef struct {
+    float *x;        /* (R, D) the residual stream */
+    float *qkv;      /* (R, 3, H, E) */
+    float *attn_out; /* (R, H, E) */
+    float *queries;  /* (R, H, E) of cross-attention */
+    float *inner;    /* (R, F), of SwiGLU (R, 2 F) */
+    float *gated;    /* (R, F) */
+    float *normed;   /* (R, D) of this worker */
+    float *scores;   /* of an attention, of this worker */
+} Workspace;
+
+/* Return the floats of workspace for R rows, each of which attends to at most `max_keys` keys. */
+int64_t workspace_size(const Model *model, int64_t rows, int64_t max_keys, int64_t threads) {
+    return rows * (6 * model->d_model + 3 * model->d_ff) +
+           threads * (rows * model->d_model + ATTENTION_WORKSPACE(max_keys));
+}
+
+static Workspace divide_workspace(const Model *model, int64_t rows, int64_t max_keys, float *floats, Worker worker) {
+    const int64_t size = rows * model->d_model;
+    Workspace work = {.x = floats};
+    work.qkv = work.x + size;
+    work.attn_out = work.qkv + 3 * size;
+    work.queries = work.attn_out + size;
+    work.inner = work.queries + size;
+    work.gated = work.inner + 2 * rows * model->d_ff;
+    work.normed = work.gated + rows * model->d_ff + worker.id * (size + ATTENTION_WORKSPACE(max_keys));
+    work.scores = work.normed + size;
+    return work;
+}
+
+/* Normalize rows (R, D) to y; return y, or x itself where there is no norm. */
+static const float *layer_norm(LayerNorm norm, const float *x, int64_t rows, int64_t width, float epsilon, float *y) {
+    if (!norm.weight) return x;
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = x + r * width;
+        float mean = 0, square = 0;
+#pragma omp simd reduction(+ : mean)
+        for (int64_t i = 0; i < width; i++) mean += row[i];
+        mean /= (float)width;
+#pragma omp simd reduction(+ : square)
+        for (int64_t i = 0; i < width; i++) square += (row[i] - mean) * (row[i] - mean);
+        const float factor = 1 / sqrtf(square / (float)width + epsilon);
+#pragma omp simd
+        for (int64_t i = 0; i < width; i++)
+            y[r * width + i] = (row[i] - mean) * factor * norm.weight[i] + (norm.bias ? norm.bias[i] : 0);
+    }
+    return y;
+}
+
+/* Embed a token: x (D) = scale x embedding + positional signal, then the norm of embeddings if there is one. */
+static void embed(const Model *model, int64_t token, const float *signal, float *x) {
+    for (int64_t i = 0; i < model->d_model; i++)
+        x[i] = model->embedding[token * model->d_model + i] * model->embedding_scale + (signal ? signal[i] : 0);
+    layer_norm(model->embedding_norm, x, 1, model->d_model, model->norm_epsilon, x);
+}
+
+/* What a sublayer reads, and what its output is added to, each (R, D). */
+typedef struct {
+    const float *input, *residual;
+} Sublayer;
+
+/* Normalize the residual stream; each worker normalizes all rows for itself. With post-norm the norm belongs to the
+   sublayer before, so that the normalized stream is the residual too. */
+static Sublayer begin_sublayer(const Model *model, LayerNorm norm, int64_t rows, const Workspace *work) {
+    const float *input = layer_norm(norm, work->x, rows, model->d_model, model->norm_epsilon, work->normed);
+    return (Sublayer){input, model->pre_norm ? work->x : input};
+}
+
+/* SwiGLU: gate one half of the inner width by the other, in this worker's columns: (R, 2 F) -> (R, F). */
+static void swiglu(const float *inner, float *gated, int64_t rows, int64_t width, Worker worker) {
+    const Range own = share(worker, width, LANES);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t f = own.first; f < own.last; f += LANES) {
+            const vec gate = activate(load_floats(inner + 2 * r * width + f, width - f), SWISH);
+            const vec product = gate * load_floats(inner + (2 * r + 1) * width + f, width - f);
+            store_floats(product, gated + r * width + f, width - f);
+        }
+}
+
+/* The position-wise feed-forward sublayer (section 3.3): x = residual + contract(activation(expand(input))). */
+static void feed_forward(const Model *model, const Layer *layer, LayerNorm norm, int64_t rows, const Workspace *work,
+                         Worker worker) {
+    const Sublayer sublayer = begin_sublayer(model, norm, rows, work);
+    const int gated = model->activation == SWIGLU;
+    apply_linear(&layer->expand, model->format, sublayer.input, rows, 0, work->inner,
+                 gated ? NO_ACTIVATION : model->activation, worker);
+    barrier(worker);
+    if (gated) {
+        swiglu(work->inner, work->gated, rows, model->d_ff, worker);
+        barrier(worker);
+    }
+    apply_linear(&layer->contract, model->format, gated ? work->gated : work->inner, rows, sublayer.residual, work->x,
+                 NO_ACTIVATION, worker);
+    barrier(worker);
+}

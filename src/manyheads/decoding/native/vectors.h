@@ -1,0 +1,148 @@
+/* Vectors of floats, as panels_per_tile as the processor's registers.
+
+   A vector of 64 bytes would be valid C everywhere, but gcc keeps such a vector in memory where registers are
+   narrower. So LANES is what one register holds, and the tiles of linear.h are sized by the number of registers.
+
+   Each lane is computed in the same order wherever a row stands, so that a row's results are the same bits whatever
+   is computed beside it. */
+
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+/* LANES: floats in a register. TILE_ROWS x TILE_VECS: accumulators of a tile; with TILE_VECS vectors of weights and a
+   broadcast input they fill the 16 registers of AVX2 and SSE, and at most the 32 of AVX-512 and NEON. clang keeps
+   more than 16 accumulators in memory. */
+#if defined(__AVX512F__)
+#define LANES 16
+#define TILE_VECS 4
+#ifdef __clang__
+#define TILE_ROWS 4
+#else
+#define TILE_ROWS 6
+#endif
+#elif defined(__AVX2__)
+#define LANES 8
+#define TILE_VECS 2
+#define TILE_ROWS 6
+#elif defined(__aarch64__)
+#define LANES 4
+#define TILE_VECS 4
+#define TILE_ROWS 4
+#else
+#define LANES 4
+#define TILE_VECS 2
+#define TILE_ROWS 6
+#endif
+
+#ifdef __clang__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef int32_t int_vec __attribute__((vector_size(4 * LANES)));
+typedef float unaligned_vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint16_t unaligned_uint16 __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+typedef int32_t unaligned_int32 __attribute__((aligned(1), may_alias));
+typedef int8_t unaligned_int8 __attribute__((vector_size(LANES), aligned(1), may_alias));
+
+enum { NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU }; /* what is done to the outputs of a linear */
+
+/* Widen LANES numbers of 16 or 8 bits to floats, by intrinsics: compilers convert the general form lane by lane. */
+INLINE vec from_bfloat16(const uint16_t *x) {
+#if defined(__AVX512F__)
+    return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x)), 16);
+#elif defined(__AVX2__)
+    return (vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x)), 16);
+#elif defined(__SSE2__)
+    return (vec)_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64((const __m128i *)x));
+#elif defined(__aarch64__)
+    return (vec)vshll_n_u16(vld1_u16(x), 16);
+#else
+    return (vec)(__builtin_convertvector(*(const unaligned_uint16 *)x, int_vec) << 16);
+#endif
+}
+
+INLINE vec from_int8(const int8_t *x) {
+#if defined(__AVX512F__)
+    return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)x)));
+#elif defined(__AVX2__)
+    return (vec)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)x)));
+#elif defined(__SSE2__)
+    const __m128i four = _mm_cvtsi32_si128(*(const unaligned_int32 *)x), pairs = _mm_unpacklo_epi8(four, four);
+    return (vec)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
+#elif defined(__aarch64__)
+    const int8x8_t eight = vreinterpret_s8_s32(vdup_n_s32(*(const unaligned_int32 *)x));
+    return (vec)vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(eight))));
+#else
+    return __builtin_convertvector(__builtin_convertvector(*(const unaligned_int8 *)x, int_vec), vec);
+#endif
+}
+
+/* Load LANES floats, or `count` floats and zeros where count < LANES. */
+INLINE vec load_floats(const float *x, int64_t count) {
+    if (count >= LANES) return *(const unaligned_vec *)x;
+    vec loaded = {0};
+    for (int k = 0; k < count; k++) loaded[k] = x[k];
+    return loaded;
+}
+
+/* Store LANES floats, or the first `count` where count < LANES. */
+INLINE void store_floats(vec values, float *y, int64_t count) {
+    if (count >= LANES) {
+        *(unaligned_vec *)y = values;
+        return;
+    }
+    for (int k = 0; k < count; k++) y[k] = values[k];
+}
+
+INLINE vec select_lanes(int_vec mask, vec yes, vec no) { return (vec)((mask & (int_vec)yes) | (~mask & (int_vec)no)); }
+
+INLINE vec broadcast(float x) { return (vec){0} + x; }
+
+INLINE float sum_lanes(vec x) {
+    float sum = 0;
+    for (int k = 0; k < LANES; k++) sum += x[k];
+    return sum;
+}
+
+/* Return e^x with a relative error of 2e-7, 0 below -87, NaN of NaN: e^x = 2^n e^r with n an integer and
+   |r| <= ln 2 / 2 (Cody and Waite 1980), e^r by its Taylor series to the sixth power. */
+INLINE vec exp_lanes(vec x) {
+    const vec large = broadcast(12582912.0f); /* 1.5 x 2^23: adding and subtracting it rounds to an integer */
+    const vec bounded = select_lanes(x > broadcast(88.0f), broadcast(88.0f), x);
+    const vec n = (bounded * 1.44269504f + large) - large;
+    const vec r = bounded - n * 0.693359375f + n * 2.12194440e-4f;
+    const vec series = 1 + r * (1 + r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r * (1 / 720.f))))));
+    const vec power = (vec)((__builtin_convertvector(n, int_vec) + 127) << 23);
+    return select_lanes(x < broadcast(-87.0f), (vec){0}, series * power);
+}
+
+/* Return the error function with an error of 2e-7 (Abramowitz and Stegun 1964, 7.1.26). */
+INLINE vec erf_lanes(vec x) {
+    const vec magnitude = select_lanes(x < broadcast(0), -x, x), t = 1 / (1 + 0.3275911f * magnitude);
+    const vec high = 1.421413741f + t * (-1.453152027f + t * 1.061405429f);
+    const vec erf = 1 - t * (0.254829592f + t * (-0.284496736f + t * high)) * exp_lanes(-magnitude * magnitude);
+    return select_lanes(x < broadcast(0), -erf, erf);
+}
+
+INLINE vec activate(vec x, int64_t activation) {
+    switch (activation) {
+    case RELU: return select_lanes(x < broadcast(0), (vec){0}, x); /* NaN stays NaN */
+    case GELU: return 0.5f * x * (1 + erf_lanes(x * 0.70710678f));
+    case GELU_TANH: /* 1 + tanh a = 2 / (1 + e^-2a) */
+        return x / (1 + exp_lanes(-1.59576912f * (x + 0.044715f * x * x * x)));
+    case SWISH: return x / (1 + exp_lanes(-x));
+    default: return x;
+    }
+}

@@ -1,0 +1,130 @@
+"""A second pass over finished outputs: attention, alternative tokens and the coverage penalty.
+
+The pass is teacher forced, so that the search itself does not have to compute them.
+Shapes: B outputs, S source length and T target length, both with their end mark, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from manyheads.data.batch import pad_rows
+from manyheads.data.sampler import fixed_batches
+from manyheads.inspection.capture import recording
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.search.candidates import best_tokens
+from manyheads.search.ensemble import Combine
+from manyheads.search.interface import Hypothesis
+from manyheads.search.options import SearchOptions
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+__all__ = ["coverage_term", "review"]
+
+BATCH_TOKENS = 2_048  # source and target tokens of a batch
+MIN_ATTENTION = 1e-9  # a lower bound, so that the logarithm stays finite
+
+
+def review(
+    models: Sequence[EncoderDecoder],
+    combine: Combine,
+    rows: Sequence[Sequence[int]],
+    outputs: list[list[Hypothesis]],
+    options: SearchOptions,
+) -> list[list[Hypothesis]]:
+    """Add attention and rivals to the outputs, and the coverage penalty to their scores, as the options request.
+
+    Args:
+        models: in evaluation mode.
+        combine: averages the distributions of the models.
+        rows: sources as ids without begin and end marks.
+        outputs: outputs of each source.
+        options: `coverage_penalty`, `rivals`, `attention` and `attention_layer` are used.
+
+    Returns:
+        The outputs of each source; sorted again, best first, if there is a coverage penalty and no sampling.
+    """
+    if not (options.coverage_penalty or options.rivals or options.attention):
+        return outputs
+    pairs = [(row, rank) for row, hypotheses in enumerate(outputs) for rank in range(len(hypotheses))]
+    lengths = np.array([len(rows[row]) + len(outputs[row][rank].tokens) + 2 for row, rank in pairs])
+    reviewed = [list(hypotheses) for hypotheses in outputs]
+    for batch in fixed_batches(lengths, BATCH_TOKENS):
+        batch_pairs = [pairs[number] for number in batch]
+        batch_outputs = [outputs[row][rank] for row, rank in batch_pairs]
+        attentions, rivals = teacher_force(
+            models, combine, [rows[row] for row, _ in batch_pairs], batch_outputs, options
+        )
+        for (row, rank), output, attention, others in zip(
+            batch_pairs, batch_outputs, attentions, rivals, strict=True
+        ):
+            reviewed[row][rank] = replace(
+                output,
+                score=output.score + options.coverage_penalty * coverage_term(attention),
+                rivals=others,
+                attention=tuple(map(tuple, attention.tolist())) if options.attention else None,
+            )
+    if options.coverage_penalty and options.sampling is None:
+        return [sorted(hypotheses, key=lambda output: -output.score) for hypotheses in reviewed]
+    return reviewed
+
+
+def teacher_force(
+    models: Sequence[EncoderDecoder],
+    combine: Combine,
+    rows: Sequence[Sequence[int]],
+    outputs: Sequence[Hypothesis],
+    options: SearchOptions,
+) -> tuple[list[Tensor], list[tuple[tuple[tuple[int, float], ...], ...] | None]]:
+    """Feed the outputs to the models; return attention (T, S) and rivals of the tokens of each output."""
+    device = next(models[0].parameters()).device
+    source = pad_rows(rows, PAD, last=EOS).to(device)
+    target = pad_rows([output.tokens for output in outputs], PAD, first=BOS).to(device)
+    attentions, scores = [], []
+    for model in models:
+        with recording([model.decoder_layers[options.attention_layer].cross_attention]) as weights:
+            hidden = model.decode(target, *model.encode(source))
+        attentions.append(weights[0].float().mean(1))  # (B, T, S)
+        if options.rivals:
+            scores.append(functional.log_softmax(model.project(hidden).float(), -1))
+    attention = torch.stack(attentions).mean(0).cpu()
+    trimmed = [
+        attention[index, : len(output.token_scores), : len(row) + 1]
+        for index, (row, output) in enumerate(zip(rows, outputs, strict=True))
+    ]
+    if not options.rivals:
+        return trimmed, [None] * len(outputs)
+    log_probs = combine(scores)
+    return trimmed, [
+        likeliest_rivals(output, log_probs[index, : len(output.token_scores)], options.rivals)
+        for index, output in enumerate(outputs)
+    ]
+
+
+def likeliest_rivals(
+    output: Hypothesis, log_probs: Tensor, count: int
+) -> tuple[tuple[tuple[int, float], ...], ...]:
+    """Return the likeliest other tokens of each token: log-probabilities (T, V) -> T times `count` pairs."""
+    tokens = (*output.tokens, EOS)[: len(output.token_scores)]
+    others = log_probs.scatter(1, torch.tensor(tokens, device=log_probs.device)[:, None], -torch.inf)
+    values, ids = best_tokens(others, count, (PAD, BOS))
+    return tuple(
+        tuple((token, value) for token, value in zip(row_ids, row_values, strict=True) if value > -math.inf)
+        for row_ids, row_values in zip(ids.tolist(), values.tolist(), strict=True)
+    )
+
+
+def coverage_term(attention: Tensor) -> float:
+    """Return the coverage penalty (Wu et al. 2016, equation 14 without its factor beta): (T, S) -> a number <= 0.
+
+    The sum over source tokens of log(min(attention from all target tokens, 1)), without the source's end mark,
+    which is the last column; 0 if every source token is covered.
+    """
+    coverage = attention[:, :-1].double().sum(0).clamp(MIN_ATTENTION, 1.0)
+    return float(coverage.log().sum())

@@ -1,0 +1,66 @@
+"""Load the texts of the doctor and of the museum, in English and Korean, from TOML files beside the code."""
+
+from __future__ import annotations
+
+import pkgutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from string import Formatter
+from typing import Any, Literal
+
+__all__ = ["FINDING_TEXTS", "LANGUAGES", "Language", "check_agreement", "load_texts"]
+
+Language = Literal["en", "ko"]
+LANGUAGES: tuple[Language, ...] = ("en", "ko")
+NOT_TEXTS = {"severity", "exhibit"}  # keys that stand in the English file only: they hold no words
+
+
+def load_texts(package: str, name: str) -> dict[Language, dict[str, Any]]:
+    """Return the content of the files name.en.toml and name.ko.toml of a package, by language.
+
+    Raises:
+        ValueError: the files do not agree, see `check_agreement`.
+    """
+    texts = {language: parse(package, f"{name}.{language}.toml") for language in LANGUAGES}
+    for language in LANGUAGES:
+        check_agreement(texts["en"], texts[language], f"{name}.{language}.toml")
+    return texts
+
+
+def parse(package: str, file: str) -> dict[str, Any]:
+    """Return the content of a TOML file of a package."""
+    data = pkgutil.get_data(package, file)
+    assert data is not None
+    return tomllib.loads(data.decode())
+
+
+def check_agreement(english: Mapping[str, Any], other: Mapping[str, Any], file: str) -> None:
+    """Check that two files hold the same names in the same order, and each pair of texts the same placeholders.
+
+    Raises:
+        ValueError: they do not; the message names the file of the other language and the first text that differs.
+    """
+    left, right = dict(flatten(english)), dict(flatten(other))
+    if list(left) != list(right):
+        differing = sorted(left.keys() ^ right.keys()) or ["the order of the names"]
+        raise ValueError(f"{file} differs from the English texts in {differing[0]}")
+    for name, text in left.items():
+        if placeholders(text) != placeholders(right[name]):
+            raise ValueError(f"{file} differs from the English texts in the placeholders of {name}")
+
+
+def flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the dotted name and the text of each entry of nested tables."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{name}.")
+        elif name not in NOT_TEXTS:
+            yield f"{prefix}{name}", value
+
+
+def placeholders(text: str) -> set[str]:
+    """Return the names in braces of a text."""
+    return {field for _, field, _, _ in Formatter().parse(text) if field is not None}
+
+
+FINDING_TEXTS = load_texts("manyheads.doctor", "findings")

@@ -1,0 +1,184 @@
+"""Wrap a user's model: a module, a function, an object with encode and decode, a Hugging Face model.
+
+Shapes: B batch, S source length, T target length, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+from manyheads.doctor.huggingface import from_huggingface, huggingface_config
+from manyheads.doctor.model_adapter import Kind, ModelAdapter, tensor_of
+from manyheads.doctor.module_finder import device_of, find_modules
+from manyheads.errors import ManyheadsError, UsageError
+
+__all__ = ["Masks", "check_call", "wrap_model"]
+
+Masks = Callable[..., Sequence[Any]]
+
+
+@runtime_checkable
+class TwoParts(Protocol):
+    """Model with one call for the encoder and one for the decoder."""
+
+    def encode(self, source: Tensor) -> Any:
+        """Return the memory of source ids (B, S), or a tuple that begins with it."""
+        ...
+
+    def decode(self, target: Tensor, *memory: Any) -> Tensor:
+        """Return logits (B, T, V) for target ids (B, T) and the memory from `encode`."""
+        ...
+
+
+def wrap_model(
+    model: Any,
+    *,
+    vocab_size: int | tuple[int, int] | None,
+    pad: int | None,
+    bos: int | None,
+    eos: int | None,
+    kind: Kind | None,
+    masks: Masks | None,
+    time_first: bool,
+) -> ModelAdapter:
+    """Return the adapter of a model.
+
+    Raises:
+        UsageError: it is not clear how to call the model; the message says which argument is missing.
+    """
+    if isinstance(model, nn.Transformer):
+        raise UsageError(
+            "nn.Transformer has no embeddings and no output layer, so it takes no token ids. Examine the module "
+            "that holds all three, with forward(source_ids, target_ids) -> logits."
+        )
+    module = find_modules(model)
+    config = huggingface_config(model)
+    if config is not None:
+        adapter = from_huggingface(model, config, kind, vocab_size)
+        return replace(
+            adapter,
+            pad=adapter.pad if pad is None else pad,
+            bos=adapter.bos if bos is None else bos,
+            eos=adapter.eos if eos is None else eos,
+        )
+    if vocab_size is None:
+        raise UsageError("vocab_size is missing: the number of token ids, or a pair (source, target).")
+    sizes = (vocab_size, vocab_size) if isinstance(vocab_size, int) else vocab_size
+    kind = kind or "encoder-decoder"
+    return ModelAdapter(
+        kind,
+        plain_call(model, kind, masks, time_first),
+        module,
+        source_size=0 if kind == "decoder" else sizes[0],
+        target_size=0 if kind == "encoder" else sizes[1],
+        pad=pad,
+        bos=bos,
+        eos=eos,
+        stated_limit=stated_limit(module),
+        device=device_of(module),
+    )
+
+
+def plain_call(model: Any, kind: Kind, masks: Masks | None, time_first: bool) -> Callable[..., Tensor]:
+    """Return a function of the ids of each side, batch first, that returns the scores.
+
+    Raises:
+        UsageError: the model takes further arguments, or cannot be called.
+    """
+    if callable(model):
+        needed = required_arguments(model.forward if isinstance(model, nn.Module) else model)
+        sides = 2 if kind == "encoder-decoder" else 1
+        if masks is None and needed > sides:
+            raise UsageError(
+                f"the model takes {needed} arguments, of which {sides} are ids. Say what the others are: "
+                "masks=a function of the ids that gives them, in order. Where they do not come after the ids, "
+                f"examine a function: {as_function(kind)}."
+            )
+        function: Callable[..., Any] = model
+    elif isinstance(model, TwoParts):
+        function = two_parts(model)
+    else:
+        raise UsageError(
+            f"{type(model).__name__} can neither be called nor has it encode and decode. Examine a module, or a "
+            f"function: {as_function(kind)}."
+        )
+
+    def call(*ids: Tensor) -> Tensor:
+        turned = [rows.t() for rows in ids] if time_first else list(ids)
+        scores = tensor_of(function(*turned, *(masks(*turned) if masks else ())))
+        if time_first and scores.dim() == 2 and len(scores) == turned[-1].numel():
+            scores = scores.unflatten(0, turned[-1].shape)
+        return scores.transpose(0, 1) if time_first and scores.dim() == 3 else scores
+
+    return call
+
+
+def as_function(kind: Kind) -> str:
+    """Return the text of a lambda that adapts a model of any signature."""
+    ids = {"encoder-decoder": "source, target", "encoder": "source", "decoder": "target"}[kind]
+    return f"lambda {ids}: model(...), all arguments by name"
+
+
+def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
+    """Call a model once.
+
+    Raises:
+        UsageError: it cannot be called so, or returns no scores; the message says what to give instead.
+    """
+    try:
+        with torch.no_grad():
+            adapter(ids)
+    except ManyheadsError:
+        raise
+    except Exception as error:  # any: whatever somebody's model raises
+        shapes = " and ".join(f"{side} ids {tuple(rows.shape)}" for side, rows in ids.items())
+        sizes = " and ".join(f"{int(rows.max())} on the {side} side" for side, rows in ids.items())
+        too_large = isinstance(error, IndexError)
+        cures = [
+            f"Ids went up to {sizes}: see whether vocab_size, a number or (source, target), is right."
+            if too_large
+            else f'If it reads one sequence, say kind="encoder" or "decoder" (here: "{adapter.kind}"); if it wants '
+            "the time first, time_first=True; if masks, masks=a function of the ids.",
+            f"Else examine a function: {as_function(adapter.kind)}.",
+        ]
+        message = str(error).partition("\n")[0].rstrip(".")
+        raise UsageError(
+            f"the model was called with {shapes} and raised {type(error).__name__}: {message}. {' '.join(cures)}"
+        ) from error
+
+
+def two_parts(model: TwoParts) -> Callable[..., Any]:
+    """Return encode and decode as one function."""
+
+    def call(source: Tensor, target: Tensor) -> Any:
+        memory = model.encode(source)
+        return model.decode(target, *(memory if isinstance(memory, tuple) else (memory,)))
+
+    return call
+
+
+def required_arguments(function: Callable[..., Any]) -> int:
+    """Return the number of positional arguments without a default."""
+    parameters = inspect.signature(function).parameters.values()
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(
+        parameter.default is inspect.Parameter.empty and parameter.kind in positional for parameter in parameters
+    )
+
+
+def stated_limit(module: nn.Module | None) -> int | None:
+    """Return the smallest length limit that a module or a submodule states in an attribute of a usual name."""
+    names = ("max_length", "max_len", "max_seq_len", "max_positions", "max_position_embeddings", "block_size")
+    stated = [
+        value
+        for part in (module.modules() if module is not None else ())
+        for name, value in vars(part).items()
+        if name in names and isinstance(value, int)
+    ]
+    return min(stated, default=None)

@@ -1,1 +1,0 @@
-"""How fast a model trains and decodes on this machine."""

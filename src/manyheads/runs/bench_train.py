@@ -1,0 +1,209 @@
+"""Measure how fast a configuration trains on this machine, and how far that is from what the machine can do."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from manyheads import __version__
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.errors import UsageError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.corpus import read_corpus
+from manyheads.runs.training_tasks import prepare_task
+from manyheads.training.compilation import check_compiler
+from manyheads.training.distributed import ALONE
+from manyheads.training.flops import flops_per_target_token, product_ceiling, synchronise
+from manyheads.training.log import Listener
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory
+from manyheads.training.micro_batch import MicroBatch
+from manyheads.training.precision import pick_device, pick_precision
+from manyheads.training.prefetch import BatchSource, prefetch_updates
+from manyheads.training.update import Updater
+
+__all__ = ["TrainingSpeed", "bench_train", "device_name", "peak_memory", "versions"]
+
+WARM_UPDATES = 3
+RATE = 1e-4  # low: nothing is to be learnt
+
+
+@dataclass(frozen=True)
+class TrainingSpeed:
+    """Training speed. Tokens are counted with end symbols and without padding.
+
+    Attributes:
+        median, min, max: target tokens/s over the rounds.
+        source_tokens_per_second: source tokens/s at the median.
+        padding: share of padding positions, 0 to 1.
+        gflops: arithmetic on real tokens, in GFLOP/s.
+        ceiling_gflops: speed of the fastest matrix product in this process, in GFLOP/s.
+        share_of_ceiling: gflops / ceiling_gflops.
+        peak_memory_mib: peak resident size of the process in MiB, on a GPU the peak of allocated memory.
+    """
+
+    median: float
+    min: float
+    max: float
+    source_tokens_per_second: float
+    padding: float
+    gflops: float
+    ceiling_gflops: float
+    share_of_ceiling: float
+    peak_memory_mib: float
+    parameters: int
+    precision: str
+    device: str
+    threads: int
+    unit: str = "target tokens/s"
+    versions: dict[str, str] = field(default_factory=lambda: versions())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `bench train --json`."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return lines of text."""
+        return [
+            f"{self.median:,.0f} target tokens/s ({self.min:,.0f} to {self.max:,.0f}), "
+            f"{self.source_tokens_per_second:,.0f} source tokens/s, {100 * self.padding:.1f} % padding",
+            f"{self.gflops:,.0f} useful GFLOP/s: {100 * self.share_of_ceiling:.0f} % of the "
+            f"{self.ceiling_gflops:,.0f} that a matrix product reaches ({self.precision}, {self.device}, "
+            f"{self.threads} threads)",
+            f"{self.parameters:,} parameters, {self.peak_memory_mib:,.0f} MiB at most",
+        ]
+
+
+def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener) -> TrainingSpeed:
+    """Measure the training speed of a configuration; nothing is saved.
+
+    Args:
+        config: configuration of model, text and batches.
+        rounds: number of measurements.
+        updates: number of optimiser updates a round.
+        listener: receives messages.
+
+    Raises:
+        DataError: text is missing or cannot be used.
+        UsageError: rounds or updates is below 1.
+    """
+    if rounds < 1 or updates < 1:
+        raise UsageError(f"{rounds} rounds of {updates} updates measure nothing. Ask for at least one of each.")
+    if config.task != "translation":
+        raise UsageError(f'bench measures training of translators, not task = "{config.task}".')
+    keep_few_kernels()
+    keep_freed_memory()
+    device = pick_device(config.training.device)
+    if config.training.compile:
+        check_compiler(device)
+    precision = pick_precision(config.training.precision, device)
+    torch.manual_seed(config.training.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDirectory(Path(folder))
+        kind = prepare_task(config, run, read_corpus(config, run), listener)
+        model = kind.model().to(device).train()
+        assert isinstance(model, EncoderDecoder)
+        updater = Updater(kind.objective(model), config.training, device=device, precision=precision, world=ALONE)
+        batches = endless(kind.updates(ALONE), config.training.workers, device)
+        timed(updater, batches, WARM_UPDATES)
+        found = []
+        for turn in range(rounds):
+            found.append(timed(updater, batches, updates))
+            listener.message(f"round {turn + 1} of {rounds}: {found[-1].speed:,.0f} target tokens/s")
+        batches.close()
+    source, target, places = (sum(getattr(one, name) for one in found) for name in ("source", "target", "places"))
+    speed = statistics.median(one.speed for one in found)
+    gflops = speed * flops_per_target_token(model, source, target) / 1e9
+    ceiling = product_ceiling(device, precision) / 1e9
+    return TrainingSpeed(
+        median=speed,
+        min=min(one.speed for one in found),
+        max=max(one.speed for one in found),
+        source_tokens_per_second=speed * source / target,
+        padding=1 - (source + target) / places,
+        gflops=gflops,
+        ceiling_gflops=ceiling,
+        share_of_ceiling=gflops / ceiling,
+        peak_memory_mib=peak_memory(device) / 2**20,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        precision=precision,
+        device=device_name(device),
+        threads=torch.get_num_threads(),
+    )
+
+
+def endless(feed: BatchSource, workers: int, device: torch.device) -> Generator[Sequence[MicroBatch]]:
+    """Yield the micro-batches of update after update, epoch after epoch, prefetched as in training."""
+    for epoch in itertools.count():
+        for _, parts in prefetch_updates(feed, epoch, feed.epoch(epoch), 0, workers, device):
+            yield parts
+
+
+@dataclass
+class Round:
+    """Time and token counts of one round."""
+
+    seconds: float
+    source: int = 0
+    target: int = 0
+    places: int = 0
+
+    @property
+    def speed(self) -> float:
+        """Speed in target tokens/s."""
+        return self.target / self.seconds
+
+
+def timed(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> Round:
+    """Time some updates."""
+    found = Round(0.0)
+    synchronise(updater.device)
+    start = time.perf_counter()
+    for _ in range(updates):
+        parts = next(batches)
+        tokens = sum(part.target_tokens for part in parts)
+        known, begun = len(updater.layers.shapes), time.perf_counter()
+        sums = updater.gradients(parts, tokens)
+        if len(updater.layers.shapes) > known:  # its layers have just been compiled: again, without that
+            updater.zero_grad()
+            synchronise(updater.device)
+            start += time.perf_counter() - begun
+            sums = updater.gradients(parts, tokens)
+        updater.apply(RATE)
+        found.source += sum(part.source_tokens for part in parts)
+        found.target += tokens
+        found.places += sum(part.places for part, _, _ in sums)
+    synchronise(updater.device)
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a speed depends on."""
+    return {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
+
+
+def device_name(device: torch.device) -> str:
+    """Return the name of the processor or GPU."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+
+
+def peak_memory(device: torch.device) -> float:
+    """Return the peak memory in bytes; 0 if the system does not report it."""
+    if device.type == "cuda":
+        return float(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return 0.0
+    unit = 1 if platform.system() == "Darwin" else 1_024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

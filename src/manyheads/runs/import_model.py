@@ -1,0 +1,176 @@
+"""Import a model of another program as a run directory."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from manyheads import __version__
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config, Task
+from manyheads.errors import RunError, UsageError
+from manyheads.interop.drafts import drafted
+from manyheads.interop.huggingface import (
+    HuggingFaceModel,
+    assemble,
+    check_pretrained,
+    is_pretrained,
+    read_pretrained,
+    task_of,
+)
+from manyheads.interop.marian import check_marian, has_transformers, is_marian, read_marian, their_numbers
+from manyheads.interop.parity import Parity, random_samples, reference
+from manyheads.interop.sources import folder_of
+from manyheads.model.transformer import Transformer
+from manyheads.runs.model_card import imported_card
+from manyheads.runs.text_model_card import imported_text_card
+from manyheads.tasks.classification import LABELS, Labels
+from manyheads.text.tokenizer import TokenizerPair
+
+__all__ = ["Import", "import_model"]
+
+VERBS: dict[Task, str] = {"translation": "translate", "classification": "classify", "language-modeling": "generate"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """Result of an import.
+
+    Attributes:
+        out: written run directory.
+        source: folder or name of the imported model.
+        task: task of the run.
+        parameters: number of parameters.
+        parity: comparison with the model in transformers; None if that is not installed.
+        new: names of weights that the imported model does not have; they are initialised randomly.
+        unused: names of weights of the imported model that are not used.
+    """
+
+    out: Path
+    source: str
+    task: Task
+    parameters: int
+    parity: Parity | None
+    new: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "out": str(self.out),
+            "source": self.source,
+            "task": self.task,
+            "parameters": self.parameters,
+            "parity": self.parity.to_json() if self.parity else None,
+            "new": list(self.new),
+            "unused": list(self.unused),
+        }
+
+    def lines(self) -> list[str]:
+        """Return lines of text."""
+        compared = "not compared with the original: transformers is not installed"
+        use = f"manyheads {VERBS[self.task]} {self.out}, or to fine-tune: " if self.task in VERBS else ""
+        return [
+            f"{self.out}: {self.parameters:,} parameters of {self.source}, for {self.task}",
+            *([f"warning: never trained, and by chance: {', '.join(self.new)}"] if self.new else []),
+            *([f"not used: {', '.join(self.unused)}"] if self.unused else []),
+            self.parity.line() if self.parity else ("nothing to compare" if self.new else compared),
+            f"Next: {use}manyheads train CONFIG --set model.init_from={self.out}",
+        ]
+
+
+def import_model(
+    where: str,
+    out: Path,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    language: str | None = None,
+    labels: Sequence[str] = (),
+    trust_pickle: bool = False,
+) -> Import:
+    """Import a model of transformers from a folder or the hub as a run directory.
+
+    Args:
+        where: folder, or user/name on the hub.
+        out: run directory to write.
+        source: source language of a MarianMT model (default: the name in the model).
+        target: target language of a MarianMT model (default: the name in the model).
+        language: language of any other model.
+        labels: make a classifier of these labels from an encoder; its head is new unless it knows the labels.
+        trust_pickle: whether to read weights in a pickle.
+
+    Raises:
+        RunError: the model is of another kind, cannot be read, or `out` exists.
+        UsageError: an option is not for this kind of model.
+        ParityError: the imported model gives other results than the original.
+    """
+    if labels and len({*labels}) < max(2, len(labels)):
+        raise UsageError(f"--labels {','.join(labels)}: give at least two, no label twice.")
+    folder = folder_of(where)
+    if not folder.is_dir():
+        raise RunError(f"{where} is no folder here, and no name on the Hugging Face hub, such as somebody/bert.")
+    if is_pretrained(folder):
+        if source or target:
+            raise UsageError(f"{where} translates nothing: give --language in the place of --source and --target.")
+        found = read_pretrained(folder, trust_pickle=trust_pickle)
+        return bring_pretrained(where, folder, out, found, language, tuple(labels), trust_pickle)
+    if not is_marian(folder):
+        raise RunError(f"{where} is no model of transformers: there is no config.json that names its model_type.")
+    if language or labels:
+        raise UsageError(f"{where} is a MarianMT model: --language and --labels are for others.")
+    opened = read_marian(folder, source=source, target=target, trust_pickle=trust_pickle)
+    parity = None
+    if has_transformers():
+        right = reference(opened.model, random_samples(opened.tokenizers.source))
+        parity = check_marian(folder, their_numbers(folder), right, trust_pickle=trust_pickle)
+    card = imported_card(opened.config, opened.tokenizers, where)
+    write_run(out, opened.config, opened.tokenizers, opened.model, card, where)
+    count = sum(parameter.numel() for parameter in opened.model.parameters())
+    return Import(out, where, "translation", count, parity)
+
+
+def bring_pretrained(
+    where: str,
+    folder: Path,
+    out: Path,
+    found: HuggingFaceModel,
+    language: str | None,
+    labels: tuple[str, ...],
+    trust_pickle: bool,
+) -> Import:
+    """Import an encoder or a GPT-2, as `import_model` does."""
+    task = task_of(found, labels)
+    made = assemble(found, task, language=language, labels=labels)
+    parity = None
+    if has_transformers() and not made.new:
+        parity = check_pretrained(folder, made.tokenizer, task, made.model, trust_pickle=trust_pickle)
+    more = {LABELS: Labels(made.labels, 1, trained=made.trained).to_json()} if task == "classification" else {}
+    card = imported_text_card(made.config, made.tokenizer.size, made.labels, where)
+    tokenizers = TokenizerPair(made.tokenizer, made.tokenizer, joint=True)
+    write_run(out, made.config, tokenizers, made.model, card, where, more)
+    count = sum(parameter.numel() for parameter in made.model.parameters())
+    return Import(out, where, task, count, parity, made.new, found.unused)
+
+
+def write_run(
+    out: Path,
+    config: Config,
+    tokenizers: TokenizerPair,
+    model: Transformer,
+    card: str,
+    where: str,
+    more: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Write a run directory atomically."""
+    with drafted(out) as draft:
+        run = RunDirectory(draft)
+        made_with = {"manyheads": __version__, "python": platform.python_version(), "torch": torch.__version__}
+        run.begin(config, tokenizers, {**made_with, "imported_from": where}, more)
+        run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})
+        run.describe(card)

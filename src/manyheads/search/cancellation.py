@@ -1,0 +1,66 @@
+"""Cancellation of single sentences of a batch: a cancelled sentence ends at the next step of its search.
+
+Shapes: B sentences, R rows, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from manyheads.search.interface import Cancelled, Stepper, never_cancelled
+
+__all__ = ["CancellableStepper", "cancelled_among"]
+
+
+class CancellableStepper:
+    """A wrapper around a stepper that ends the rows of cancelled sentences.
+
+    Only the end symbol can follow in these rows, so that every kind of search finishes the sentence at that step
+    and drops it. The log-probabilities of all other rows stay bit-identical.
+    """
+
+    def __init__(self, stepper: Stepper, sentences: int, cancelled: Cancelled, eos: int) -> None:
+        """Wrap a stepper that holds one row a sentence.
+
+        Args:
+            stepper: computes the log-probabilities, with all other rules already applied.
+            sentences: B.
+            cancelled: returns the indices of the cancelled sentences; called at each step.
+            eos: id of the end symbol.
+        """
+        self.stepper = stepper
+        self.sentences = list(range(sentences))  # the sentence of each row
+        self.cancelled = cancelled
+        self.eos = eos
+
+    def step(self, tokens: Tensor) -> Tensor:
+        """See `Stepper.step`."""
+        log_probs = self.stepper.step(tokens)
+        rows = self.cancelled_rows()
+        if not rows:
+            return log_probs
+        ending = log_probs.clone()
+        ending[rows] = -torch.inf
+        ending[rows, self.eos] = 0.0
+        return ending
+
+    def cancelled_rows(self) -> list[int]:
+        """Return the rows of cancelled sentences."""
+        cancelled = self.cancelled()
+        return [row for row, sentence in enumerate(self.sentences) if sentence in cancelled] if cancelled else []
+
+    def select(self, rows: Tensor) -> None:
+        """See `Stepper.select`."""
+        self.stepper.select(rows)
+        self.sentences = [self.sentences[row] for row in rows.tolist()]
+
+
+def cancelled_among(cancelled: Cancelled, indices: Sequence[int]) -> Cancelled:
+    """Return the callback for a batch made of some of the sentences, whose indices start at 0 again."""
+    if cancelled is never_cancelled:
+        return never_cancelled
+    index_in_batch = {index: new for new, index in enumerate(indices)}
+    return lambda: [index_in_batch[index] for index in cancelled() if index in index_in_batch]

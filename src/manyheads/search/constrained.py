@@ -1,0 +1,278 @@
+"""Constrained decoding: outputs that contain required token sequences, by grid beam search (Hokamp and Liu 2017).
+
+Shapes: B sentences, R rows, K = beam_size, C candidates a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+
+import torch
+from torch import Tensor
+
+from manyheads.search.candidates import best_tokens, check_limits
+from manyheads.search.interface import Hypothesis, Stepper
+
+__all__ = ["grid_beam_search"]
+
+Ids = tuple[int, ...]
+
+
+@torch.no_grad()
+def grid_beam_search(
+    stepper: Stepper,
+    required: Sequence[Sequence[Ids]],
+    *,
+    beam_size: int,
+    n_best: int,
+    length_penalty: float,
+    max_lengths: Tensor,
+    bos: int,
+    eos: int,
+    forbidden: Sequence[int] = (),
+) -> list[list[Hypothesis]]:
+    """Search like `beam_search`, for outputs that contain every required sequence of their sentence.
+
+    A sentence has one beam for every number of covered tokens. A prefix covers the tokens of all required sequences
+    that it contains, and those of a sequence that it has begun at its end. Each prefix is extended by its most
+    likely tokens and by the next tokens of its missing sequences; only a prefix without missing sequences may end.
+    A prefix that has covered a token at every step is in the highest beam of that step, so that one such prefix
+    always remains. Every output therefore contains all of its sequences, if their tokens and those of a forced
+    prefix fit into max_length together. If other rules forbid the sequences, an output without them is returned,
+    cut.
+
+    The number of beams of a sentence is its number of required tokens plus one.
+
+    Args:
+        stepper: holds one row a sentence, with an empty prefix.
+        required: for each sentence its sequences of at least one token, each required at least once.
+        beam_size: K, the size of each beam.
+        n_best: number of outputs to return for each sentence, at most beam_size.
+        length_penalty: score = log_probability / length ** length_penalty.
+        max_lengths: (B,) maximum output length in tokens, the end symbol not counted.
+        bos: id of the begin symbol, the input of the first step.
+        eos: id of the end symbol.
+        forbidden: ids that are never generated.
+
+    Returns:
+        For each sentence 1 to n_best outputs, best first.
+    """
+    limits = check_limits(max_lengths).tolist()
+    grids = [
+        _Grid(tuple(dict.fromkeys(sequences)), limit, beam_size, n_best, length_penalty, eos)
+        for sequences, limit in zip(required, limits, strict=True)
+    ]
+    going = list(range(len(grids)))
+    tokens = torch.full((len(grids),), bos)
+    while going:
+        log_probs = stepper.step(tokens.to(max_lengths.device))
+        values, ids = (tensor.tolist() for tensor in best_tokens(log_probs, beam_size + 1, forbidden))
+        missing = list(_missing_tokens([grids[number] for number in going]))
+        missing_values = _gather(log_probs, missing)
+        rows: list[int] = []
+        first = 0
+        for number in going:
+            grid = grids[number]
+            size = len(grid.open)
+            parents = grid.advance(
+                values[first : first + size], ids[first : first + size], missing_values[first : first + size]
+            )
+            rows += [first + parent for parent in parents]
+            first += size
+        going = [number for number in going if grids[number].open]
+        if going:
+            stepper.select(torch.tensor(rows, device=max_lengths.device))
+            tokens = torch.tensor([prefix.tokens[-1] for number in going for prefix in grids[number].open])
+    return [grid.best() for grid in grids]
+
+
+@dataclass(frozen=True)
+class _Prefix:
+    """An open hypothesis.
+
+    Attributes:
+        tokens: its token ids.
+        scores: log-probabilities of the tokens.
+        met: indices of the required sequences that it contains.
+        total: sum of the scores.
+    """
+
+    tokens: Ids = ()
+    scores: tuple[float, ...] = ()
+    met: frozenset[int] = frozenset()
+    total: float = 0.0
+
+
+class _Grid:
+    """The search of one sentence.
+
+    Attributes:
+        num_required: number of required tokens.
+        open: open prefixes of all beams.
+        finished: outputs so far.
+    """
+
+    def __init__(
+        self,
+        sequences: tuple[Ids, ...],
+        limit: int,
+        beam_size: int,
+        n_best: int,
+        length_penalty: float,
+        eos: int,
+    ) -> None:
+        self.sequences = sequences
+        self.num_required = sum(map(len, sequences))
+        self.limit = limit
+        self.beam_size = beam_size
+        self.n_best = n_best
+        self.length_penalty = length_penalty
+        self.eos = eos
+        self.open = [_Prefix()]
+        self.finished: list[Hypothesis] = []
+
+    def overlap(self, tokens: Ids, sequence: Ids) -> int:
+        """Return how many tokens at the end of `tokens` are the beginning of the sequence."""
+        longest = min(len(tokens), len(sequence) - 1)
+        sizes = range(longest, 0, -1)
+        return next((size for size in sizes if tokens[len(tokens) - size :] == sequence[:size]), 0)
+
+    def missing(self, prefix: _Prefix) -> dict[int, int]:
+        """Return the next token of each missing sequence -> how many tokens of it the prefix has begun."""
+        begun: dict[int, int] = {}
+        for number, sequence in enumerate(self.sequences):
+            if number not in prefix.met:
+                size = self.overlap(prefix.tokens, sequence)
+                begun[sequence[size]] = max(begun.get(sequence[size], 0), size)
+        return begun
+
+    def covered(self, prefix: _Prefix) -> int:
+        """Return how many required tokens the prefix covers."""
+        complete = sum(len(self.sequences[number]) for number in prefix.met)
+        return complete + max(self.missing(prefix).values(), default=0)
+
+    def extend(self, prefix: _Prefix, token: int, value: float) -> _Prefix:
+        """Return the prefix with one more token, whose log-probability is `value`."""
+        tokens = (*prefix.tokens, token)
+        met = {
+            number
+            for number, sequence in enumerate(self.sequences)
+            if tokens[len(tokens) - len(sequence) :] == sequence
+        }
+        return _Prefix(tokens, (*prefix.scores, value), prefix.met | met, prefix.total + value)
+
+    def advance(
+        self, values: list[list[float]], ids: list[list[int]], missing: list[dict[int, float]]
+    ) -> list[int]:
+        """Extend the open prefixes by one token.
+
+        Args:
+            values: for each open prefix, log-probabilities of its most likely tokens, best first.
+            ids: ids of these tokens.
+            missing: for each open prefix, next tokens of its missing sequences -> their log-probabilities.
+
+        Returns:
+            For each new open prefix the index of the prefix that it extends.
+        """
+        if len(self.open[0].tokens) >= self.limit:
+            self.finish_at_limit(values, ids)
+            self.open = []
+            return []
+        banks: dict[int, list[tuple[float, int, int, _Prefix | None]]] = {}
+        for parent, prefix in enumerate(self.open):
+            choices = dict(zip(ids[parent], values[parent], strict=True)) | missing[parent]
+            for token, value in choices.items():
+                if value == -torch.inf:
+                    continue
+                total = prefix.total + value
+                if token == self.eos:
+                    if len(prefix.met) == len(self.sequences):
+                        banks.setdefault(self.num_required, []).append((total, -parent, -token, None))
+                    continue
+                extended = self.extend(prefix, token, value)
+                banks.setdefault(self.covered(extended), []).append((total, -parent, -token, extended))
+        return self.prune(banks, values, ids)
+
+    def prune(
+        self,
+        banks: dict[int, list[tuple[float, int, int, _Prefix | None]]],
+        values: list[list[float]],
+        ids: list[list[int]],
+    ) -> list[int]:
+        """Keep the best prefixes of every beam, and finish those that end.
+
+        Args:
+            banks: for each number of covered tokens the candidates of that beam: (log-probability, -parent,
+                -token, extended prefix, or None where the parent ends).
+            values: see `advance`.
+            ids: see `advance`.
+
+        Returns:
+            For each new open prefix the index of the prefix that it extends.
+        """
+        kept: list[tuple[int, _Prefix]] = []
+        for bank in sorted(banks):
+            ranked = nlargest(2 * self.beam_size, banks[bank], key=lambda candidate: candidate[:3])
+            for _, parent, _, _ in [candidate for candidate in ranked[: self.beam_size] if candidate[3] is None]:
+                self.finish(self.open[-parent], values[-parent][ids[-parent].index(self.eos)])
+            staying = [(-parent, extended) for _, parent, _, extended in ranked if extended is not None]
+            kept += staying[: self.beam_size]
+        if not kept and not self.finished:
+            self.finish(self.nearest(), None)
+        self.open = [prefix for _, prefix in kept]
+        if self.open and self.can_stop():
+            self.open = []
+            return []
+        return [parent for parent, _ in kept]
+
+    def finish_at_limit(self, values: list[list[float]], ids: list[list[int]]) -> None:
+        """Finish all prefixes that contain every sequence, at the length limit."""
+        for index, prefix in enumerate(self.open):
+            if len(prefix.met) == len(self.sequences):
+                value, token = values[index][0], ids[index][0]
+                self.finish(prefix, value if token == self.eos and value > -torch.inf else None)
+        if not self.finished:
+            self.finish(self.nearest(), None)
+
+    def nearest(self) -> _Prefix:
+        """Return the open prefix that covers most required tokens; of several, the likeliest."""
+        return max(self.open, key=lambda prefix: (self.covered(prefix), prefix.total))
+
+    def finish(self, prefix: _Prefix, end: float | None) -> None:
+        """Add an output; `end` is the log-probability of its end symbol, None if it is cut."""
+        scores, total = (
+            (prefix.scores, prefix.total) if end is None else ((*prefix.scores, end), prefix.total + end)
+        )
+        score = total / max(len(scores), 1) ** self.length_penalty
+        self.finished.append(Hypothesis(prefix.tokens, total, score, scores, ended=end is not None))
+
+    def can_stop(self) -> bool:
+        """Return whether the sentence meets a stop rule of `beam_search`, over the prefixes of all beams."""
+        scores = sorted((output.score for output in self.finished), reverse=True)
+        best, length = max(prefix.total for prefix in self.open), len(self.open[0].tokens)
+        usual = len(scores) >= self.beam_size and scores[self.beam_size - 1] >= (best / length**self.length_penalty)
+        exact = len(scores) >= self.n_best and scores[self.n_best - 1] >= (
+            best / (self.limit + 1) ** self.length_penalty
+        )
+        return usual or exact
+
+    def best(self) -> list[Hypothesis]:
+        """Return the n_best outputs, best first."""
+        return sorted(self.finished, key=lambda output: -output.score)[: self.n_best]
+
+
+def _missing_tokens(grids: Sequence[_Grid]) -> Iterator[list[int]]:
+    """Yield for each row the next tokens of its missing sequences."""
+    for grid in grids:
+        for prefix in grid.open:
+            yield list(grid.missing(prefix))
+
+
+def _gather(log_probs: Tensor, tokens_of_rows: Sequence[Sequence[int]]) -> list[dict[int, float]]:
+    """Return the log-probabilities of some tokens of each row."""
+    pairs = [(row, token) for row, tokens in enumerate(tokens_of_rows) for token in tokens]
+    rows, ids = torch.tensor(pairs, dtype=torch.int64, device=log_probs.device).reshape(-1, 2).T
+    values = iter(log_probs[rows, ids].double().tolist())
+    return [{token: next(values) for token in tokens} for tokens in tokens_of_rows]

@@ -1,0 +1,300 @@
+"""The routes /v1/completions and /v1/models in OpenAI's shape; completions whole or as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from time import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from manyheads.search.interface import Cancelled
+from manyheads.search.options import Sampling
+from manyheads.serving.classification_routes import choose_model
+from manyheads.serving.fields import Fields, missing_field, read_fields
+from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
+from manyheads.serving.responses import ApiError, json_bytes, json_response
+from manyheads.serving.service import Service
+from manyheads.tasks.language_modeling import Continuation, GenerateOptions, Generation, Generator
+
+__all__ = ["CompletionRequest", "complete", "routes"]
+
+MAX_TOKENS = 4_096  # of a completion
+MAX_SAMPLES = 16
+MAX_STOPS = 4
+FINISH_REASONS = {"end": "stop", "stop": "stop", "length": "length"}
+# Fields of OpenAI's interface that are not supported, with the value that has no effect.
+UNSUPPORTED: dict[str, Any] = {
+    "suffix": None, "logprobs": None, "logit_bias": {}, "frequency_penalty": 0, "presence_penalty": 0, "best_of": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CompletionRequest:
+    """The checked fields of a request for completions.
+
+    Attributes:
+        name: of the model, for the response.
+        prompts: texts to continue.
+        options: of the generation.
+        echo: whether each completion begins with its prompt.
+        stream: whether the completion is sent in pieces.
+    """
+
+    name: str
+    prompts: list[str]
+    options: GenerateOptions
+    echo: bool
+    stream: bool
+
+
+@dataclass(frozen=True)
+class CompletionGroup:
+    """Prompts for one model with the same options, as a `BatchGroup`."""
+
+    generator: Generator
+    options: GenerateOptions
+
+    def compute(self, payloads: Sequence[str], cancelled: Cancelled) -> list[Continuation]:
+        """Continue all prompts; see `BatchGroup.compute`."""
+        return self.generator.generate(list(payloads), self.options, cancelled)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamingGroup:
+    """A `BatchGroup` of one prompt, whose completion is streamed.
+
+    Attributes:
+        on_piece: called with each piece of the text.
+    """
+
+    generator: Generator
+    options: GenerateOptions
+    handle: RequestHandle
+    on_piece: Callable[[str], None]
+
+    def compute(self, payloads: Sequence[str], cancelled: Cancelled) -> list[str]:
+        """Stream the completion; return why it ended, as `Generation.ended`.
+
+        Raises:
+            RequestCancelled: the request was cancelled.
+        """
+        pieces = self.generator.stream(payloads[0], self.options)
+        while not self.handle.cancelled:
+            try:
+                self.on_piece(next(pieces))
+            except StopIteration as end:
+                return [end.value]
+        pieces.close()
+        raise RequestCancelled
+
+
+async def complete(request: Request) -> Response:
+    """POST /v1/completions."""
+    service = Service.of(request)
+    fields = await read_fields(request, service.settings.body_limit)
+    service.access.check(request, fields)
+    generator = choose_model(service.models.generators, fields, "language model")
+    name = next(name for name, model in service.models.generators.items() if model is generator)
+    completion = completion_request(fields, name, service)
+    service.metrics.count_texts(len(completion.prompts), sum(map(len, completion.prompts)))
+    if completion.stream:
+        return await streaming_response(request, service, generator, completion)
+    group = CompletionGroup(generator, completion.options)
+    continuations = await service.requests.run(
+        request.receive,
+        lambda handle: service.batcher.compute_all(
+            [
+                QueueItem(group, prompt, size_of(generator, prompt, completion), handle)
+                for prompt in completion.prompts
+            ]
+        ),
+    )
+    return json_response(completion_json(completion, continuations, generator))
+
+
+def size_of(generator: Generator, prompt: str, completion: CompletionRequest) -> int:
+    """Return an upper bound of the tokens that a prompt and its completions take of a batch."""
+    options = completion.options
+    return min(generator.window, len(prompt.encode()) + options.max_tokens) * options.samples
+
+
+def completion_request(fields: Fields, name: str, service: Service) -> CompletionRequest:
+    """Check the fields of a request.
+
+    Raises:
+        ApiError: 400, a field is missing, not supported, or has an invalid value.
+    """
+    for unsupported, neutral in UNSUPPORTED.items():
+        if fields.values.get(unsupported, neutral) not in (None, neutral):
+            raise ApiError(400, f"{unsupported} is not supported")
+    if "prompt" not in fields.values:
+        raise missing_field("prompt")
+    value = fields.texts("prompt") if fields.get("prompt") is not None else ""
+    prompts = value if isinstance(value, list) else [value]
+    limits = service.settings
+    for size, limit in ((len(prompts), limits.batch_limit), (sum(map(len, prompts)), limits.char_limit)):
+        if size > limit:
+            raise ApiError(400, f"prompt ({size}) exceeds the limit ({limit})")
+    stream, samples = fields.boolean("stream"), bounded_integer(fields, "n", 1, MAX_SAMPLES)
+    if stream and (samples > 1 or len(prompts) > 1):
+        raise ApiError(400, "a stream has one prompt and n = 1")
+    options = GenerateOptions(
+        sampling=sampling_of(fields),
+        samples=samples,
+        max_tokens=bounded_integer(fields, "max_tokens", 16, MAX_TOKENS),
+        stop=stops_of(fields),
+    )
+    return CompletionRequest(name, prompts, options, fields.boolean("echo"), stream)
+
+
+def bounded_integer(fields: Fields, name: str, default: int, maximum: int) -> int:
+    """Return an integer field from 1 to a maximum."""
+    value = fields.integer(name, default, 1)
+    if value > maximum:
+        raise ApiError(400, f"{name} must be <= {maximum}")
+    return value
+
+
+def sampling_of(fields: Fields) -> Sampling | None:
+    """Return how tokens are sampled; None at temperature 0, which means greedy search."""
+    temperature, top_p = fields.number("temperature", 1.0), fields.number("top_p", 1.0)
+    if temperature == 0:
+        return None
+    if not 1e-3 <= temperature <= 2:
+        raise ApiError(400, "temperature must be 0, or from 0.001 to 2")
+    if not 0 < top_p <= 1:
+        raise ApiError(400, "top_p must be above 0 and at most 1")
+    seed = fields.integer("seed", secrets.randbelow(2**31))
+    return Sampling(temperature=temperature, top_p=top_p, seed=seed)
+
+
+def stops_of(fields: Fields) -> tuple[str, ...]:
+    """Return the texts before which a completion ends."""
+    if fields.get("stop") is None:
+        return ()
+    value = fields.texts("stop")
+    stops = tuple(value) if isinstance(value, list) else (value,)
+    if len(stops) > MAX_STOPS or not all(stops):
+        raise ApiError(400, f"stop takes at most {MAX_STOPS} texts, none of them empty")
+    return stops
+
+
+def completion_json(
+    completion: CompletionRequest, continuations: Sequence[Continuation], generator: Generator
+) -> dict[str, Any]:
+    """Return the JSON object of a response that is not streamed."""
+    samples = [(continuation, sample) for continuation in continuations for sample in continuation.samples]
+    prompt_tokens = sum(map(len, generator.tokenizer.encode(completion.prompts)))
+    completion_tokens = sum(count_tokens(sample) for _, sample in samples)
+    return header_json(completion, new_id()) | {
+        "choices": [
+            choice_json(
+                (continuation.prompt if completion.echo else "") + sample.text, FINISH_REASONS[sample.ended], index
+            )
+            for index, (continuation, sample) in enumerate(samples)
+        ],
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+        },
+    }
+
+
+def count_tokens(sample: Generation) -> int:
+    """Return the number of generated tokens without the end symbol."""
+    return len(sample.tokens) - (sample.ended == "end")
+
+
+def header_json(completion: CompletionRequest, identifier: str) -> dict[str, Any]:
+    """Return the members that every response and every event begins with."""
+    return {"id": identifier, "object": "text_completion", "created": int(time()), "model": completion.name}
+
+
+def new_id() -> str:
+    """Return a random identifier of a response."""
+    return f"cmpl-{secrets.token_hex(12)}"
+
+
+def choice_json(text: str, reason: str | None, index: int = 0) -> dict[str, Any]:
+    """Return one entry of `choices`."""
+    return {"text": text, "index": index, "logprobs": None, "finish_reason": reason}
+
+
+async def streaming_response(
+    request: Request, service: Service, generator: Generator, completion: CompletionRequest
+) -> Response:
+    """Return a response of server-sent events; generation ends when the client leaves or the time is over.
+
+    Raises:
+        ApiError: 503, the server is busy.
+    """
+    overload = service.requests.overload_error()
+    if overload is not None:
+        raise overload
+    loop = asyncio.get_running_loop()
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+    request_handle = RequestHandle()
+
+    def put(piece: str | None) -> None:
+        loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+    def generate(handle: RequestHandle) -> str:
+        group = StreamingGroup(generator, completion.options, handle, put)
+        try:
+            (reason,) = service.batcher.compute_all([QueueItem(group, completion.prompts[0], 1, handle)])
+        finally:
+            put(None)
+        return str(reason)
+
+    ended = service.requests.start(request_handle, generate)
+    timer = loop.call_later(service.requests.timeout, request_handle.cancel)
+    ended.add_done_callback(lambda _: timer.cancel())
+    identifier = new_id()
+
+    async def events() -> AsyncIterator[bytes]:
+        try:
+            if completion.echo and completion.prompts[0]:
+                yield event(
+                    header_json(completion, identifier) | {"choices": [choice_json(completion.prompts[0], None)]}
+                )
+            while (piece := await pieces.get()) is not None:
+                yield event(header_json(completion, identifier) | {"choices": [choice_json(piece, None)]})
+            try:
+                reason = FINISH_REASONS[await ended]
+            except RequestCancelled:
+                message = f"The request took longer than {service.requests.timeout:g} seconds and was stopped"
+                yield event({"error": {"message": message, "type": "server_error", "param": None, "code": None}})
+                return
+            yield event(header_json(completion, identifier) | {"choices": [choice_json("", reason)]})
+            yield b"data: [DONE]\n\n"
+        finally:
+            request_handle.cancel()
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+def event(content: dict[str, Any]) -> bytes:
+    """Return a server-sent event."""
+    return b"data: " + json_bytes(content) + b"\n\n"
+
+
+async def models(request: Request) -> Response:
+    """GET /v1/models: the language models."""
+    names = Service.of(request).models.generators
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": "manyheads"} for name in names]
+    return json_response({"object": "list", "data": data})
+
+
+def routes() -> list[Route]:
+    """Return the routes of this module."""
+    return [
+        Route("/v1/completions", complete, methods=["POST"]),
+        Route("/v1/models", models, methods=["GET"]),
+    ]

@@ -1,0 +1,265 @@
+"""Routes below /api for the page: the served runs, and inspection of a model on a text.
+
+The responses are made for the page of the same version and change with it; they are no public interface.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from manyheads.errors import ManyheadsError
+from manyheads.runs import page
+from manyheads.runs.inspect import curves, inspect_loaded
+from manyheads.search.interface import Cancelled
+from manyheads.search.options import Sampling
+from manyheads.serving.fields import Fields, missing_field, read_fields, replace_surrogates
+from manyheads.serving.models import ServedRun
+from manyheads.serving.queue_items import QueueItem, RequestHandle
+from manyheads.serving.queued_engine import queued_translator
+from manyheads.serving.responses import ApiError, json_response
+from manyheads.serving.service import Service
+from manyheads.tasks.inspecting import InspectOptions, inspect_model
+from manyheads.tasks.inspecting.apart import apart
+from manyheads.tasks.inspecting.next_token import next_tokens
+from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.translation import Translator
+from manyheads.text.sentences import sentence_spans
+
+__all__ = ["COMPUTING_PATHS", "routes"]
+
+COMPUTING_PATHS = ("/api/translate", "/api/inspect", "/api/next", "/api/model", "/api/curves")
+MAX_BEAM = 16
+MAX_GENERATED = 256
+MAX_PADDING = 8
+SHOWN_TOKENS = 20  # most probable next tokens
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerTask:
+    """A function that a worker of the queue calls for one request, as a `BatchGroup` of one item."""
+
+    function: Callable[[Cancelled], Any]
+
+    def compute(self, payloads: Sequence[None], cancelled: Cancelled) -> list[Any]:
+        """Call the function; see `BatchGroup.compute`."""
+        return [self.function(cancelled) for _ in payloads]
+
+
+async def models(request: Request) -> Response:
+    """GET /api/models: the served runs and the limits."""
+    service = Service.of(request)
+    return json_response(
+        {
+            "models": [run.description for run in service.models.runs.values()],
+            "char_limit": service.settings.char_limit,
+            "key_required": service.access.ring is not None,
+        }
+    )
+
+
+async def translate(request: Request) -> Response:
+    """POST /api/translate: the sentences of a text with all hypotheses of the beam."""
+    service, fields, run = await read_request(request)
+    text, translator = text_of(fields, service), run.loaded
+    if not isinstance(translator, Translator):
+        raise ApiError(400, f"{run.name} does not translate")
+    beam = beam_of(fields) or translator.config.search.beam_size
+
+    def task(handle: RequestHandle) -> dict[str, Any]:
+        started = time.perf_counter()
+        spans = sentence_spans(text, translator.config.data.source)
+        translations = queued_translator(translator, service.batcher, handle).translate(
+            [text[first:last] for first, last in spans], beam_size=beam, n_best=beam
+        )
+        parts, end = [], 0
+        for (first, last), sentence in zip(spans, translations, strict=True):
+            parts += [text[end:first], sentence.translation]
+            end = last
+        return {
+            "translation": "".join([*parts, text[end:]]),
+            "sentences": [sentence.to_json() for sentence in translations],
+            "tokens": sum(len(sentence.hypotheses[0].tokens) for sentence in translations if sentence.hypotheses),
+            "seconds": time.perf_counter() - started,
+        }
+
+    service.metrics.count_texts(1, len(text))
+    return json_response(await run_task(request, service, task))
+
+
+async def inspect(request: Request) -> Response:
+    """POST /api/inspect: the inspection of a model on a text, with packed arrays."""
+    service, fields, run = await read_request(request)
+    text = text_of(fields, service, may_be_empty=True)
+    target = fields.text("target")
+    prefix, beam = ids_of(fields), beam_of(fields)
+    padding = bounded_integer(fields, "padding", MAX_PADDING)
+    max_tokens = bounded_integer(fields, "max_tokens", MAX_GENERATED)
+
+    def compute(cancelled: Cancelled) -> dict[str, Any]:
+        model = apart(run.torch_model(), cancelled)
+        options = InspectOptions(
+            target=None if target is None else replace_surrogates(target),
+            prefix=prefix,
+            beam_size=beam,
+            padding=padding,
+            max_tokens=max_tokens,
+            run=run.name,
+        )
+        return inspect_loaded(model, text, options).packed_dict()
+
+    return json_response(await run_task(request, service, worker_task(service, compute)))
+
+
+async def next_token(request: Request) -> Response:
+    """POST /api/next: the probabilities of a language model's next token; with `write`, so many sampled tokens."""
+    service, fields, run = await read_request(request)
+    text, generator = text_of(fields, service, may_be_empty=True), run.loaded
+    if not isinstance(generator, Generator):
+        raise ApiError(400, f"{run.name} is no language model")
+    max_tokens = bounded_integer(fields, "write", MAX_GENERATED)
+    try:
+        sampling = Sampling(
+            temperature=fields.number("temperature", 1.0),
+            top_k=fields.integer("top_k", 0),
+            top_p=fields.number("top_p", 1.0),
+            seed=fields.integer("seed", secrets.randbelow(2**31)),
+        )
+    except ValueError as error:
+        raise ApiError(400, str(error)) from error
+
+    def compute(cancelled: Cancelled) -> dict[str, Any]:
+        if not max_tokens:
+            return asdict(next_tokens(generator, text, sampling, SHOWN_TOKENS))
+        options = GenerateOptions(sampling, max_tokens=max_tokens)
+        (continuation,) = generator.generate([text], options, cancelled)
+        return {"text": continuation.samples[0].text}
+
+    return json_response(await run_task(request, service, worker_task(service, compute)))
+
+
+async def model(request: Request) -> Response:
+    """GET /api/model: the tensors, position encodings, schedule, and the code of the paper's symbols."""
+    service, _, run = await read_request(request)
+
+    def compute(_: Cancelled) -> dict[str, Any]:
+        if run.document is None:
+            loaded = run.torch_model()
+            inspection = inspect_model(loaded.config, loaded.model, total_steps=run.total_steps(), run=run.name)
+            run.document = page.model_document(inspection)
+        return run.document
+
+    return json_response(await run_task(request, service, worker_task(service, compute)))
+
+
+async def training(request: Request) -> Response:
+    """GET /api/curves: the training curves; an empty list of runs where there is no log."""
+    service, _, run = await read_request(request)
+
+    def compute(_: Cancelled) -> dict[str, Any]:
+        try:
+            return curves([run.folder]).to_dict()
+        except ManyheadsError:
+            return {"runs": []}
+
+    return json_response(await run_task(request, service, worker_task(service, compute)))
+
+
+async def read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
+    """Read and check a request for a run; return the service, the fields and the run.
+
+    Raises:
+        ApiError: the body, the key or the name of the run is not valid.
+    """
+    service = Service.of(request)
+    fields = await read_fields(request, service.settings.body_limit)
+    service.access.check(request, fields)
+    name, runs = fields.text("model"), service.models.runs
+    if name is None and len(runs) == 1:
+        return service, fields, next(iter(runs.values()))
+    if name not in runs:
+        raise ApiError(404 if name else 400, f"model must be one of: {', '.join(runs)}")
+    return service, fields, runs[name]
+
+
+async def run_task(
+    request: Request, service: Service, task: Callable[[RequestHandle], dict[str, Any]]
+) -> dict[str, Any]:
+    """Run a task in the request pool.
+
+    Raises:
+        ApiError: 400 with the message of a `ManyheadsError`; others as `RequestPool.run`.
+    """
+    try:
+        return await service.requests.run(request.receive, task)
+    except ManyheadsError as error:
+        raise ApiError(400, str(error)) from error
+
+
+def worker_task(
+    service: Service, function: Callable[[Cancelled], dict[str, Any]]
+) -> Callable[[RequestHandle], dict[str, Any]]:
+    """Return a task that a worker of the queue runs, so that no more threads compute than there are workers."""
+
+    def task(handle: RequestHandle) -> dict[str, Any]:
+        item = QueueItem(WorkerTask(function), None, 1, handle)
+        result: dict[str, Any] = service.batcher.compute_all([item])[0]
+        return result
+
+    return task
+
+
+def text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> str:
+    """Return the text of a request.
+
+    Raises:
+        ApiError: 400, the text is missing, or text and target are too long.
+    """
+    text = fields.text("q")
+    if text is None and not may_be_empty:
+        raise missing_field("q")
+    size = len(text or "") + len(fields.text("target") or "")
+    if size > service.settings.char_limit:
+        raise ApiError(400, f"Invalid request: request ({size}) exceeds text limit ({service.settings.char_limit})")
+    return replace_surrogates(text or "")
+
+
+def ids_of(fields: Fields) -> tuple[int, ...]:
+    """Return the token ids that an output must begin with."""
+    ids = fields.get("prefix") or []
+    valid = isinstance(ids, list) and all(isinstance(token, int) and not isinstance(token, bool) for token in ids)
+    if not valid:
+        raise ApiError(400, "Invalid request: prefix parameter must be a list of token ids")
+    return tuple(ids)
+
+
+def beam_of(fields: Fields) -> int | None:
+    """Return the beam size; None means that of the run."""
+    return bounded_integer(fields, "beam", MAX_BEAM) or None
+
+
+def bounded_integer(fields: Fields, name: str, maximum: int) -> int:
+    """Return an integer field from 0 to a maximum; 0 if it is missing."""
+    value = fields.integer(name, 0)
+    if value > maximum:
+        raise ApiError(400, f"Invalid request: {name} parameter must be <= {maximum}")
+    return value
+
+
+def routes() -> list[Route]:
+    """Return the routes of this module."""
+    return [
+        Route("/api/models", models, methods=["GET"]),
+        Route("/api/translate", translate, methods=["POST"]),
+        Route("/api/inspect", inspect, methods=["POST"]),
+        Route("/api/next", next_token, methods=["POST"]),
+        Route("/api/model", model, methods=["GET"]),
+        Route("/api/curves", training, methods=["GET"]),
+    ]

@@ -1,0 +1,211 @@
+"""Tag projection: inline tags of a block are placed in its translation by the word alignment."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import accumulate
+
+from manyheads.serving.markup.blocks import Atom, Block, Element
+
+__all__ = ["escaped", "project_tags"]
+
+WORD = re.compile(r"\S+")
+AFTER_A_WORD = ".,;:!?…)]}»”’。，、！？"
+BEFORE_A_WORD = "([{«„“‚‘¿¡"
+Region = tuple[int, int]
+
+
+def escaped(text: str) -> str:
+    """Escape text for HTML."""
+    return escape(text, quote=False)
+
+
+def project_tags(block: Block, text: str, links: str | None) -> str:
+    """Return the HTML of a translation with the tags of its source.
+
+    Every tag occurs exactly once, and elements stay nested as they were. Where the word order changes, an element
+    goes around the run with most of its words.
+
+    Args:
+        block: the source.
+        text: its translation.
+        links: the word alignment as pairs "source-target", separated by blanks; None means a monotone alignment.
+    """
+    if not block.is_tagged:
+        return escaped(text)
+    projector = TagProjector(block.text, text, links)
+    return projector.render(block.root, projector.whole, 0, len(text))
+
+
+@dataclass
+class PlacedMarkup:
+    """An element or atom with its offsets in the translation.
+
+    Attributes:
+        start, end: offsets in the translation.
+        order: its index among its siblings in the source.
+        markup: the HTML of an atom.
+        element: the element, or None for an atom.
+        region: words of the translation in the element.
+        before, behind: a blank to add before or behind an atom.
+    """
+
+    start: int
+    end: int
+    order: int
+    markup: str = ""
+    element: Element | None = None
+    region: Region = (0, 0)
+    before: str = ""
+    behind: str = ""
+
+
+class TagProjector:
+    """Places the tags of one block in its translation.
+
+    Words are numbered from 0. A region is (first, last + 1) of words of the translation.
+    """
+
+    def __init__(self, source: str, target: str, links: str | None) -> None:
+        self.source, self.target = source, target
+        self.source_words = [match.span() for match in WORD.finditer(source)]
+        self.words = [match.span() for match in WORD.finditer(target)]
+        self.aligned = aligned_words(links, len(self.source_words), len(self.words))
+        self.whole: Region = (0, len(self.words))
+
+    def render(self, element: Element, region: Region, start: int, end: int) -> str:
+        """Return the HTML of the translation from start to end with the children of an element."""
+        parts, offset = [], start
+        for child in self.place_children(element, region, start, end):
+            parts += [escaped(self.target[offset : child.start]), child.before]
+            if child.element is None:
+                parts.append(child.markup)
+            else:
+                inner = self.render(child.element, child.region, child.start, child.end)
+                parts += [child.element.opening, inner, child.element.closing]
+            parts.append(child.behind)
+            offset = child.end
+        return "".join([*parts, escaped(self.target[offset:end])])
+
+    def place_children(self, element: Element, region: Region, start: int, end: int) -> list[PlacedMarkup]:
+        """Return the children of an element with their offsets, in order and without overlap."""
+        placed: list[PlacedMarkup] = []
+        taken: set[int] = set()
+        for order, child in enumerate(element.children):
+            if isinstance(child, Atom):
+                placed.append(self.place_atom(child, element, region, order))
+                continue
+            words = self.source_words_in(child)
+            own = best_run([word in words for word in self.aligned], region, taken)
+            if own is None:
+                offset = self.gap(child.start, element, region)
+                placed.append(PlacedMarkup(offset, offset, order, element=child, region=(0, 0)))
+                continue
+            taken |= set(range(*own))
+            first, last = self.edges(child, own)
+            placed.append(PlacedMarkup(first, last, order, element=child, region=own))
+        return without_overlap(sorted(placed, key=lambda markup: (markup.start, markup.order)), start, end)
+
+    def source_words_in(self, element: Element) -> range:
+        """Return the words of the source that are wholly or partly in an element."""
+        first = bisect_right([end for _, end in self.source_words], element.start)
+        return range(first, max(first, self.words_before(element.end)))
+
+    def words_before(self, offset: int) -> int:
+        """Return how many words of the source begin before an offset."""
+        return bisect_left([start for start, _ in self.source_words], offset)
+
+    def edges(self, element: Element, region: Region) -> tuple[int, int]:
+        """Return the offsets of a region, without punctuation that is outside the element in the source."""
+        start, end = self.words[region[0]][0], self.words[region[1] - 1][1]
+        if self.source[element.end : element.end + 1] in tuple(AFTER_A_WORD):
+            end = max(start + 1, start + len(self.target[start:end].rstrip(AFTER_A_WORD)))
+        if element.start and self.source[element.start - 1] in BEFORE_A_WORD:
+            start = min(end - 1, end - len(self.target[start:end].lstrip(BEFORE_A_WORD)))
+        return start, end
+
+    def place_atom(self, atom: Atom, element: Element, region: Region, order: int) -> PlacedMarkup:
+        """Return an atom with its offset: between two words, or at the end of one."""
+        at = self.gap(atom.offset, element, region)
+        behind_word = at > 0 and not self.target[at - 1].isspace()
+        before_word = at < len(self.target) and not self.target[at].isspace()
+        before = " " if atom.before and behind_word else ""
+        behind = " " if atom.behind and before_word and self.target[at] not in AFTER_A_WORD else ""
+        return PlacedMarkup(at, at, order, atom.raw, before=before, behind=behind)
+
+    def gap(self, offset: int, element: Element, region: Region) -> int:
+        """Return the offset in the translation, within a region, for an offset in the source.
+
+        The cut is chosen so that as few words as possible are on the other side of it than their aligned words.
+        """
+        if region[0] == region[1]:
+            return self.words[region[0]][0] if region[0] < len(self.words) else 0
+        passed = self.words_before(offset)
+        inner = self.source_words_in(element) if element.opening else range(len(self.source_words))
+        if passed <= inner.start:
+            return self.words[region[0]][0]
+        # a word before the cut costs 1 if its aligned word is behind the offset, else -1
+        costs = accumulate((1 if self.aligned[word] >= passed else -1 for word in range(*region)), initial=0)
+        best = region[0] + min(enumerate(costs), key=lambda pair: pair[1])[0]
+        if best == region[0]:
+            return self.words[best][0]
+        start, end = self.words[best - 1]
+        tail = self.source[offset : self.source_words[passed - 1][1]]
+        if tail and all(character in AFTER_A_WORD for character in tail):  # only punctuation follows in the source
+            end = max(start + 1, start + len(self.target[start:end].rstrip(AFTER_A_WORD)))
+        spaced = self.source[offset - 1 : offset].isspace() and not self.source[offset : offset + 1].isspace()
+        glued = not self.source[offset - 1 : offset].isspace() or best == region[1]
+        return self.words[best][0] if spaced and not glued else end
+
+
+def aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
+    """Return the aligned source word of each word of the translation.
+
+    Args:
+        links: see `project_tags`.
+        sources: number of words of the source.
+        targets: number of words of the translation.
+    """
+    alignment = dict[int, int]()
+    for link in (links or "").split():
+        source, _, target = link.partition("-")
+        alignment[int(target)] = int(source)
+    if links is None:
+        alignment = {word: word * sources // max(1, targets) for word in range(targets)}
+    aligned: list[int] = []
+    for word in range(targets):  # a word without a link goes with the word before it
+        last = aligned[-1] if aligned else 0
+        aligned.append(min(max(0, alignment.get(word, last)), max(0, sources - 1)))
+    return aligned
+
+
+def best_run(wanted: Sequence[bool], region: Region, taken: set[int]) -> Region | None:
+    """Return the run of free words of a region with the highest score, or None if no word is wanted.
+
+    A wanted word adds 1 to the score of a run, another word subtracts 0.6.
+    """
+    best, best_score = None, 0.0
+    first, score = region[0], 0.0
+    for word in range(*region):
+        if word in taken:
+            first, score = word + 1, 0.0
+            continue
+        if score <= 0:
+            first, score = word, 0.0
+        score += 1.0 if wanted[word] else -0.6
+        if score > best_score:
+            best, best_score = (first, word + 1), score
+    return best
+
+
+def without_overlap(placed: Sequence[PlacedMarkup], start: int, end: int) -> list[PlacedMarkup]:
+    """Clip placed markup to start and end, and to the end of its predecessor."""
+    for markup in placed:
+        markup.start = min(max(markup.start, start), end)
+        markup.end = min(max(markup.end, markup.start), end)
+        start = markup.end
+    return list(placed)

@@ -1,0 +1,133 @@
+"""An `Engine` for a served translator that puts its rows into the common queue."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from manyheads.decoding import continuous
+from manyheads.decoding.engine import TorchEngine
+from manyheads.errors import UsageError
+from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
+from manyheads.search.options import Ids, SearchOptions
+from manyheads.serving.batching import Batcher
+from manyheads.serving.queue_items import QueueItem, RequestHandle
+from manyheads.tasks.translation import Translator
+
+__all__ = ["queued_translator"]
+
+ATTENTION_LOCK = threading.Lock()  # attention is recorded in the model's own modules: one search at a time
+
+
+@dataclass(frozen=True)
+class Row:
+    """A source's token ids with the search options of this row alone."""
+
+    ids: Sequence[int]
+    prefix: Ids = ()
+    forbidden: tuple[Ids, ...] = ()
+    required: tuple[Ids, ...] = ()
+
+
+@dataclass(frozen=True)
+class SearchGroup:
+    """Rows that are searched by one engine with the same options; engines are compared by identity."""
+
+    engine: Engine
+    options: SearchOptions
+
+    def compute(self, payloads: Sequence[Row], cancelled: Cancelled) -> list[list[Hypothesis]]:
+        """Search for all rows; see `BatchGroup.compute`."""
+        options = replace(
+            self.options,
+            prefixes=per_row([row.prefix for row in payloads]),
+            forbidden=per_row([row.forbidden for row in payloads]),
+            required=per_row([row.required for row in payloads]),
+        )
+        rows = [row.ids for row in payloads]
+        if options.attention or options.rivals or options.coverage_penalty:
+            with ATTENTION_LOCK:
+                return self.engine.search(rows, options, cancelled)
+        return self.engine.search(rows, options, cancelled)
+
+
+@dataclass(frozen=True)
+class ContinuousSearchGroup(SearchGroup):
+    """Rows without options of their own, which support continuous batching."""
+
+    engine: TorchEngine
+
+    def begin(self) -> ContinuousSearchBatch:
+        """Return an empty batch; see `ContinuousBatchGroup.begin`."""
+        return ContinuousSearchBatch(self.engine.begin(self.options))
+
+
+class ContinuousSearchBatch:
+    """A `ContinuousBatch` of rows."""
+
+    def __init__(self, search: continuous.ContinuousBatching) -> None:
+        self.search = search
+
+    @property
+    def active_batches(self) -> int:
+        """Number of added batches with an unfinished row."""
+        return len(self.search.parts)
+
+    @property
+    def full(self) -> bool:
+        """Whether no further rows should be added for now."""
+        return self.search.full
+
+    def add(self, payloads: Sequence[Row], cancelled: Cancelled, on_result: Callable[[int, Any], None]) -> None:
+        """Add rows; see `ContinuousBatch.add`."""
+        self.search.add([row.ids for row in payloads], cancelled, on_result)
+
+    def step(self) -> None:
+        """Decode one step of all rows."""
+        self.search.step()
+
+
+def per_row(values: list[Any]) -> tuple[Any, ...]:
+    """Return one entry per row, or an empty tuple where no row has a value."""
+    return tuple(values) if any(values) else ()
+
+
+class QueuedEngine:
+    """An `Engine` whose rows are batched with those of other requests."""
+
+    def __init__(self, engine: Engine, batcher: Batcher, handle: RequestHandle) -> None:
+        self.engine = engine
+        self.batcher = batcher
+        self.handle = handle
+
+    def search(
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, cancelled: Cancelled = never_cancelled
+    ) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each row, as `Engine.search`; `handle`, not `cancelled`, ends the search."""
+        common = replace(options, prefixes=(), forbidden=(), required=(), batch_tokens=self.batcher.max_tokens)
+        width = options.n_best if options.sampling else options.beam_size
+        group = SearchGroup(self.engine, common)
+        if isinstance(self.engine, TorchEngine) and self.engine.can_batch_continuously(options):
+            group = ContinuousSearchGroup(self.engine, common)
+        items = []
+        for index, ids in enumerate(rows):
+            row = Row(
+                ids,
+                options.prefixes[index] if options.prefixes else (),
+                options.forbidden[index] if options.forbidden else (),
+                options.required[index] if options.required else (),
+            )
+            items.append(QueueItem(group, row, (len(ids) + 1) * width, self.handle))
+        hypotheses: list[list[Hypothesis]] = self.batcher.compute_all(items)
+        return hypotheses
+
+    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+        """Raise `UsageError`: streams do not go through the queue."""
+        raise UsageError("a translation that is served is not streamed.")
+
+
+def queued_translator(translator: Translator, batcher: Batcher, handle: RequestHandle) -> Translator:
+    """Return a copy of a translator that decodes through the queue, for one request."""
+    return Translator(translator.config, translator.tokenizers, QueuedEngine(translator.engine, batcher, handle))

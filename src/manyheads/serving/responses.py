@@ -1,0 +1,55 @@
+"""JSON responses and API errors."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+__all__ = ["ApiError", "ClientDisconnected", "error_response", "json_bytes", "json_response"]
+
+
+class ApiError(Exception):
+    """A request that is answered with an error status.
+
+    Attributes:
+        status: the HTTP status.
+        message: for the client; it never holds text of the request beyond names of languages and formats.
+        retry_after: seconds after which the client may try again; None sends no `Retry-After` header.
+    """
+
+    def __init__(self, status: int, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.retry_after = retry_after
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of the response: `Retry-After` in whole seconds, or none."""
+        return {} if self.retry_after is None else {"Retry-After": str(max(1, math.ceil(self.retry_after)))}
+
+
+class ClientDisconnected(Exception):
+    """The client closed its connection before the response was sent."""
+
+
+def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a JSON response; see `json_bytes`."""
+    return Response(json_bytes(content), status, headers, media_type="application/json")
+
+
+def json_bytes(content: object) -> bytes:
+    """Encode a value as JSON in UTF-8; lone surrogates become "?"."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
+
+def error_response(error: ApiError, path: str) -> Response:
+    """Return an error in the shape that clients of a path know: LibreTranslate's, or OpenAI's below /v1/."""
+    content: dict[str, Any] = {"error": error.message}
+    if path.startswith("/v1/"):
+        kind = "invalid_request_error" if error.status < 500 else "server_error"
+        content = {"error": {"message": error.message, "type": kind, "param": None, "code": None}}
+    return json_response(content, error.status, error.headers())

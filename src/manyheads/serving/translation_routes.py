@@ -1,0 +1,261 @@
+"""LibreTranslate's routes: /translate, /detect, /languages, /frontend/settings, and those that are disabled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from manyheads.errors import UsageError
+from manyheads.serving.fields import Fields, read_fields
+from manyheads.serving.language_detection import LanguageConfidence
+from manyheads.serving.markup.document import Document, plain_document, read_html
+from manyheads.serving.queue_items import RequestHandle
+from manyheads.serving.queued_engine import queued_translator
+from manyheads.serving.responses import ApiError, json_response
+from manyheads.serving.service import Service
+from manyheads.tasks.options import TranslateOptions
+from manyheads.text.languages import language_name, same_language
+
+__all__ = ["TranslationRequest", "detect", "languages", "routes", "settings", "translate", "translations"]
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class TranslationRequest:
+    """The checked fields of a request for translations.
+
+    Attributes:
+        texts: one or several texts.
+        is_list: whether the texts were sent as a list, and are returned as one.
+        source: the code of a served language, or "auto".
+        target: the code of a served language.
+        html: whether the texts are HTML.
+        alternatives: number of further translations per text.
+    """
+
+    texts: list[str]
+    is_list: bool
+    source: str
+    target: str
+    html: bool
+    alternatives: int
+
+
+async def translate(request: Request) -> Response:
+    """POST /translate."""
+    service = Service.of(request)
+    fields = await read_fields(request, service.settings.body_limit)
+    service.access.check(request, fields)
+    query = translation_request(fields, service)
+    content = await service.requests.run(request.receive, lambda handle: translations(service, query, handle))
+    return json_response(content)
+
+
+async def detect(request: Request) -> Response:
+    """POST /detect."""
+    service = Service.of(request)
+    fields = await read_fields(request, service.settings.body_limit)
+    service.access.check(request, fields)
+    texts, _ = texts_of(fields, service)
+    text = "\n".join(texts)
+    detected = await service.requests.run(request.receive, lambda handle: service.models.detector.detect(text))
+    return json_response([language_json(language) for language in detected])
+
+
+async def languages(request: Request) -> Response:
+    """GET /languages, with or without a body."""
+    models = Service.of(request).models
+    return json_response(
+        [{"code": code, "name": language_name(code), "targets": models.targets(code)} for code in models.languages]
+    )
+
+
+async def settings(request: Request) -> Response:
+    """GET /frontend/settings."""
+    service = Service.of(request)
+    keys = service.access.ring is not None
+    first = next(iter(service.models.translators), ("", ""))
+    return json_response(
+        {
+            "charLimit": service.settings.char_limit,
+            "frontendTimeout": 500,
+            "apiKeys": keys,
+            "keyRequired": keys,
+            "suggestions": False,
+            "filesTranslation": False,
+            "supportedFilesFormat": [],
+            "language": {
+                "source": {"code": AUTO, "name": "Auto Detect"},
+                "target": {"code": first[1], "name": language_name(first[1])},
+            },
+        }
+    )
+
+
+async def no_files(request: Request) -> Response:
+    """POST /translate_file, GET /download_file/NAME."""
+    raise ApiError(403, "Files translation are disabled on this server.")
+
+
+async def no_suggestions(request: Request) -> Response:
+    """POST /suggest."""
+    raise ApiError(403, "Suggestions are disabled on this server.")
+
+
+def routes() -> list[Route]:
+    """Return the routes of this module."""
+    return [
+        Route("/translate", translate, methods=["POST"]),
+        Route("/detect", detect, methods=["POST"]),
+        Route("/languages", languages, methods=["GET"]),
+        Route("/frontend/settings", settings, methods=["GET"]),
+        Route("/translate_file", no_files, methods=["POST"]),
+        Route("/download_file/{name:path}", no_files, methods=["GET"]),
+        Route("/suggest", no_suggestions, methods=["POST"]),
+    ]
+
+
+def translation_request(fields: Fields, service: Service) -> TranslationRequest:
+    """Check the fields of a request.
+
+    Raises:
+        ApiError: 400, a field is missing or has an invalid value.
+    """
+    texts, is_list = texts_of(fields, service)
+    source, target = fields.required("source"), fields.required("target")
+    alternatives = fields.integer("alternatives", 0)
+    if alternatives > service.settings.alternatives_limit:
+        maximum = service.settings.alternatives_limit
+        raise ApiError(400, f"Invalid request: alternatives parameter must be <= {maximum}")
+    kind = (fields.text("format") or "text").lower()
+    if kind not in ("text", "html"):
+        raise ApiError(400, f"{kind[:20]} format is not supported")
+    return TranslationRequest(
+        texts=texts,
+        is_list=is_list,
+        source=AUTO if source.lower() == AUTO else served_language(source, service),
+        target=served_language(target, service),
+        html=kind == "html",
+        alternatives=alternatives,
+    )
+
+
+def texts_of(fields: Fields, service: Service) -> tuple[list[str], bool]:
+    """Return the texts of a request, and whether they were sent as a list.
+
+    Raises:
+        ApiError: 400, the texts are missing, too many or too long.
+    """
+    value = fields.texts("q")
+    texts = value if isinstance(value, list) else [value]
+    limits = service.settings
+    for size, limit in ((len(texts), limits.batch_limit), (sum(map(len, texts)), limits.char_limit)):
+        if size > limit:
+            raise ApiError(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
+    return texts, isinstance(value, list)
+
+
+def served_language(code: str, service: Service) -> str:
+    """Return the served language that a client's code means, ignoring case and country.
+
+    Raises:
+        ApiError: 400, the language is not served.
+    """
+    language = same_language(code, service.models.languages)
+    if language is None:
+        raise ApiError(400, f"{code[:20]} is not supported")
+    return language
+
+
+def translations(service: Service, query: TranslationRequest, handle: RequestHandle) -> dict[str, Any]:
+    """Translate the texts of a request and return the JSON object of the response; runs in the request's thread.
+
+    Texts of one language are translated together. Texts without a letter, and texts that are in the target language
+    already, are returned unchanged.
+
+    Raises:
+        ApiError: 400, no served translator has this language pair.
+    """
+    documents = [read_html(text) if query.html else plain_document(text) for text in query.texts]
+    sources = [source_of(document, query, service) for document in documents]
+    results: list[list[str]] = [[document.unchanged] for document in documents]
+    by_source: dict[str, list[int]] = {}
+    for index, (document, (source, _)) in enumerate(zip(documents, sources, strict=True)):
+        if source != query.target and document.has_letters:
+            by_source.setdefault(source, []).append(index)
+    for source in by_source:
+        if (source, query.target) not in service.models.translators:
+            raise ApiError(
+                400,
+                f"{language_name(query.target)} ({query.target}) is not available as a target language from "
+                f"{language_name(source)} ({source})",
+            )
+    for source, indices in by_source.items():
+        chosen = [documents[index] for index in indices]
+        translated = translate_documents(service, source, query, chosen, handle)
+        for index, texts in zip(indices, translated, strict=True):
+            results[index] = texts
+    return translation_json(query, results, [language_json(language) for language in sources])
+
+
+def source_of(document: Document, query: TranslationRequest, service: Service) -> LanguageConfidence:
+    """Return the language of a text and its confidence in percent."""
+    if query.source != AUTO:
+        return query.source, 100.0
+    if not document.has_letters:
+        return service.models.detector.fallback, 0.0
+    language, confidence = service.models.detector.detect("\n".join(document.texts))[0]
+    if confidence == 0:  # not detected: take the first language that can be translated
+        pairs = service.models.translators
+        language = next((source for source, target in pairs if target == query.target), language)
+    return language, confidence
+
+
+def translate_documents(
+    service: Service,
+    source: str,
+    query: TranslationRequest,
+    documents: Sequence[Document],
+    handle: RequestHandle,
+) -> list[list[str]]:
+    """Translate documents of one language; return the translations of each, the best first."""
+    translator = queued_translator(service.models.translators[source, query.target], service.batcher, handle)
+    count = 0 if query.html else query.alternatives
+    texts = [text for document in documents for text in document.texts]
+    tagged = any(document.is_tagged for document in documents)
+    try:
+        translated = translator.translate(
+            texts,
+            n_best=count + 1,
+            options=TranslateOptions(split="sentences", token_scores=False, alignment=tagged),
+        )
+    except UsageError as error:
+        raise ApiError(400, str(error)) from error
+    service.metrics.count_texts(len(texts), sum(map(len, texts)))
+    remaining = iter(translated)
+    return [document.assemble([next(remaining) for _ in document.texts]) for document in documents]
+
+
+def translation_json(
+    query: TranslationRequest, results: list[list[str]], languages: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the JSON object of a response; of one text, without lists."""
+    others = [list(dict.fromkeys(text for text in texts[1:] if text != texts[0])) for texts in results]
+    content: dict[str, Any] = {"translatedText": [texts[0] for texts in results]}
+    if query.source == AUTO:
+        content["detectedLanguage"] = languages
+    if query.alternatives:
+        content["alternatives"] = others
+    return content if query.is_list else {name: values[0] for name, values in content.items()}
+
+
+def language_json(detected: LanguageConfidence) -> dict[str, Any]:
+    """Return the JSON object of a detected language."""
+    language, confidence = detected
+    return {"confidence": confidence, "language": language}

@@ -1,0 +1,87 @@
+"""The source of batches, and threads that make the next batches while the model computes with this one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from manyheads.training.micro_batch import MicroBatch
+
+__all__ = ["BatchSource", "Indices", "prefetch", "prefetch_updates"]
+
+Indices = NDArray[np.int64]  # of examples in the corpus: pairs of sentences, texts or blocks
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+AHEAD = 2  # results that each thread may compute before they are needed
+
+
+class BatchSource(Protocol):
+    """The batches of a training; every result depends on the arguments alone."""
+
+    def epoch(self, number: int, /) -> Sequence[Indices]:
+        """Return the examples of each update of an epoch; every epoch has the same number of updates."""
+        ...
+
+    def batches(self, epoch: int, position: int, indices: Indices, /) -> Sequence[MicroBatch]:
+        """Return the micro-batches of one update that this process computes, on the CPU; at least one.
+
+        Args:
+            epoch: number of the epoch, the first being 0.
+            position: number of the update within the epoch, the first being 0.
+            indices: the examples, as `epoch` returned them.
+        """
+        ...
+
+    def heaviest(self) -> int:
+        """Return the position in epoch 0 of the update that needs the most memory."""
+        ...
+
+    def describe(self, indices: Indices, /) -> str:
+        """Return the place of these examples in the corpus, for a message."""
+        ...
+
+
+def prefetch_updates(
+    source: BatchSource, epoch: int, plan: Sequence[Indices], first: int, threads: int, device: torch.device
+) -> Iterator[tuple[Indices, Sequence[MicroBatch]]]:
+    """Yield the examples and the micro-batches of each update of an epoch, made ahead by threads.
+
+    Args:
+        source: makes the batches.
+        epoch: number of the epoch.
+        plan: the examples of each of its updates.
+        first: position of the first update to yield.
+        threads: number of threads; 0 makes each batch when it is due.
+        device: where the model is; batches for a GPU are put into pinned memory.
+    """
+
+    def make(position: int) -> tuple[Indices, Sequence[MicroBatch]]:
+        batches = source.batches(epoch, position, plan[position])
+        return plan[position], [batch.pinned() for batch in batches] if device.type == "cuda" else batches
+
+    return prefetch(make, range(first, len(plan)), threads)
+
+
+def prefetch(make: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
+    """Yield `make(task)` for each task, in order, computed by threads a little ahead.
+
+    With 0 threads each result is computed when it is due. An exception in `make` is raised when its result is due.
+    Leaving the loop early waits for the results that are being computed.
+    """
+    if threads == 0:
+        yield from map(make, tasks)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads, "batches") as pool:
+        for task in tasks:
+            waiting.append(pool.submit(make, task))
+            if len(waiting) > AHEAD * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -1,0 +1,149 @@
+"""Every help text is plain: no private words, no fragments, each range and default in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from manyheads.cli.main import Program, program
+
+# Private words as regular expressions, and what to write instead.
+BANNED_WORDS = {
+    r"tells?|told|said": "name the action: print, report, show",
+    r"ask(?:s|ed)?": "name the action: request, require, query",
+    r"nobody|somebody|whoever|everybody": "name the actor: the user, a client, the author of the model",
+    r"at hand": "write: available",
+    r"rooms?": "write: package, workspace or capacity",
+    r"turns?|turned": "write: rotary, or name the step",
+    r"places?": "write: position, index or directory",
+    r"parts?": "name the thing: package, sentence, segment, micro-batch",
+    r"dice|by chance": "write: random, sampling, seed",
+    r"(?:go|goes|going) on": "write: continue, resume, generate",
+    r"comes?": "write: occurs, is generated, is printed",
+    r"kept|keeps? (?:alive|small)": "write: cached, saved, stored",
+    r"look(?:s|ed|ing)? (?:into|at)": "write: inspect, attend to, read",
+    r"led apart|takes? home|decides? too|likes?|bolder|wilder": "write the quantity, not a metaphor",
+    r"by people|at work|on the way": "name the thing: reference translation, example, progress",
+}
+# First words that begin a fragment, and how to begin instead.
+BANNED_BEGINNINGS = {
+    **dict.fromkeys(("Of", "For", "With", "By", "In", "On", "From"), "name the quantity before what it belongs to"),
+    **dict.fromkeys(
+        ("That", "What", "Which", "Who", "Whoever", "Whether"), "name the thing, not a clause about it"
+    ),
+    **dict.fromkeys(("How", "Where", "When"), "write the quantity: number, directory, duration"),
+    **dict.fromkeys(("It", "Its", "They", "Those", "These", "This", "One", "He"), "put a noun before a pronoun"),
+    **dict.fromkeys(("Less", "More", "No", "Only", "Below", "Above"), "begin with a verb or the quantity"),
+}
+SENTENCE = re.compile(r"[A-Z][\w-]*\b.*[.:]\Z", re.DOTALL)
+EXAMPLES = re.compile(r"Examples?:\n(?:[ ]+\S.*\n?)+")
+RANGE_OF_CLICK = re.compile(r"x[<>]=?\d|\d<=?x|RANGE")
+
+
+def faults(text: str) -> list[str]:
+    """Return what is wrong with the wording of a help text, with the reason."""
+    found = [
+        f'"{match[0]}" is a private word: {reason}'
+        for words, reason in BANNED_WORDS.items()
+        for match in re.finditer(rf"\b(?:{words})\b", text, re.IGNORECASE)
+    ]
+    first = text.split(maxsplit=1)[0] if text.split() else ""
+    if first in BANNED_BEGINNINGS:
+        found.append(f'a text that begins with "{first}" is a fragment: {BANNED_BEGINNINGS[first]}')
+    if not SENTENCE.match(text):
+        found.append("a text begins with a word in upper case (a verb or a quantity) and ends with a full stop")
+    return found
+
+
+def commands(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Yield (command line, command, context) of a command and of all below it."""
+    yield context.command_path, command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, click.Context(inner, info_name=name, parent=context))
+
+
+def paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of a help text in one line each; tables, marked with a backspace, are left out."""
+    return [" ".join(block.split()) for block in text.split("\n\n") if block.strip() and "\b" not in block]
+
+
+def help_texts() -> Iterator[tuple[str, str]]:
+    """Yield (where the text is shown, text) of every help text of the program."""
+    for verb, (_, line) in Program.verbs.items():
+        yield f"manyheads, line of {verb}", line
+    for path, command, context in COMMANDS:
+        for number, paragraph in enumerate(paragraphs(command.help or ""), start=1):
+            yield f"{path}, paragraph {number}", paragraph
+        if command.short_help:
+            yield f"{path}, line in its group", command.short_help
+        for parameter in command.get_params(context):
+            if isinstance(parameter, click.Option):
+                yield f"{path} {parameter.opts[-1]}", parameter.help or ""
+
+
+COMMANDS = list(commands(program, click.Context(program, info_name="manyheads")))
+TEXTS = dict(help_texts())
+
+
+def test_the_walk_reaches_every_verb_and_many_options() -> None:
+    assert {f"manyheads {verb}" for verb in Program.verbs} <= {path for path, *_ in COMMANDS}
+    assert len(TEXTS) > 200
+    assert "manyheads translate --ensemble" in TEXTS
+
+
+@pytest.mark.parametrize("where", TEXTS)
+def test_a_help_text_is_plain(where: str) -> None:
+    found = faults(TEXTS[where])
+    assert not found, f"{where}: {TEXTS[where]!r}: " + "; ".join(found)
+
+
+@pytest.mark.parametrize(("path", "command", "context"), COMMANDS, ids=[path for path, *_ in COMMANDS])
+def test_tables_and_defaults_contain_no_private_words(
+    path: str, command: click.Command, context: click.Context
+) -> None:
+    shown = EXAMPLES.sub("", command.get_help(context))
+    found = [fault for fault in faults(shown) if "private word" in fault]
+    assert not found, f"{path}: " + "; ".join(found)
+
+
+@pytest.mark.parametrize(("path", "command", "context"), COMMANDS, ids=[path for path, *_ in COMMANDS])
+def test_ranges_are_in_words_and_defaults_are_shown(
+    path: str, command: click.Command, context: click.Context
+) -> None:
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if not isinstance(parameter, click.Option) or record is None:
+            continue
+        line = "  ".join(record)
+        name = f"{path} {parameter.opts[-1]}"
+        assert not RANGE_OF_CLICK.search(line), f"{name}: write the range in words and name the value: {line}"
+        value = parameter.get_default(context)
+        if not parameter.is_flag and isinstance(value, int | float | str) and value != "":
+            assert f"default: {value}" in line, f"{name}: show the default {value}: {line}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Decides too.",
+        "Beams led apart.",
+        "Of --sample.",
+        "That a text waits for others.",
+        "What decodes.",
+        "How far apart.",
+        "0 likes short outputs.",
+        "x source tokens.",
+        "Tell results and errors only.",
+        "Only from somebody you trust.",
+        "Missing full stop",
+        "",
+    ],
+)
+def test_a_fragment_or_a_private_word_is_noticed(text: str) -> None:
+    assert faults(text)

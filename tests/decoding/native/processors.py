@@ -1,0 +1,108 @@
+"""Our C code, compiled for each instruction set by gcc and clang, computes the same numbers.
+
+    python -m tests.decoding.native.processors
+
+`driver.c` runs natively, or under QEMU as a processor that has no other instructions; on ARM also under QEMU.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.portable import processor_flags
+
+from manyheads.decoding.native import build
+
+DRIVER = Path(__file__).with_name("driver.c")
+QEMU = ("qemu-x86_64", "-cpu")
+CLOSE = 2e-4  # how far logits may be apart
+
+
+@dataclass(frozen=True)
+class Target:
+    """A compiler, its flags, and what runs the program."""
+
+    name: str
+    compiler: str
+    flags: tuple[str, ...] = ()
+    emulator: tuple[str, ...] = ()
+    machine: str = "x86_64"
+    needs: str = ""  # a flag of /proc/cpuinfo
+
+    def missing(self) -> str:
+        """What this machine lacks, or nothing."""
+        for tool in (self.compiler, *self.emulator[:1]):
+            if shutil.which(tool) is None:
+                return f"the program {tool}"
+        if self.machine != platform.machine():
+            return f"a processor of the kind {self.machine}"
+        return f"a processor with {self.needs}" if self.needs and self.needs not in processor_flags() else ""
+
+
+def targets() -> list[Target]:
+    """The first one is what the others are compared with."""
+    found = [Target("this machine", "cc", machine=platform.machine())]
+    for compiler in ("gcc", "clang"):
+        found += [
+            Target(f"SSE, {compiler}, Nehalem", compiler, (), (*QEMU, "Nehalem")),
+            Target(f"AVX2, {compiler}, Haswell", compiler, build.VECTORS["AVX2"], (*QEMU, "Haswell")),
+            Target(f"AVX-512, {compiler}", compiler, build.VECTORS["AVX512"], needs="avx512vl"),
+        ]
+    arm = Target("ARM, gcc", "aarch64-linux-gnu-gcc", ("-static",), ("qemu-aarch64",), platform.machine())
+    return [*found, arm]
+
+
+def output_of(target: Target) -> list[str]:
+    """The words that the driver prints.
+
+    Raises:
+        subprocess.CalledProcessError: it does not compile, uses an instruction that is not there, or found that
+            neighbours or threads change bits.
+    """
+    flags = [flag for flag in build.FLAGS if flag not in ("-shared", "-fPIC")]
+    include = f"-I{Path(build.__file__).parent}"
+    with tempfile.TemporaryDirectory() as folder:
+        program = str(Path(folder) / "driver")
+        command = [target.compiler, *flags, *target.flags, include, str(DRIVER), "-o", program, "-lm"]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        run = subprocess.run([*target.emulator, program], check=True, capture_output=True, text=True)
+    return run.stdout.split()
+
+
+def difference(found: list[str], expected: list[str]) -> float:
+    """How far numbers are apart; infinite where tokens or words differ."""
+    if len(found) != len(expected):
+        return float("inf")
+    numbers = [(one, other) for one, other in zip(found, expected, strict=True) if one != other]
+    if any("." not in one or "." not in other for one, other in numbers):
+        return float("inf")
+    return max((abs(float(one) - float(other)) for one, other in numbers), default=0.0)
+
+
+def main() -> None:
+    failed = False
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        outputs = [(target, pool.submit(output_of, target)) for target in targets() if not target.missing()]
+        for target in targets():
+            if missing := target.missing():
+                print(f"{target.name:24}  not run: needs {missing}")
+        for target, output in outputs:
+            try:
+                far = difference(output.result(), outputs[0][1].result())
+                result, failed = f"logits differ by {far:.1e}", failed or not far < CLOSE
+            except subprocess.CalledProcessError as error:
+                result, failed = f"FAILED with {error.returncode}: {error.stderr.strip()[-300:]}", True
+            print(f"{target.name:24}  {result}", flush=True)
+    sys.exit("C code differs between processors" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""The beam search in C (`beam_search.h`) has the outputs of the one in Python, to the bit and in the same order."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.search.tables import BOS, EOS, PAD, Prefix, Table
+
+from manyheads.decoding.native import build
+from manyheads.decoding.native.beams import ENDED, NAN, RUNNING, NativeBeam
+from manyheads.decoding.native.structs import BeamOptions, Step
+from manyheads.search.beam import beam_steps
+from manyheads.search.candidates import best_tokens, divisors, make_hypothesis
+from manyheads.search.interface import Hypothesis
+
+pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
+
+OPENED = """#include "{}"
+void go_on(Beam *beam, const BeamOptions *options, float *values, int64_t *tokens) {{
+    advance_beam(beam, options, values, tokens);
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """What a step of a beam does after the model's part of it."""
+    folder = tmp_path_factory.mktemp("native")
+    source = folder / "opened.c"
+    source.write_text(OPENED.format(Path(build.__file__).with_name("beam_search.h")))
+    assert build.compiled(source, folder / "opened.so")
+    return ctypes.CDLL(str(folder / "opened.so"))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a search is told."""
+
+    beam_size: int
+    n_best: int
+    length_penalty: float
+    limit: int
+    forbidden: tuple[int, ...] = (PAD, BOS)
+
+
+@dataclass
+class Trace:
+    """What a search did: the tokens that each step appends, and the prefixes of its rows; what it found."""
+
+    tokens: list[list[int]] = field(default_factory=list)
+    prefixes: list[list[Prefix]] = field(default_factory=list)
+    found: list[Hypothesis] = field(default_factory=list)
+
+
+def candidates(table: Table, prefixes: list[Prefix], asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+    """The best next tokens of the rows."""
+    rows = torch.stack([table.log_probs(prefix) for prefix in prefixes])
+    values, ids = best_tokens(rows, asked.beam_size + 1, asked.forbidden)
+    return values.numpy(), ids.numpy()
+
+
+def in_python(table: Table, asked: Asked, abandoned_at: int) -> Trace:
+    trace, prefixes = Trace(), [()]
+
+    def select(rows: torch.Tensor) -> None:
+        nonlocal prefixes
+        prefixes = [prefixes[row] for row in rows.tolist()]
+
+    steps = beam_steps(
+        select, lambda _, found: trace.found.extend(found), beam_size=asked.beam_size, n_best=asked.n_best,
+        length_penalty=asked.length_penalty, max_lengths=torch.tensor([asked.limit]), bos=BOS, eos=EOS,
+    )  # fmt: skip
+    with suppress(StopIteration):
+        tokens = next(steps).tolist()
+        while True:
+            if len(trace.tokens):
+                prefixes = [(*prefix, token) for prefix, token in zip(prefixes, tokens, strict=True)]
+            trace.tokens.append(tokens)
+            trace.prefixes.append(prefixes)
+            values, ids = candidates(table, prefixes, asked)
+            if len(trace.tokens) > abandoned_at:
+                values[:], values[:, 0], ids[:, 0] = -np.inf, 0.0, EOS
+            tokens = steps.send((values, ids)).tolist()
+    return trace
+
+
+def in_c(code: ctypes.CDLL, table: Table, asked: Asked, abandoned_at: int) -> Trace:
+    """The same; what the rows see of the past is followed along: tokens lie there as they were appended."""
+    trace, past = Trace(), list[int]()
+    norms = divisors(asked.limit + 1, asked.length_penalty)
+    options = BeamOptions(asked.beam_size, asked.n_best, EOS, 3, 5, norms.ctypes.data)
+    step = Step(position_signal=4_000, rotary=8_000, source_length=1)
+    beam = NativeBeam(asked.beam_size, BOS, asked.limit, (1, 1, 1), step, None)
+    state = beam.struct
+    for count in range(asked.limit + 1):
+        rows, indices = state.step.rows, ctypes.cast(state.step.visible, ctypes.POINTER(ctypes.c_int32))
+        visible = np.ctypeslib.as_array(indices, (rows, state.step.num_visible))
+        assert state.step.length == len(past) + rows <= state.step.capacity
+        assert (state.step.position_signal, state.step.rotary) == (4_000 + 12 * count, 8_000 + 20 * count)
+        past += (latest := beam.latest[:rows].tolist())
+        prefixes = [tuple(past[place] for place in row[1:]) for row in visible.tolist()]
+        trace.tokens.append(latest)
+        trace.prefixes.append(prefixes)
+        values, ids = candidates(table, prefixes, asked)
+        values, ids = np.ascontiguousarray(values, dtype=np.float32), np.ascontiguousarray(ids)
+        if len(trace.tokens) > abandoned_at:
+            beam.cancel()
+        code.go_on(
+            ctypes.byref(state), ctypes.byref(options), ctypes.c_void_p(values.ctypes.data),
+            ctypes.c_void_p(ids.ctypes.data),
+        )  # fmt: skip
+        if state.status == ENDED:
+            outputs = [
+                make_hypothesis(tokens, scores, ended=ended, length_penalty=asked.length_penalty)
+                for tokens, scores, ended in beam.collect_outputs(EOS)
+            ]
+            trace.found = sorted(outputs, key=lambda one: -one.score)[: asked.n_best]
+            return trace
+        if state.status != RUNNING:
+            beam.enlarge_cache()
+    raise AssertionError("it goes on after its longest output")
+
+
+def trees() -> Iterator[st.SearchStrategy[Table]]:
+    return st.builds(
+        Table,
+        seed=st.integers(0, 10_000),
+        size=st.integers(9, 14),
+        end_bias=st.sampled_from([-torch.inf, -4.0, 0.0, 2.0, 5.0]),
+        steps=st.sampled_from([0, 1, 4]),
+        impossible=st.sampled_from([0.0, 0.4, 0.9]),
+        sharpness=st.sampled_from([0.0, 1.0, 1.5]),
+    )
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    table=trees(),
+    widths=st.integers(1, 6).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size))),
+    length_penalty=st.sampled_from([0.0, 0.6, 1.0, 2.0]),
+    limit=st.sampled_from([0, 1, 2, 5, 30]),
+    forbidden=st.sampled_from([(PAD, BOS), (), (PAD, BOS, EOS), tuple(range(9))]),
+    abandoned_at=st.sampled_from([99, 99, 99, 0, 1, 3]),
+)
+def test_every_step_and_all_outputs_are_those_of_the_beam_in_python(
+    code, table, widths, length_penalty, limit, forbidden, abandoned_at
+) -> None:
+    """Equals, tokens that cannot follow, dead ends, cuts, ends of all kinds."""
+    asked = Asked(*widths, length_penalty, limit, forbidden)
+    right, found = in_python(table, asked, abandoned_at), in_c(code, table, asked, abandoned_at)
+    assert found.tokens == right.tokens
+    assert found.prefixes == right.prefixes
+    assert found.found == right.found
+
+
+def test_every_step_counts_the_end_at_the_limit_too(code) -> None:
+    """An end that is the likeliest continuation, and yet improbable, does not push out what is cut."""
+
+    class Planned(Table):
+        def log_probs(self, prefix: Prefix) -> torch.Tensor:
+            shares = {(): {EOS: 0.4, 4: 0.35, 5: 0.25}, (5,): {EOS: 0.1, 6: 0.9}}
+            row = torch.zeros(11)
+            for token, share in shares.get(prefix, {EOS: 0.16} | dict.fromkeys(range(4, 11), 0.12)).items():
+                row[token] = share
+            return row.log()
+
+    asked = Asked(2, 2, 0.0, limit=1)
+    found = in_c(code, Planned(0), asked, 99).found
+    assert [one.tokens for one in found] == [(), (5,)]
+    assert found == in_python(Planned(0), asked, 99).found
+
+
+def test_what_is_not_a_number_is_told(code) -> None:
+    norms = divisors(4, 1.0)
+    options = BeamOptions(2, 1, EOS, 0, 0, norms.ctypes.data)
+    beam = NativeBeam(2, BOS, 3, (1, 1, 1), Step(source_length=1), None)
+    values, ids = np.array([-0.5, -1.0, np.nan], dtype=np.float32), np.array([5, 6, 7])
+    arrays = (ctypes.c_void_p(one.ctypes.data) for one in (values, ids))
+    code.go_on(ctypes.byref(beam.struct), ctypes.byref(options), *arrays)
+    assert beam.struct.status == NAN

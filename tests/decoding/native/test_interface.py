@@ -1,0 +1,105 @@
+"""The C library and Python agree on structs and functions, or the library is refused with the reason."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.model.samples import BOS, TARGET_SIZE, random_ids, scrambled_model
+
+from manyheads.decoding.native import build, interface
+from manyheads.decoding.native.beams import NativeBeams
+from manyheads.decoding.native.interface import STRUCTS, InterfaceError, check_interface
+from manyheads.decoding.native.structs import POINTER
+from manyheads.decoding.prepare import pack
+from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.search.candidates import divisors
+
+pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
+
+
+@pytest.fixture
+def path() -> Path:
+    """The file of the library; a `CDLL` of its own is another object."""
+    library = build.library()
+    assert library is not None
+    return Path(library._name)
+
+
+def test_every_struct_and_field_has_the_same_place_in_c_and_in_python() -> None:
+    library = build.library()
+    assert library is not None
+    layout = interface.layout_in_c(library)
+    assert layout == interface.layout_in_python()
+    assert len(layout) > 80
+
+
+def test_a_struct_with_other_fields_is_refused_by_name(path, monkeypatch) -> None:
+    class LayerNorm(ctypes.Structure):
+        _fields_ = (("bias", POINTER), ("weight", POINTER))
+
+    monkeypatch.setattr(interface, "STRUCTS", [LayerNorm, *(one for one in STRUCTS if one.__name__ != "LayerNorm")])
+    library, reason = build.opened(path)
+    assert library is None
+    assert reason == "LayerNorm.bias is 8 bytes at byte 8 in C, 8 bytes at byte 0 in Python"
+
+
+def test_a_struct_that_only_one_side_knows_is_refused(path, monkeypatch) -> None:
+    monkeypatch.setattr(interface, "STRUCTS", STRUCTS[1:])
+    with pytest.raises(InterfaceError, match="Linear is 40 bytes at byte 0 in C, missing in Python"):
+        check_interface(ctypes.CDLL(str(path)))
+
+
+def test_a_library_without_a_function_is_refused(path, monkeypatch) -> None:
+    monkeypatch.setitem(interface.FUNCTIONS, "translate", (None, ()))
+    assert build.opened(path) == (None, "the C library has no function translate")
+
+
+def test_arguments_of_another_type_are_refused() -> None:
+    library = build.library()
+    assert library is not None
+    with pytest.raises(ctypes.ArgumentError):
+        library.workspace_size(1.5, 1, 1, 1)
+
+
+@pytest.mark.parametrize("struct", STRUCTS, ids=lambda struct: struct.__name__)
+def test_a_misspelt_field_is_an_error(struct) -> None:
+    with pytest.raises(AttributeError):
+        struct().abandoned = 1
+    with pytest.raises(AttributeError):
+        struct(abandoned=1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("token", [-1, TARGET_SIZE, 2**40])
+def test_a_token_id_outside_of_the_vocabulary_is_refused_with_its_range(token) -> None:
+    model = pack(scrambled_model().float())
+    stepper = EncoderDecoderStepper(model, random_ids(1, 5, TARGET_SIZE))
+    with pytest.raises(ValueError, match=rf"token id {token}; the range is 0\.\.{TARGET_SIZE - 1}"):
+        stepper.step(torch.tensor([token]))
+    source = np.array([4, token, 5])
+    assert model.native is not None
+    with pytest.raises(ValueError, match=rf"token id {token}"):
+        model.native.encode_unpadded(source, np.array([3]), *model.source_positions(3))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("num_visible", 3, "visible tokens 3"),
+        ("length", 10**6, "length of the KV cache 1000000"),
+        ("rows", 4, "rows of a beam 4"),
+        ("source_length", 10**6, "length of the source 1000000"),
+    ],
+)
+def test_a_beam_with_lengths_outside_of_its_arrays_is_refused(field, value, message) -> None:
+    model = pack(scrambled_model().float())
+    beams = NativeBeams(model, divisors(4, 1.0), beam_size=3, n_best=1, bos=BOS, eos=2, suppressed=())
+    (beam,) = beams.add([[5, 6, 2]], [1])
+    setattr(beam.struct.step, field, value)
+    with pytest.raises(ValueError, match=message):
+        beams.step()

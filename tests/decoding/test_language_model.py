@@ -1,0 +1,122 @@
+"""Decoding one token at a time against forward passes on whole texts (invariants C, D and E)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from tests.model.samples import random_ids, scramble
+from torch import Tensor
+
+from manyheads.config.schema import ModelConfig
+from manyheads.decoding.language_model import MIN_FREE_CAPACITY, DecoderOnlyStepper, held_tokens, window_step
+from manyheads.model.decoder_only import DecoderOnly
+
+V = 47
+POSITIONS = ["sinusoidal", "learned", "rotary"]
+
+
+def language_model(seed: int = 1, **changes: Any) -> DecoderOnly:
+    """D = 30 in 3 heads, 2 layers, float64, weights as after training."""
+    torch.manual_seed(seed)
+    sizes = {"d_model": 30, "d_ff": 37, "num_heads": 3, "num_decoder_layers": 2, "max_positions": 97}
+    model = DecoderOnly(ModelConfig(**(sizes | {"dropout": 0.0} | changes)), V).double().eval()
+    scramble(model)
+    return model
+
+
+def read_whole(model: DecoderOnly, text: list[int], window: int) -> Tensor:
+    """Return the next log-probabilities of a text by a forward pass on the tokens in its window: (V,)."""
+    held = text[len(text) - held_tokens(len(text), window) :]
+    return model(torch.tensor([held]))[0, -1].log_softmax(-1).float()
+
+
+def check(model: DecoderOnly, texts: list[list[int]], history: list[list[int] | None], window: int) -> None:
+    """Step through a history of selections, and compare every row with its whole text at every step."""
+    stepper = DecoderOnlyStepper(model, texts, window)
+    texts = [list(text) for text in texts]
+    latest = torch.zeros(len(texts), dtype=torch.int64)
+    for number, rows in enumerate(history):
+        found = stepper.step(latest)
+        assert found.dtype == torch.float32
+        right = torch.stack([read_whole(model, text, window) for text in texts])
+        torch.testing.assert_close(found, right, rtol=0, atol=2e-5)
+        if rows is not None:
+            stepper.select(torch.tensor(rows))
+            texts = [list(texts[row]) for row in rows]
+        latest = random_ids(1, len(texts), V, seed=100 + number)[0]
+        for text, token in zip(texts, latest.tolist(), strict=True):
+            text.append(token)
+
+
+def beginnings(*lengths: int) -> list[list[int]]:
+    return [random_ids(1, length, V, seed=7 + length)[0].tolist() for length in lengths]
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@torch.no_grad()
+def test_rows_of_different_lengths_are_each_what_they_are_alone(positions: str) -> None:
+    """Beyond the first capacity, with selections before the first step, repeated rows and dropped rows."""
+    history: list[list[int] | None] = [
+        [2, 0, 1, 1],
+        None,
+        [3, 0, 2],
+        None,
+        [1, 1, 0],
+        [2],
+        *[None] * (MIN_FREE_CAPACITY + 5),
+    ]
+    check(language_model(positions=positions), beginnings(5, 11, 2), history, window=97)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 7, 8])
+@torch.no_grad()
+def test_a_full_window_goes_on_with_its_last_half_whatever_the_other_rows(window: int) -> None:
+    history: list[list[int] | None] = [*[None] * 5, [1, 2, 0], *[None] * 40]
+    check(language_model(positions="learned", max_positions=window), beginnings(1, 19, 6), history, window)
+
+
+@torch.no_grad()
+def test_it_is_the_beginning_that_counts_not_how_it_came() -> None:
+    """A context computed in one pass gives the same cache as its tokens one by one."""
+    model, (text,) = language_model(positions="rotary"), beginnings(29)
+    for read in (1, 4, 12, 28):
+        stepper = DecoderOnlyStepper(model, [text[:read]], window=9)
+        found = stepper.step(torch.zeros(1, dtype=torch.int64))
+        for token in text[read:]:
+            found = stepper.step(torch.tensor([token]))
+        torch.testing.assert_close(found[0], read_whole(model, text, 9), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"norm": "post", "activation": "swiglu"}, {"bias": False, "tied_embeddings": "none"}]
+)
+@torch.no_grad()
+def test_so_do_the_other_variants(changes: dict[str, Any]) -> None:
+    check(language_model(**changes), beginnings(4, 1), [None, [1, 0, 0], *[None] * 12], window=11)
+
+
+@pytest.mark.parametrize("window", range(1, 12))
+def test_a_text_is_looked_at_as_if_its_tokens_came_one_by_one(window: int) -> None:
+    held = 0
+    for length in range(1, 60):
+        held = held + 1 if held < window else window - window_step(window) + 1
+        assert held_tokens(length, window) == held
+    lengths = [held_tokens(length, window) for length in range(window, 60)]
+    assert all(later == before + 1 or later > window // 2 for before, later in pairwise(lengths))
+
+
+@torch.no_grad()
+def test_what_is_held_does_not_grow_with_the_text() -> None:
+    stepper = DecoderOnlyStepper(language_model(), beginnings(5, 3), window=8)
+    for _ in range(200):
+        stepper.step(torch.tensor([5, 9]))
+    assert stepper.store.size(4) <= 2 * 8 + MIN_FREE_CAPACITY
+
+
+@pytest.mark.parametrize("contexts", [[], [[]], [[5], []]])
+def test_nothing_goes_on_after_nothing(contexts: list[list[int]]) -> None:
+    with pytest.raises(ValueError, match="at least one token"):
+        DecoderOnlyStepper(language_model(), contexts, window=8)

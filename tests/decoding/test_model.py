@@ -1,0 +1,122 @@
+"""Weights packed for decoding: every precision against the plain linear layer, and weights that change."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.model.samples import BOS, PAD, TARGET_SIZE, random_ids, scrambled_model
+from torch import Tensor
+
+from manyheads.decoding import prepare
+from manyheads.decoding.linear import InferenceLinear, Precision, quantize_int8, round_weight
+from manyheads.decoding.model import InferenceModel
+from manyheads.decoding.prepare import PRECISIONS, pack
+from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.model.encoder_decoder import EncoderDecoder
+
+# Largest difference of a log-probability in three steps of a small model, whose logits are up to 10.
+TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "bf16": 0.3, "int8": 0.5}
+
+
+def small_model(**changes: object) -> EncoderDecoder:
+    """D = 64 in 2 heads, fp32: widths that 8-bit matrix products support."""
+    return scrambled_model(d_model=64, num_heads=2, d_ff=96, **changes).float()
+
+
+def stepped(model: EncoderDecoder | InferenceModel, rows: int, size: int) -> Tensor:
+    """Return the log-probabilities of three steps, between which the rows of a beam are reordered."""
+    source = random_ids(rows, 7, size)
+    source[0, 5:] = PAD
+    stepper = EncoderDecoderStepper(model, source)
+    found = [stepper.step(torch.full((rows,), BOS))]
+    stepper.select(torch.arange(rows).repeat_interleave(2))
+    for token in (7, 11):
+        found.append(stepper.step(torch.full((2 * rows,), token)))
+        stepper.select(torch.arange(2 * rows).view(-1, 2).flip(1).flatten())
+    return torch.cat(found)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("compiler", [True, False])
+def test_a_packed_model_computes_what_the_model_computes(precision, positions, rows, compiler, monkeypatch) -> None:
+    if not compiler:
+        monkeypatch.setattr(prepare, "library", lambda: None)
+    model = small_model(positions=positions)
+    right = stepped(model, rows, TARGET_SIZE)
+    found = stepped(pack(model, precision), rows, TARGET_SIZE)
+    difference = (found - right).abs()
+    assert found.dtype == torch.float32
+    assert float(difference.max()) < TOLERANCES[precision]
+    if precision != "fp32":
+        assert float(difference.max()) > 1e-4, "it is another number format"
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_precision_means_the_same_with_and_without_compiled_code(precision, monkeypatch) -> None:
+    model = small_model(positions="rotary")
+    found = stepped(pack(model, precision), 5, TARGET_SIZE)
+    monkeypatch.setattr(prepare, "library", lambda: None)
+    torch.testing.assert_close(found, stepped(pack(model, precision), 5, TARGET_SIZE), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", [1, 37])
+def test_products_are_those_of_a_linear_layer_with_rounded_weights(rows, bias) -> None:
+    weight, offset = torch.randn(96, 64) * torch.logspace(-2, 1, 96)[:, None], torch.randn(96) if bias else None
+    x = torch.randn(rows, 64)
+    for precision in PRECISIONS:
+        held = round_weight(weight, precision)
+        found = InferenceLinear(weight, offset, torch.float32, precision)(x)
+        torch.testing.assert_close(found, torch.nn.functional.linear(x, held, offset))
+    half = InferenceLinear(weight, offset, torch.bfloat16)(x.bfloat16())
+    assert half.dtype == torch.bfloat16
+    scale = weight.abs().amax(1)
+    right = torch.nn.functional.linear(x, weight, offset)
+    torch.testing.assert_close(half.float() / scale, right / scale, rtol=0, atol=0.3)
+
+
+def test_weights_are_rounded_to_the_nearest_value_that_a_precision_holds() -> None:
+    weight = torch.randn(96, 64) * torch.logspace(-2, 1, 96)[:, None]
+    largest = weight.abs().amax(1, keepdim=True)
+    assert torch.equal(round_weight(weight, "fp32"), weight)
+    assert bool(((round_weight(weight, "bf16") - weight).abs() <= weight.abs() * 2**-8).all())
+    assert bool(((round_weight(weight, "int8") - weight).abs() <= largest / 127 * 0.501).all())
+    assert quantize_int8(weight)[0].abs().amax(1).eq(127).all(), "all of the range is used"
+    assert torch.equal(round_weight(torch.zeros(32, 64), "int8"), torch.zeros(32, 64)), "no division by zero"
+
+
+@torch.no_grad()
+def test_a_packed_model_notices_that_weights_have_changed() -> None:
+    model = small_model()
+    packed = pack(model)
+    assert packed.weights_unchanged()
+    model(random_ids(2, 5, TARGET_SIZE), random_ids(2, 5, TARGET_SIZE))
+    assert packed.weights_unchanged()
+    model.output.bias[3] += 1
+    assert not packed.weights_unchanged()
+    assert pack(model).weights_unchanged()
+    before = pack(model)
+    model.output.bias.data = model.output.bias.data.clone()
+    assert not before.weights_unchanged()
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_embeddings_with_types_and_a_norm_are_those_of_the_model(positions) -> None:
+    model = scrambled_model(positions=positions, token_types=2, embedding_norm=True, num_decoder_layers=1)
+    source, target = random_ids(3, 7, TARGET_SIZE), random_ids(3, 5, TARGET_SIZE)
+    stepper = EncoderDecoderStepper(model, source)
+    found = torch.stack([stepper.step(tokens) for tokens in target.unbind(1)], 1)
+    right = model(source, target).log_softmax(-1)
+    torch.testing.assert_close(found, right.float(), rtol=0, atol=2e-5)
+
+
+@torch.inference_mode()
+def test_it_computes_as_in_evaluation_whatever_mode_the_model_is_in() -> None:
+    model = small_model(dropout=0.5, word_dropout=0.3)
+    right = stepped(model, 3, TARGET_SIZE)
+    torch.testing.assert_close(stepped(model.train(), 3, TARGET_SIZE), right)

@@ -1,0 +1,110 @@
+"""Parallel jobs: results in order, exceptions raised, the number of torch threads restored."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import torch
+from tests.tasks.test_translation import assert_same, lines, make_translator
+
+from manyheads.decoding.native.build import library
+from manyheads.decoding.native.model import NativeModel, native_threads
+from manyheads.decoding.parallel import map_in_threads
+from manyheads.tasks.options import TranslateOptions
+
+
+@pytest.fixture(autouse=True)
+def four_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_results_stand_in_the_order_of_the_jobs() -> None:
+    """The first jobs take longest."""
+
+    def work(job: int) -> int:
+        time.sleep(0.02 * (5 - job))
+        return job * job
+
+    assert map_in_threads(work, range(5), 3) == [0, 1, 4, 9, 16]
+
+
+def test_workers_are_at_work_at_the_same_time_and_share_the_threads_out() -> None:
+    together, threads = threading.Barrier(2), []
+
+    def work(_: int) -> None:
+        together.wait(timeout=20)  # nobody comes through alone
+        threads.append(torch.get_num_threads())
+
+    map_in_threads(work, range(2), 2)
+    assert threads == [2, 2]
+
+
+def test_the_number_of_threads_is_what_it_was_afterwards_also_for_new_threads() -> None:
+    map_in_threads(lambda _: torch.ones(64, 64) @ torch.ones(64, 64), range(4), 4)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert [torch.get_num_threads(), *found] == [4, 4]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_fails_is_raised_and_what_nobody_has_taken_is_left(workers) -> None:
+    begun = []
+
+    def work(job: int) -> None:
+        begun.append(job)
+        time.sleep(0.01)
+        if job == 1:
+            raise FloatingPointError("NaN")
+
+    with pytest.raises(FloatingPointError, match="NaN"):
+        map_in_threads(work, range(100), workers)
+    assert len(begun) < 20
+    assert torch.get_num_threads() == 4
+
+
+def test_a_single_job_is_done_by_the_calling_thread() -> None:
+    assert map_in_threads(lambda _: threading.current_thread(), [0], 8) == [threading.current_thread()]
+    assert map_in_threads(lambda job: job, [], 8) == []
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_side(beam_size: int) -> None:
+    translator = make_translator(search={"batch_tokens": 60 * beam_size})
+    torch.set_num_threads(1)
+    expected = translator.translate(lines(40), beam_size=beam_size)
+    for threads in (2, 4):
+        torch.set_num_threads(threads)
+        for found, right in zip(translator.translate(lines(40), beam_size=beam_size), expected, strict=True):
+            assert_same(found, right)
+
+
+@pytest.mark.skipif(library() is None, reason="no C compiler here")
+@pytest.mark.parametrize(
+    ("beam_size", "options", "call"),
+    [
+        (1, TranslateOptions(), "beam_steps"),
+        (4, TranslateOptions(), "beam_steps"),
+        (4, TranslateOptions(no_repeat_ngram=3), "run_steps"),
+    ],
+)
+def test_a_search_by_itself_gives_code_the_threads_of_torch(
+    monkeypatch, beam_size: int, options: TranslateOptions, call: str
+) -> None:
+    found = set()
+    compute = getattr(NativeModel, call)
+
+    def seen(*all_: object) -> object:
+        found.add((native_threads(), torch.get_num_threads()))
+        return compute(*all_)
+
+    monkeypatch.setattr(NativeModel, call, seen)
+    make_translator().translate(lines(1), beam_size=beam_size, options=options)
+    assert found == {(4, 1)}
+    assert torch.get_num_threads() == 4

@@ -1,0 +1,243 @@
+"""What a training step teaches is read from its gradients, and decoding is held against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from tests.doctor import peers
+from tests.doctor.planted import BOS, EOS, PAD, Course, TorchTransformer, Transformer
+from torch import Tensor, nn
+from torch.nn import functional
+
+from manyheads.config.schema import ModelConfig
+from manyheads.data.batch import make_batch
+from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.doctor import Report, examine
+from manyheads.doctor.catalogue import CATALOGUE
+from manyheads.model.encoder_decoder import EncoderDecoder
+
+MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
+
+
+def taught(course: Course, **further: Any) -> Report:
+    return examine(course.model, **MARKS, train_step=course.step, collate=course.collate, **further)
+
+
+def numbers(report: Report) -> set[int | None]:
+    return {CATALOGUE["model"][name].exhibit for name in report.names}
+
+
+@pytest.mark.parametrize("defects", [(), (1,), (5,), (1, 5), (13,), (1, 13), (5, 13)])
+def test_defects_of_the_training_are_named(defects: tuple[int, ...], training_seed: int) -> None:
+    torch.manual_seed(training_seed)
+    course = Course(Transformer(), *defects)
+    report = taught(course, greedy=course.greedy, score=course.score, updates=300)
+    assert numbers(report) == set(defects), report
+    assert len(report.asked) == 15
+
+
+@pytest.mark.parametrize("inside", [3, 7, 8, 9, 10, 16, 17, 18])
+@pytest.mark.parametrize("taught_wrong", [1, 5])
+def test_defects_of_the_training_are_named_beside_those_of_the_model(
+    inside: int, taught_wrong: int, training_seed: int
+) -> None:
+    torch.manual_seed(training_seed)
+    course = Course(Transformer(inside), taught_wrong)
+    report = taught(course)
+    assert numbers(report) == {inside, taught_wrong}, report
+
+
+def test_on_random_targets_the_loss_of_an_unshifted_model_falls_below_the_floor(training_seed: int) -> None:
+    torch.manual_seed(training_seed)
+    report = taught(Course(Transformer(), 5))
+    assert "on fresh random targets the loss is" in report.findings[0].evidence
+
+
+def test_a_leak_that_nothing_explains_is_told_as_it_was_seen(training_seed: int) -> None:
+    """A learned share of the label is added to the scores outside the model."""
+
+    class Leaking(Course):
+        def step(self, source: Tensor, target: Tensor) -> float:
+            logits = self.model(source, target[:, :-1]).detach()
+            logits = logits + self.model.leak * functional.one_hot(target[:, 1:], 23)
+            loss = functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            return loss.item()
+
+    torch.manual_seed(training_seed)
+    model = Transformer()
+    model.leak = nn.Parameter(torch.zeros(()))
+    report = taught(Leaking(model, rate=0.3))
+    assert report.names == ["below-the-floor"], report
+
+
+def test_weights_modes_and_the_random_state_are_left_as_they_were() -> None:
+    torch.manual_seed(1)
+    course = Course(Transformer())
+    course.model.train()
+    course.model.output.eval()
+    before = {name: value.clone() for name, value in course.model.state_dict().items()}
+    state = torch.get_rng_state()
+    taught(course)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert course.model.training
+    assert not course.model.output.training
+    for name, value in course.model.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+class Other(Course):
+    """Further ways to get it wrong."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(Transformer())
+        self.what = what
+
+    def collate(self, sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
+        source, target = super().collate(sources, targets)
+        return source, target.masked_fill(target == EOS, PAD) if self.what == "no end" else target
+
+    def step(self, source: Tensor, target: Tensor) -> float:
+        inputs, labels = target[:, :-1], target[:, 1:]
+        if self.what == "two ahead":
+            inputs, labels = target[:, :-2], target[:, 2:]
+        elif self.what == "first dropped":
+            inputs, labels = target[:, :-1], target[:, 1:].clone()
+            labels[:, 0] = PAD
+        ignored = -100 if self.what == "padding counted" else PAD
+        logits = self.model(source, inputs)
+        loss = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=ignored)
+        self.optimizer.zero_grad()
+        loss.backward()
+        return loss.item()
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        ("two ahead", "wrong-labels"),
+        ("first dropped", "no-start-symbol"),
+        ("padding counted", "padding-in-loss"),
+        ("no end", "end-never-trained"),
+    ],
+)
+def test_other_mistakes_of_a_step_have_names(what: str, name: str) -> None:
+    torch.manual_seed(1)
+    assert name in taught(Other(what)).names
+
+
+def test_decoding_from_another_symbol_than_training_is_named(training_seed: int) -> None:
+    torch.manual_seed(training_seed)
+    course = Course(Transformer())
+    other = Course(course.model, 1)
+    report = taught(course, greedy=other.greedy, updates=20)
+    assert report.names == ["starts-otherwise"], report
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("time_first", [False, True])
+def test_smoothed_losses_and_time_first_are_read_too(time_first: bool, smoothing: float) -> None:
+    class TimeFirst(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Transformer()
+
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            if not time_first:
+                return self.inner(source, target)
+            return self.inner(source.t(), target.t()).transpose(0, 1)
+
+    torch.manual_seed(1)
+    model = TimeFirst()
+    step_axis = 0 if time_first else 1
+
+    def step(source: Tensor, target: Tensor) -> Tensor:
+        length = target.size(step_axis)
+        inputs, labels = target.narrow(step_axis, 0, length - 1), target.narrow(step_axis, 1, length - 1)
+        logits = model(source, inputs).log_softmax(-1)
+        wanted = functional.one_hot(labels, 23) * (1 - smoothing) + smoothing / 23
+        loss = -(wanted * logits).sum(-1)[labels != PAD].mean()
+        loss.backward()
+        return loss.detach()
+
+    report = examine(model, **MARKS, time_first=time_first, train_step=step)
+    assert not report.findings, report
+    assert "labels are the next tokens, from the first to the end mark" in report.asked
+
+
+@pytest.mark.parametrize("name", ["t5", "gpt2", "bart"])
+def test_the_losses_of_hugging_face_give_no_alarm(name: str) -> None:
+    torch.manual_seed(1)
+    model = peers.make(name)
+
+    def step(*batch: Tensor) -> Tensor:
+        pad = 22 if name == "gpt2" else PAD
+        labels = batch[-1].masked_fill(batch[-1] == pad, -100)
+        if name == "gpt2":
+            loss = model(input_ids=batch[0], labels=labels).loss
+        else:  # these put their start symbol before the labels themselves
+            loss = model(input_ids=batch[0], attention_mask=batch[0] != 0, labels=labels[:, 1:].contiguous()).loss
+        loss.backward()
+        return loss.detach()
+
+    report = examine(model, train_step=step)
+    assert not report.findings, report
+    assert "labels are the next tokens, from the first to the end mark" in report.asked
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+def test_our_own_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -> None:
+    torch.manual_seed(1)
+    shape = {"d_model": 16, "num_heads": 2, "d_ff": 29, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    config = ModelConfig(**shape, norm=norm, positions=positions, dropout=0.1, max_positions=50)
+    model = EncoderDecoder(config, 23, 23, pad=PAD)
+
+    def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor, Tensor]:
+        batch = make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS)
+        return batch.source, batch.target_in, batch.target_out
+
+    def step(source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
+        logits = model(source, target_in)
+        loss = functional.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=PAD)
+        loss.backward()
+        return loss.detach()
+
+    report = examine(
+        model,
+        **MARKS,
+        left_padding=False,
+        train_step=step,
+        collate=collate,
+        stepper=lambda source: EncoderDecoderStepper(model, source),
+    )
+    assert not report.findings, report
+
+
+def test_a_cache_that_forgets_is_named() -> None:
+    torch.manual_seed(1)
+    model = Transformer()
+
+    class Forgetful:
+        def __init__(self, source: Tensor) -> None:
+            self.source, self.past = source, torch.empty(len(source), 0, dtype=torch.int64)
+
+        def step(self, tokens: Tensor) -> Tensor:
+            self.past = torch.cat([self.past[:, -2:], tokens[:, None]], 1)
+            return model(self.source, self.past)[:, -1]
+
+    report = examine(model, **MARKS, stepper=Forgetful)
+    assert report.names == ["cache-differs"]
+    assert "at step 4" in report.findings[0].evidence
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
+def test_the_transformer_of_torch_learns_by_heart_and_decodes_exactly(training_seed: int) -> None:
+    torch.manual_seed(training_seed)
+    course = Course(TorchTransformer())
+    report = taught(course, greedy=course.greedy, updates=300)
+    assert not report.findings, report

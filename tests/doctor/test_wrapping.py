@@ -1,0 +1,198 @@
+"""Models as people write them: found out how they are called, or told what to do about it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from tests.doctor.planted import BOS, EOS, PAD, Course, Transformer
+from torch import Tensor, nn
+from torch.nn import functional
+
+from manyheads.doctor import Report, examine
+from manyheads.doctor.module_finder import find_modules
+from manyheads.errors import UsageError
+
+SIZE = 23
+
+
+def examined(model: Any, **options: Any) -> Report:
+    torch.manual_seed(3)
+    return examine(model, **{"vocab_size": SIZE, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64, **options})
+
+
+class Flat(nn.Module):
+    """Logits (B * T, V), as some loss functions want them."""
+
+    def __init__(self, *defects: int) -> None:
+        super().__init__()
+        self.model = Transformer(*defects)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.model(source, target).flatten(0, 1)
+
+
+class Interleaved(Transformer):
+    """Masks between the ids."""
+
+    def forward(self, source: Tensor, source_mask: Tensor, target: Tensor, target_mask: Tensor) -> Tensor:
+        return super().forward(source, target)
+
+
+class Apart(nn.Module):
+    """The output layer stands beside the model, which returns hidden states; called by a training step alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Transformer()
+        self.inner.output, self.generator = nn.Identity(), self.inner.output
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.inner(source, target)
+
+
+class Classifier(nn.Module):
+    """Ids (B, S) -> scores of classes (B, C), from the mean of what is not padding."""
+
+    def __init__(self, *, masked: bool) -> None:
+        super().__init__()
+        self.embedding, self.output, self.masked = nn.Embedding(SIZE, 16), nn.Linear(16, 3), masked
+
+    def forward(self, source: Tensor) -> Tensor:
+        real = (source != PAD if self.masked else torch.ones_like(source, dtype=torch.bool))[..., None]
+        return self.output((self.embedding(source) * real).sum(1) / real.sum(1))
+
+
+class LastPositionOnly(Transformer):
+    """Scores all positions in training alone, and its target is its only input."""
+
+    def forward(self, target: Tensor, targets: Tensor | None = None) -> Tensor:
+        scores = super().forward(torch.full_like(target, 5), target)
+        return scores if targets is not None else scores[:, -1:]
+
+
+class ValidLengths(nn.Module):
+    """A decoder whose scores are hidden by lengths: the mask is (B * H * T, S) and filled in by assignment."""
+
+    def __init__(self, fill: float) -> None:
+        super().__init__()
+        self.embedding, self.output, self.fill = nn.Embedding(SIZE, 16), nn.Linear(16, SIZE), fill
+        self.queries, self.keys, self.values = (nn.Linear(16, 16) for _ in range(3))
+
+    def forward(self, target: Tensor) -> Tensor:
+        batch, length = target.shape
+        x = self.embedding(target)
+        query, key, value = (
+            part(x).unflatten(-1, (2, 8)).transpose(1, 2).flatten(0, 1)
+            for part in (self.queries, self.keys, self.values)
+        )
+        scores = (query @ key.transpose(1, 2) / 8**0.5).reshape(-1, length)
+        seen = torch.arange(1, length + 1).repeat(2 * batch)
+        scores[torch.arange(length)[None] >= seen[:, None]] = self.fill
+        mixed = scores.reshape(2 * batch, length, length).softmax(-1) @ value
+        return self.output(x + mixed.unflatten(0, (batch, 2)).transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("defects", [(), (3,), (9,)])
+def test_flat_logits_are_taken_apart(defects: tuple[int, ...]) -> None:
+    names = {3: "padding-mask-on-queries", 9: "no-source-padding-mask"}
+    assert examined(Flat(*defects)).names == [names[number] for number in defects]
+
+
+def test_a_function_is_put_into_eval_through_the_modules_it_names() -> None:
+    model = Interleaved()
+    assert model.training
+
+    def call(source: Tensor, target: Tensor) -> Tensor:
+        return model(source, source != PAD, target, target != PAD)
+
+    assert examined(call).ok
+    assert model.training
+
+
+def test_the_modules_of_functions_methods_and_objects_are_found() -> None:
+    model, other = nn.Linear(2, 3), nn.Linear(3, 5)
+    course = Course(nn.Sequential(model))
+    assert (
+        find_modules(model)
+        is find_modules(lambda x: model(x))
+        is find_modules(functools.partial(model.forward))
+        is model
+    )
+    assert find_modules(lambda x: course.model(x)) is find_modules(course.step) is course.model
+    inner = lambda x: other(model(x))  # noqa: E731
+    both = find_modules(lambda x: inner(x))
+    assert isinstance(both, nn.ModuleList)
+    assert set(both) == {model, other}
+    assert find_modules(lambda x: functional.relu(x)) is None
+
+
+def test_of_a_function_without_a_module_the_evidence_says_that_eval_was_not_called() -> None:
+    forward = Transformer().forward
+    hidden = {"forward": forward}
+    (finding,) = examined(lambda source, target: hidden["forward"](source, target)).findings
+    assert finding.name == "random-in-evaluation"
+    assert "call it before" in finding.evidence
+
+
+@pytest.mark.parametrize(("masked", "names"), [(True, []), (False, ["no-source-padding-mask"])])
+def test_classifiers_are_examined(masked: bool, names: list[str]) -> None:
+    assert examined(Classifier(masked=masked), kind="encoder").names == names
+
+
+def test_a_mask_of_lengths_is_understood() -> None:
+    assert examined(ValidLengths(-torch.inf), kind="decoder").ok
+    assert examined(ValidLengths(-1e-12), kind="decoder").names == ["mask-fill"]
+
+
+@pytest.mark.parametrize(
+    ("shifted", "names"), [(True, []), (False, ["target-not-shifted"])], ids=["shifted", "not shifted"]
+)
+def test_labels_are_read_where_the_output_layer_is_called_apart(shifted: bool, names: list[str]) -> None:
+    torch.manual_seed(3)
+    model = Apart()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+
+    def step(source: Tensor, target: Tensor) -> float:
+        inputs, labels = (target[:, :-1], target[:, 1:]) if shifted else (target, target)
+        scores = model.generator(model(source, inputs)).log_softmax(-1)
+        smooth = torch.full_like(scores, 0.1 / SIZE).scatter(2, labels[..., None], 0.9)
+        smooth = smooth.masked_fill((labels == PAD)[..., None], 0)
+        loss = functional.kl_div(scores, smooth, reduction="sum") / (labels != PAD).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    for examinee in (model, lambda source, target: model.generator(model(source, target))):
+        report = examined(examinee, train_step=step)
+        assert report.names == names, report
+        assert "labels are the next tokens, from the first to the end mark" in report.asked
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "told"),
+    [
+        (Interleaved, {}, "takes 4 arguments.*masks=.*lambda source, target: model"),
+        (Transformer, {"vocab_size": (SIZE, 99)}, "IndexError.*98 on the target side.*vocab_size"),
+        (Transformer, {"vocab_size": 4}, "too few are left that are no marks"),
+        (Transformer, {"pad": 40}, "pad = 40 is no id of the source side"),
+        (LastPositionOnly, {"kind": "decoder"}, "Only the last position is scored.*targets=target"),
+        (lambda: lambda source: source, {}, r'source ids \(3, 7\) and target ids .*TypeError.*kind="encoder"'),
+        (lambda: lambda source, target: None, {}, "NoneType, in which no scores.*returns the logits"),
+        (lambda: "model", {}, "str can neither be called.*lambda source, target"),
+    ],
+)
+def test_what_cannot_be_called_is_told_with_what_to_do(
+    model: Callable[[], Any], options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UsageError, match=told):
+        examined(model(), **options)
+
+
+def test_the_cure_for_scores_of_the_last_position_is_one() -> None:
+    model = LastPositionOnly()
+    assert examined(lambda target: model(target, targets=target), kind="decoder").ok

@@ -1,0 +1,149 @@
+"""Required sequences: in every output, and in the best possible outputs if the beam is wide enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.search.tables import BOS, EOS, PAD, Found, Prefix, Table, TableStepper, enumerate_outputs, slow_beam
+
+from manyheads.search.constrained import grid_beam_search
+from manyheads.search.interface import Hypothesis
+from manyheads.search.rules import ForbiddenSequences, NoRepeat, RuledStepper
+
+FORBIDDEN = (PAD, BOS)
+
+
+def search(
+    tables: Sequence[Table], required: Sequence[Sequence[Prefix]], limits: Sequence[int], **options: float
+) -> list[list[Hypothesis]]:
+    asked = {"beam_size": 3, "n_best": 1, "length_penalty": 1.0} | options
+    return grid_beam_search(
+        TableStepper(tables),
+        required,
+        max_lengths=torch.tensor(limits),
+        bos=BOS,
+        eos=EOS,
+        forbidden=FORBIDDEN,
+        **asked,  # type: ignore[arg-type]
+    )
+
+
+def found(outputs: Sequence[Hypothesis]) -> list[Found]:
+    return [Found(output.score, output.tokens, output.ended) for output in outputs]
+
+
+def holds(tokens: Prefix, sequence: Prefix) -> bool:
+    return any(tokens[start : start + len(sequence)] == sequence for start in range(len(tokens)))
+
+
+@pytest.mark.parametrize("required", [[(4,)], [(5, 4)], [(4,), (5,)], [(4, 4, 5)], [(5, 4), (4, 5)]], ids=str)
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+@pytest.mark.parametrize("end_bias", [-3.0, 0.0, 3.0])
+def test_a_beam_that_holds_everything_finds_the_best_outputs_that_hold_them(
+    required, end_bias, length_penalty
+) -> None:
+    limit = max(3, sum(map(len, required)) + 1)
+    tables = [Table(seed, size=6, end_bias=end_bias) for seed in range(3)]
+    results = search(tables, [required] * 3, [limit] * 3, beam_size=700, n_best=5, length_penalty=length_penalty)
+    for table, result in zip(tables, results, strict=True):
+        every = [
+            output
+            for output in enumerate_outputs(table, limit, length_penalty, FORBIDDEN)
+            if all(holds(output.tokens, sequence) for sequence in required)
+        ]
+        best = sorted(every, key=lambda output: -output.score)[:5]
+        assert [output.tokens for output in result] == [output.tokens for output in best]
+        assert [output.score for output in result] == pytest.approx([output.score for output in best])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    sentences=st.lists(
+        st.tuples(
+            st.integers(0, 50),
+            st.lists(st.lists(st.integers(4, 8), min_size=1, max_size=3).map(tuple), max_size=3),
+            st.integers(0, 4),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    beam_size=st.integers(1, 4),
+    end_bias=st.sampled_from([-4.0, 0.0, 4.0]),
+)
+def test_every_output_holds_them_whatever_stands_beside_it(sentences, beam_size, end_bias) -> None:
+    tables = [Table(seed, size=9, end_bias=end_bias) for seed, _, _ in sentences]
+    required = [sequences for _, sequences, _ in sentences]
+    limits = [sum(map(len, sequences)) + room for _, sequences, room in sentences]
+    together = search(tables, required, limits, beam_size=beam_size, n_best=beam_size)
+    backwards = search(tables[::-1], required[::-1], limits[::-1], beam_size=beam_size, n_best=beam_size)
+    assert backwards[::-1] == together
+    for table, sequences, limit, result in zip(tables, required, limits, together, strict=True):
+        assert search([table], [sequences], [limit], beam_size=beam_size, n_best=beam_size) == [result]
+        assert 1 <= len(result) <= beam_size
+        for output in result:
+            assert all(holds(output.tokens, sequence) for sequence in sequences)
+            assert len(output.tokens) <= limit
+            assert output.token_scores == table.score_tokens(output)
+            assert output.score == pytest.approx(output.log_probability / max(1, len(output.token_scores)))
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+def test_where_nothing_is_required_it_is_a_beam_search(beam_size) -> None:
+    limits = [6, 0, 3, 9]
+    tables = [Table(seed, size=9, end_bias=-1.0) for seed in range(4)]
+    results = search(tables, [[]] * 4, limits, beam_size=beam_size, n_best=beam_size)
+    for table, limit, result in zip(tables, limits, results, strict=True):
+        expected, _ = slow_beam(
+            table, beam_size=beam_size, n_best=beam_size, length_penalty=1.0, limit=limit, forbidden=FORBIDDEN
+        )
+        assert [(one.tokens, one.ended) for one in expected] == [(one.tokens, one.ended) for one in result]
+        assert [one.score for one in expected] == pytest.approx([one.score for one in result])
+
+
+def test_a_sequence_is_put_where_it_costs_little_not_only_at_the_end() -> None:
+    tables = [Table(seed, size=9, end_bias=-1.0) for seed in range(20)]
+    results = search(tables, [[(7, 5)]] * 20, [8] * 20, beam_size=4)
+    places = {result[0].tokens.index(7) for result in results}
+    assert len(places) > 2
+    at_the_end = [result[0].tokens[-2:] == (7, 5) for result in results]
+    assert not all(at_the_end)
+
+
+def test_a_forced_prefix_and_rules_hold_too() -> None:
+    tables = [Table(seed, size=9, end_bias=-1.0) for seed in range(6)]
+    ruled = RuledStepper(TableStepper(tables), 6, rules=[NoRepeat(1)], prefixes=[(6, 4)] * 6)
+    for (output,) in grid_beam_search(
+        ruled,
+        [[(7,), (8, 5)]] * 6,
+        beam_size=3,
+        n_best=1,
+        length_penalty=1.0,
+        max_lengths=torch.full((6,), 6),
+        bos=BOS,
+        eos=EOS,
+        forbidden=FORBIDDEN,
+    ):
+        assert output.tokens[:2] == (6, 4)
+        assert 7 in output.tokens
+        assert holds(output.tokens, (8, 5))
+        assert len(set(output.tokens)) == len(output.tokens)
+
+
+def test_what_is_required_and_forbidden_at_once_is_left_out_and_the_output_is_cut() -> None:
+    ruled = RuledStepper(TableStepper([Table(1, size=9)]), 1, rules=[ForbiddenSequences([[(5,)]])])
+    ((output,),) = grid_beam_search(
+        ruled,
+        [[(4, 5)]],
+        beam_size=2,
+        n_best=1,
+        length_penalty=1.0,
+        max_lengths=torch.tensor([5]),
+        bos=BOS,
+        eos=EOS,
+    )
+    assert not output.ended
+    assert 5 not in output.tokens

@@ -1,0 +1,30 @@
+"""Classifiers behind /classify."""
+
+from __future__ import annotations
+
+import pytest
+from tests.serving.process import Server, run_of
+
+from manyheads.tasks.classification import Classifier
+
+TEXTS = ["a lovely film", "the plot was dull", "", "so great the actor"]
+
+
+def test_texts_are_classified_as_the_run_classifies_them(server: Server) -> None:
+    expected = Classifier.load(run_of(server, "reviews"), device="cpu").classify(TEXTS)
+    with server.client() as client:
+        found = client.post("/classify", json={"q": TEXTS, "model": "reviews"}).json()
+        single = client.post("/classify", data={"q": TEXTS[0]}).json()
+    assert [one["label"] for one in found] == [one.label for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one["probabilities"] == pytest.approx(other.probabilities, abs=1e-5)
+    assert single["label"] == found[0]["label"]
+    assert single["probabilities"] == pytest.approx(found[0]["probabilities"], abs=1e-5)
+
+
+def test_a_model_that_is_not_there_is_named(server: Server) -> None:
+    with server.client() as client:
+        answer = client.post("/classify", json={"q": "a", "model": "writer"})
+        assert (answer.status_code, answer.json()) == (404, {"error": "model must be one of: reviews"})
+        answer = client.post("/v1/completions", json={"prompt": "a", "model": "reviews"})
+        assert (answer.status_code, answer.json()["error"]["type"]) == (404, "invalid_request_error")

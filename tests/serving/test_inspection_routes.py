@@ -1,0 +1,213 @@
+"""What the page is told is what the package says."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from tests.serving.process import GERMAN, Server
+
+from manyheads.inspection.documents import ClassificationInspection, Inspection, TranslationInspection
+from manyheads.runs.inspect import inspect, inspect_loaded
+from manyheads.tasks.inspecting import InspectOptions
+from manyheads.tasks.inspecting.apart import apart
+from manyheads.tasks.translation import Translator
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Any:
+    with server.client() as found:
+        yield found
+
+
+def post(client: httpx.Client, path: str, **body: object) -> Any:
+    answer = client.post(f"/api/{path}", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def looked(client: httpx.Client, **body: object) -> TranslationInspection:
+    found = Inspection.from_dict(post(client, "inspect", model="de-en", **body))
+    assert isinstance(found, TranslationInspection)
+    return found
+
+
+def test_the_models_are_told_with_what_the_page_needs(client: httpx.Client) -> None:
+    told = client.get("/api/models").json()
+    assert [(one["name"], one["task"]) for one in told["models"]] == [
+        ("de-en", "translation"), ("reviews", "classification"), ("writer", "language-modeling"),
+    ]  # fmt: skip
+    translator = told["models"][0]
+    assert (translator["source_name"], translator["target_name"], translator["beam"]) == ("German", "English", 2)
+    assert translator["example"] in GERMAN
+    assert told["char_limit"] == 5_000
+    assert told["key_required"] is False
+
+
+def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_run: Path) -> None:
+    sentence = GERMAN[3]
+    found, own = (
+        looked(client, q=sentence, beam=3, padding=2),
+        inspect(translator_run, sentence, beam_size=3, padding=2),
+    )
+    assert isinstance(own, TranslationInspection)
+    assert found.target == own.target
+    assert [one.text for one in found.hypotheses] == [one.text for one in own.hypotheses]
+    for one, other in zip(found.attention, own.attention, strict=True):
+        np.testing.assert_allclose(one.weights, other.weights, atol=2e-5)
+        np.testing.assert_array_equal(one.mask, other.mask)
+    assert found.beam is not None
+    assert own.beam is not None
+    assert [node.state for node in found.beam.nodes] == [node.state for node in own.beam.nodes]
+    assert found.score == pytest.approx(own.score, abs=1e-5)
+
+
+def test_a_prefix_is_gone_on_from_and_a_target_is_read(client: httpx.Client) -> None:
+    first = looked(client, q=GERMAN[0])
+    rival = first.predictions[0].rivals[0]
+    other = looked(client, q=GERMAN[0], prefix=[rival.id])
+    assert other.target.tokens[0].id == rival.id
+    assert [one.forced for one in other.predictions][:2] == [True, False]
+    assert other.beam is not None
+    read = looked(client, q=GERMAN[0], target="the cat sings")
+    assert (read.target.text, read.forced, read.beam) == ("the cat sings", True, None)
+
+
+def test_sentences_are_translated_apart_and_put_together_again(client: httpx.Client, translator_run: Path) -> None:
+    text = f"  {GERMAN[0]}.\n\n\t{GERMAN[9]}! "
+    found = post(client, "translate", model="de-en", q=text, beam=4)
+    translator = Translator.load(translator_run)
+    own = translator.translate([f"{GERMAN[0]}.", f"{GERMAN[9]}!"], beam_size=4, n_best=4)
+    assert [one["source"] for one in found["sentences"]] == [f"{GERMAN[0]}.", f"{GERMAN[9]}!"]
+    assert found["translation"] == f"  {own[0].translation}\n\n\t{own[1].translation} "
+    for one, other in zip(found["sentences"], own, strict=True):
+        assert [line["text"] for line in one["hypotheses"]] == [line.text for line in other.hypotheses]
+        scores = [line["score"] for line in one["hypotheses"]]
+        assert scores == pytest.approx([line.score for line in other.hypotheses], abs=1e-5)
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_chances_to_be_drawn_follow_temperature_and_top_k(client: httpx.Client) -> None:
+    plain = post(client, "next", model="writer", q="ANNA:")
+    assert sum(one["probability"] for one in plain["tokens"]) <= 1 + 1e-9
+    cold = post(client, "next", model="writer", q="ANNA:", temperature=0.5, top_k=3)
+    assert (cold["kept"], [one["share"] > 0 for one in cold["tokens"]][:4]) == (3, [True, True, True, False])
+    assert sum(one["share"] for one in cold["tokens"]) == pytest.approx(1)
+    first, second = cold["tokens"][:2]
+    squared = (first["probability"] / second["probability"]) ** 2
+    assert first["share"] / second["share"] == pytest.approx(squared)
+    assert all(one["text"] == one["piece"] for one in plain["tokens"] if one["piece"].isalnum())
+
+
+def test_what_is_written_is_drawn_from_those_chances(client: httpx.Client) -> None:
+    told = post(client, "next", model="writer", q="ANNA:", top_k=2)
+    asked = {"model": "writer", "q": "ANNA:", "top_k": 2, "write": 1}
+    drawn = [post(client, "next", **asked, seed=seed)["text"] for seed in range(60)]
+    expected = {one["text"]: one["share"] for one in told["tokens"][:2]}
+    assert set(drawn) <= set(expected)
+    for text, share in expected.items():
+        spread = 4 * math.sqrt(share * (1 - share) / len(drawn))
+        assert drawn.count(text) / len(drawn) == pytest.approx(share, abs=spread + 0.01)
+
+
+def test_the_model_is_told_with_its_code(client: httpx.Client, translator_run: Path) -> None:
+    found = client.get("/api/model", params={"model": "de-en"}).json()
+    own = inspect(translator_run)
+    assert [row["name"] for row in found["model"]["tensors"]] == [row.name for row in own.tensors]  # type: ignore[attr-defined]
+    for symbol in found["model"]["symbols"]:
+        code = found["sources"][symbol["source"]]
+        assert code["text"].lstrip().startswith(("def ", "class ", "@"))
+        assert symbol["source"].endswith(f":{code['line']}")
+
+
+def test_curves_are_told_anew_each_time(client: httpx.Client, translator_run: Path) -> None:
+    (run,) = client.get("/api/curves", params={"model": "de-en"}).json()["runs"]
+    assert run["steps"] == 200
+    assert {"train_loss", "valid_loss"} <= {one["name"] for one in run["series"]}
+    kept = (translator_run / "metrics.jsonl").read_bytes()
+    try:
+        (translator_run / "metrics.jsonl").unlink()
+        assert client.get("/api/curves", params={"model": "de-en"}).json() == {"runs": []}
+    finally:
+        (translator_run / "metrics.jsonl").write_bytes(kept)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        ("inspect", {"q": "a"}, 400, "model must be one of: de-en, reviews, writer"),
+        ("inspect", {"q": "a", "model": "no"}, 404, "model must be one of"),
+        ("inspect", {"q": "", "model": "de-en"}, 400, "the sentence is empty"),
+        ("inspect", {"q": "ja " * 400, "model": "de-en"}, 400, "can be looked at"),
+        ("inspect", {"q": "x" * 5_001, "model": "de-en"}, 400, "exceeds text limit (5000)"),
+        ("inspect", {"q": "x", "target": "y" * 5_000, "model": "de-en"}, 400, "exceeds text limit (5000)"),
+        (
+            "inspect",
+            {"q": "a", "model": "de-en", "prefix": "a"},
+            400,
+            "prefix parameter must be a list",
+        ),
+        ("inspect", {"q": "a", "model": "de-en", "prefix": [True]}, 400, "prefix parameter must be a list"),
+        ("inspect", {"q": "a", "model": "de-en", "prefix": [10**9]}, 400, "vocabulary"),
+        ("inspect", {"q": "a", "model": "de-en", "beam": 17}, 400, "beam parameter must be <= 16"),
+        ("inspect", {"q": "a", "model": "reviews", "beam": 2}, 400, "beam_size has no meaning"),
+        ("translate", {"model": "de-en"}, 400, "missing q"),
+        ("translate", {"q": "a", "model": "writer"}, 400, "writer does not translate"),
+        ("next", {"q": "a", "model": "de-en"}, 400, "de-en is no language model"),
+        ("next", {"q": "a", "model": "writer", "temperature": 0}, 400, "temperature"),
+        ("next", {"q": "a", "model": "writer", "write": 257}, 400, "write parameter must be <= 256"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_the_reason(
+    client: httpx.Client, path: str, body: dict[str, Any], status: int, message: str
+) -> None:
+    answer = client.post(f"/api/{path}", json=body)
+    assert answer.status_code == status
+    assert message in answer.json()["error"]
+
+
+def test_looks_at_the_same_time_see_one_text_each(client: httpx.Client, server: Server) -> None:
+    texts = [" ".join(["a fine film"] * length) for length in range(1, 9)]
+
+    def ask(text: str) -> tuple[int, ...]:
+        post(client, "translate", model="de-en", q=GERMAN[len(text) % 7])
+        client.post("/classify", json={"q": text, "model": "reviews"})
+        found = Inspection.from_dict(post(client, "inspect", model="reviews", q=text))
+        assert isinstance(found, ClassificationInspection)
+        return found.attention[0].weights.shape
+
+    alone = [ask(text) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, texts * 3)) == alone * 3
+
+
+def test_a_model_apart_has_the_weights_but_not_the_listeners(translator_run: Path) -> None:
+    translator = Translator.load(translator_run)
+    other = apart(translator)
+    assert isinstance(other, Translator)
+    assert [id(one) for one in other.model.parameters()] == [id(one) for one in translator.model.parameters()]
+    assert not {id(one) for one in other.model.modules()} & {id(one) for one in translator.model.modules()}
+    assert other.translate(GERMAN[:3]) == translator.translate(GERMAN[:3])
+
+
+def test_a_look_that_nobody_waits_for_ends_at_its_next_step(translator_run: Path) -> None:
+    translator = Translator.load(translator_run)
+    asked: list[int] = []
+
+    def cancelled() -> list[int]:
+        asked.append(len(asked))
+        return [0] if len(asked) > 2 else []
+
+    found = inspect_loaded(apart(translator, cancelled), GERMAN[0], InspectOptions(occlusion=False))
+    assert isinstance(found, TranslationInspection)
+    whole = inspect_loaded(translator, GERMAN[0], InspectOptions(occlusion=False))
+    assert isinstance(whole, TranslationInspection)
+    assert 1 < len(found.target.tokens) <= 4 < len(whole.target.tokens)
+    other = apart(translator, lambda: [0])
+    assert isinstance(other, Translator)
+    assert [one.translation for one in other.translate(GERMAN[:3])] == ["", "", ""]

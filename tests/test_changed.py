@@ -1,0 +1,170 @@
+"""`make check` runs the tests of what has changed against main, and no others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.changed import changed_files, find_tests, main, mirror_of, run_tests
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
+
+PASSES, FAILS = "def test_it() -> None:\n    assert True\n", "def test_it() -> None:\n    assert False\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a package and its tests, all committed on main; a branch is checked out."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)  # those of a hook that runs these tests
+    files = {
+        "src/manyheads/__init__.py": "",
+        "src/manyheads/a/__init__.py": "",
+        "src/manyheads/a/b.py": "",
+        "src/manyheads/a/untested.py": "",
+        "src/manyheads/a/native/decoder.c": "",
+        "tests/conftest.py": "",
+        "tests/test_package.py": PASSES,
+        "tests/test_a.py": PASSES,
+        "tests/a/conftest.py": "",
+        "tests/a/test_b.py": PASSES,
+        "tests/a/test_other.py": PASSES,
+        "tests/a/golden/run/data.json": "",
+        "tests/a/native/test_decoder.py": PASSES,
+        "README.md": "",
+    }
+    for name, text in files.items():
+        write(tmp_path, name, text)
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    commit(tmp_path)
+    git(tmp_path, "checkout", "--quiet", "-b", "topic")
+    return tmp_path
+
+
+def write(root: Path, name: str, text: str = "# changed\n") -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def git(root: Path, *arguments: str) -> None:
+    own = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *own, *arguments], cwd=root, check=True, capture_output=True)
+
+
+def commit(root: Path) -> None:
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "Change it")
+
+
+def printed(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """What the command prints when it runs nothing."""
+    assert main(["--list", *arguments], root) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("changed", "tests"),
+    [
+        ("src/manyheads/a/b.py", "tests/a/test_b.py"),
+        ("src/manyheads/a/__init__.py", "tests/test_a.py"),
+        ("src/manyheads/__init__.py", "tests/test_package.py"),
+        ("src/manyheads/a/native/decoder.c", "tests/a/native"),
+        ("tests/a/test_other.py", "tests/a/test_other.py"),
+        ("tests/a/conftest.py", "tests/a"),
+        ("tests/a/golden/run/data.json", "tests/a"),
+        ("src/manyheads/a/untested.py", None),
+        ("tests/conftest.py", None),
+        ("tests/a/test_deleted.py", None),
+    ],
+)
+def test_a_changed_file_has_these_tests(root: Path, changed: str, tests: str | None) -> None:
+    assert find_tests(root, PurePosixPath(changed)) == (None if tests is None else PurePosixPath(tests))
+
+
+def test_a_package_has_the_test_file_of_its_name() -> None:
+    assert mirror_of(PurePosixPath("config/load/__init__.py")) == PurePosixPath("tests/config/test_load.py")
+
+
+def test_changes_count_whether_committed_staged_unstaged_or_new(root: Path) -> None:
+    write(root, "src/manyheads/a/b.py")
+    commit(root)
+    write(root, "tests/a/test_other.py", PASSES + "\n")
+    git(root, "add", "tests/a/test_other.py")
+    write(root, "README.md")
+    write(root, "src/manyheads/a/new.py")
+    (root / "tests" / "test_a.py").unlink()
+    git(root, "mv", "tests/a/native/test_decoder.py", "tests/a/native/test_moved.py")
+    assert changed_files(root, "main") == [
+        "README.md",
+        "src/manyheads/a/b.py",
+        "src/manyheads/a/new.py",
+        "tests/a/native/test_decoder.py",
+        "tests/a/native/test_moved.py",
+        "tests/a/test_other.py",
+        "tests/test_a.py",
+    ]
+
+
+def test_what_main_has_changed_since_the_branch_began_does_not_count(root: Path) -> None:
+    write(root, "src/manyheads/a/b.py")
+    commit(root)
+    git(root, "checkout", "--quiet", "main")
+    write(root, "tests/a/test_other.py", FAILS)
+    commit(root)
+    git(root, "checkout", "--quiet", "topic")
+    assert changed_files(root, "main") == ["src/manyheads/a/b.py"]
+
+
+def test_it_prints_what_it_runs_and_what_has_no_tests(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("src/manyheads/a/b.py", "src/manyheads/a/untested.py", "tests/conftest.py", "README.md"):
+        write(root, name)
+    assert printed(root, capsys) == [
+        "4 files differ from main.",
+        "no test file of its name: src/manyheads/a/untested.py",
+        "all tests use it, run `make test`: tests/conftest.py",
+        "tests: tests/a/test_b.py",
+    ]
+
+
+def test_a_folder_stands_for_its_files(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, "tests/a/conftest.py")
+    write(root, "tests/a/test_b.py")
+    assert printed(root, capsys)[-1] == "tests: tests/a"
+
+
+def test_without_tests_it_says_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(root, capsys) == ["0 files differ from main.", "There are no tests to run for them."]
+    write(root, "README.md")
+    assert printed(root, capsys)[-1] == "There are no tests to run for them."
+
+
+def test_another_commit_can_be_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, "src/manyheads/a/b.py")
+    commit(root)
+    assert printed(root, capsys, "--base", "HEAD")[0] == "0 files differ from HEAD."
+    assert printed(root, capsys, "--base", "HEAD~1")[-1] == "tests: tests/a/test_b.py"
+
+
+def test_without_main_it_asks_for_a_commit(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    git(root, "branch", "--delete", "--force", "main")
+    assert main([], root) == 2
+    assert "Name one: --base COMMIT." in capsys.readouterr().err
+    assert main(["--base", "nowhere"], root) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "code"), [(PASSES, 0), (FAILS, 1), ("", 0)])
+def test_it_ends_as_the_tests_do(root: Path, text: str, code: int) -> None:
+    """A file whose tests are all deselected, or that has none, is no failure."""
+    write(root, "tests/a/test_b.py", text)
+    assert main(["--seconds", "600"], root) == code
+
+
+def test_the_time_limit_ends_the_tests_without_a_failure(root: Path) -> None:
+    write(root, "tests/a/test_b.py", "import threading\ndef test_it() -> None:\n    threading.Event().wait()\n")
+    assert run_tests(root, ["tests/a/test_b.py"], seconds=0.01) == 0

@@ -1,0 +1,59 @@
+"""`tests/` mirrors `src/manyheads/`: src/manyheads/a/b.py is tested by tests/a/test_b.py.
+
+Modules that had no test file of their name when this rule was made stand in tests/mirror_baseline.txt. That list
+only shrinks. After a move of modules, write it anew and look at the difference:
+
+    python -m tests.test_mirror > tests/mirror_baseline.txt
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.changed import mirror_of
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "manyheads"
+BASELINE = Path(__file__).with_name("mirror_baseline.txt")
+
+
+def modules() -> list[str]:
+    """Every module of the package by its path below src/manyheads, `__init__.py` of packages excepted."""
+    paths = (path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    return sorted(paths)
+
+
+def has_test_file(module: str) -> bool:
+    return (ROOT / mirror_of(PurePosixPath(module))).is_file()
+
+
+def untested() -> list[str]:
+    """Modules without a test file of their name."""
+    return [module for module in modules() if not has_test_file(module)]
+
+
+KNOWN = BASELINE.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("module", [module for module in modules() if module not in KNOWN])
+def test_a_module_has_a_test_file_of_its_name(module: str) -> None:
+    assert has_test_file(module), (
+        f"src/manyheads/{module} has no {mirror_of(PurePosixPath(module))}. Write one, with a test that states "
+        f"what the module promises. Only where a module of {BASELINE.name} was renamed, rename its line there."
+    )
+
+
+@pytest.mark.parametrize("module", KNOWN)
+def test_the_baseline_only_shrinks(module: str) -> None:
+    assert (SOURCE / module).is_file(), f"{module} is gone: remove its line from tests/{BASELINE.name}."
+    assert not has_test_file(module), f"{module} has its test file now: remove its line from tests/{BASELINE.name}."
+
+
+def test_the_baseline_is_sorted_and_names_each_module_once() -> None:
+    assert sorted(set(KNOWN)) == KNOWN
+
+
+if __name__ == "__main__":
+    print(*untested(), sep="\n")

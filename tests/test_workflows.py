@@ -1,0 +1,111 @@
+"""Workflows run commands that exist, with few rights; issue forms have the fields that the site asks for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.portable import ROWS
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / ".github"
+WORKFLOWS = sorted(FOLDER.glob("workflows/*.yml"))
+FORMS = sorted(path for path in FOLDER.glob("ISSUE_TEMPLATE/*.yml") if path.name != "config.yml")
+
+
+def read(path: Path) -> dict[Any, Any]:
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def jobs(path: Path) -> list[dict[str, Any]]:
+    return list(read(path)["jobs"].values())
+
+
+def commands(path: Path) -> list[str]:
+    return [step["run"] for job in jobs(path) for step in job["steps"] if "run" in step]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_only_read_and_is_cancelled_by_the_next_run(path: Path) -> None:
+    workflow = read(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    assert True in workflow  # the key `on`, as YAML 1.1 reads it
+    for job in jobs(path):
+        assert "permissions" not in job
+        assert job["timeout-minutes"] <= 90
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_official_and_pinned_to_a_major_version(path: Path) -> None:
+    for step in [step for job in jobs(path) for step in job["steps"]]:
+        assert ("uses" in step) != ("run" in step)
+        if "uses" in step:
+            assert re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"])
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+        if step.get("uses", "").startswith("actions/setup-python@"):
+            assert step["with"]["cache"] == "pip"
+            assert (ROOT / step["with"]["cache-dependency-path"]).is_file()
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_what_a_workflow_runs_is_there(path: Path) -> None:
+    makefile = (
+        (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(READY_FOR_TESTS)", ".venv/.ready-for-tests")
+    )
+    for command in commands(path):
+        for target in re.findall(r"make ([\w./-]+)", command):
+            assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), target
+        for name in re.findall(r"(?<![\w/])tests/[\w/.]+", command):
+            assert (ROOT / name).exists(), name
+        for file, test in re.findall(r"--deselect=([\w/.]+)::(\w+)", command):
+            assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
+        for row in re.findall(r'--only "(.+?)"', command):
+            assert [one.name for one in ROWS if row in one.name and not one.compiler]
+
+
+def test_every_python_that_is_promised_is_tested() -> None:
+    versions = jobs(FOLDER / "workflows" / "tests.yml")[0]["strategy"]["matrix"]["python"]
+    assert versions == ["3.11", "3.12", "3.13", "3.14"]
+    oldest = re.search(r'requires-python = ">=(.+?)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert oldest is not None
+    assert versions[0] == oldest[1]
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_a_form_has_the_fields_that_the_site_asks_for(path: Path) -> None:
+    form = read(path)
+    assert form["name"]
+    assert form["description"]
+    names = [field["id"] for field in form["body"] if field["type"] != "markdown"]
+    assert len(set(names)) == len(names) > 0
+    for field in form["body"]:
+        assert field["type"] in {"markdown", "textarea", "input", "dropdown", "checkboxes"}
+        assert field["attributes"]["value" if field["type"] == "markdown" else "label"]
+        assert ("options" in field["attributes"]) == (field["type"] in {"dropdown", "checkboxes"})
+        assert "render" not in field["attributes"] or field["type"] == "textarea"
+
+
+def test_a_bug_report_asks_for_the_version_and_the_doctor() -> None:
+    labels = [field["attributes"].get("label") for field in read(FOLDER / "ISSUE_TEMPLATE" / "bug.yml")["body"]]
+    assert {"`manyheads --version`", "`manyheads doctor --json`"} <= set(labels)
+
+
+def test_the_hooks_use_the_programs_of_the_project() -> None:
+    (repository,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
+    assert repository["repo"] == "local"
+    for hook in repository["hooks"]:
+        assert hook["entry"].startswith(".venv/bin/python -m ruff ")
+        assert hook["language"] == "system"
+
+
+def test_dependabot_looks_after_packages_and_actions() -> None:
+    updates = read(FOLDER / "dependabot.yml")["updates"]
+    assert {update["package-ecosystem"] for update in updates} == {"pip", "github-actions"}

@@ -1,0 +1,114 @@
+"""Freezing, unfreezing and slower rates below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.config.schema import ModelConfig, TrainingConfig
+from manyheads.errors import ConfigError
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.model.transformer import Transformer
+from manyheads.training.layerwise import LayerwiseLearningRate, depths, freeze
+from manyheads.training.optimizer import build_optimizer
+
+CPU = torch.device("cpu")
+SHAPE = ModelConfig(
+    d_model=8, d_ff=16, num_heads=2, num_encoder_layers=3, num_decoder_layers=2, norm="post", dropout=0
+)
+
+
+def make_classifier() -> TextClassifier:
+    torch.manual_seed(1)
+    return TextClassifier(SHAPE, size=11, classes=3)
+
+
+def weights(model: Transformer) -> dict[str, Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def updates(model: TextClassifier, steps: int, **settings: Any) -> list[set[int]]:
+    """Train on random texts; the depths at which something moved, update by update."""
+    config = TrainingConfig(**({"learning_rate": 0.01, "optimizer": "adamw", "weight_decay": 0.1} | settings))
+    freeze(model, config)
+    pace = LayerwiseLearningRate(model, config)
+    optimizer = build_optimizer(model, config, CPU, pace.depth_of)
+    depth_of = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
+    moved = []
+    for step in range(1, steps + 1):
+        before = weights(model)
+        ids = torch.randint(2, 11, (5, 7), generator=torch.Generator().manual_seed(step))
+        torch.nn.functional.cross_entropy(model(ids), ids[:, 0] % 3).backward()
+        for group in optimizer.param_groups:
+            group["lr"] = 0.01 * pace.factor(group, step)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        moved.append({depth_of[name] for name, tensor in weights(model).items() if not tensor.equal(before[name])})
+    return moved
+
+
+def test_depths_go_up_from_the_words_to_the_head() -> None:
+    model = make_classifier()
+    found = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
+    assert {depth for name, depth in found.items() if name.startswith("embedding.")} == {0}
+    for layer in range(3):
+        own = {depth for name, depth in found.items() if name.startswith(f"encoder_layers.{layer}.")}
+        assert own == {layer + 1}
+    assert {found[name] for name in ("pooler.weight", "output.bias")} == {4}
+
+
+def test_a_decoder_is_above_its_encoder_and_a_tied_output_is_of_the_words() -> None:
+    model = EncoderDecoder(SHAPE, 11, 11)
+    found = {name: depths(model)[parameter] for name, parameter in model.named_parameters()}
+    assert {depth for name, depth in found.items() if name.startswith("decoder_layers.1.")} == {5}
+    assert depths(model)[model.output.weight] == 0
+
+
+@pytest.mark.parametrize(("frozen", "expected"), [(0, {1, 2, 3, 4}), (2, {3, 4}), (3, {4})])
+def test_frozen_layers_stay_as_they_are(frozen: int, expected: set[int]) -> None:
+    assert updates(make_classifier(), 2, frozen_layers=frozen) == [expected] * 2
+
+
+def test_one_more_layer_learns_every_so_many_updates() -> None:
+    moved = updates(make_classifier(), 9, unfreeze_every=2)
+    assert moved == [{4}] * 2 + [{3, 4}] * 2 + [{2, 3, 4}] * 2 + [{1, 2, 3, 4}] * 2 + [{0, 1, 2, 3, 4}]
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_unfreezing_is_known_to_every_optimiser(optimizer: str) -> None:
+    moved = updates(make_classifier(), 3, unfreeze_every=1, optimizer=optimizer)
+    assert moved == [{4}, {3, 4}, {2, 3, 4}]
+
+
+def test_layers_below_learn_more_slowly() -> None:
+    """A step of Adam's first update is as long as the rate, whatever the gradient."""
+    model = make_classifier()
+    before = weights(model)
+    updates(model, 1, layer_decay=0.5, weight_decay=0, epsilon=1e-12)
+    steps = {name: (tensor - before[name]).abs().max().item() for name, tensor in weights(model).items()}
+    assert steps["output.weight"] == pytest.approx(0.01, rel=1e-3)
+    for layer in range(3):
+        name = f"encoder_layers.{layer}.feed_forward.expand.weight"
+        assert steps[name] == pytest.approx(0.01 * 0.5 ** (3 - layer), rel=1e-3)
+    assert steps["embedding.tokens.weight"] == pytest.approx(0.01 * 0.5**4, rel=1e-3)
+
+
+def test_without_these_settings_all_learn_alike() -> None:
+    pace = LayerwiseLearningRate(make_classifier(), TrainingConfig())
+    assert pace.depth_of is None
+    assert pace.factor({"factor": 3.0}, 1) == 3.0
+
+
+def test_more_frozen_layers_than_there_are_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"training\.frozen_layers = 4, but the model has 3"):
+        freeze(make_classifier(), TrainingConfig(frozen_layers=4))
+
+
+def test_a_model_of_which_nothing_is_left_to_learn_is_refused() -> None:
+    with pytest.raises(ConfigError, match="nothing after its layers"):
+        freeze(DecoderOnly(SHAPE, 11), TrainingConfig(frozen_layers=2))

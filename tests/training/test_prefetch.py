@@ -1,0 +1,52 @@
+"""Results made ahead by threads are those made one by one."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+
+import pytest
+
+from manyheads.training.prefetch import AHEAD, prefetch
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_results_come_in_order(threads: int) -> None:
+    def slow(number: int) -> int:
+        time.sleep(0.002 * (number % 3))
+        return number**2
+
+    assert list(prefetch(slow, range(20), threads)) == [number**2 for number in range(20)]
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_an_error_comes_when_its_result_is_due(threads: int) -> None:
+    def make(number: int) -> int:
+        if number == 4:
+            raise ValueError("four")
+        return number
+
+    found = prefetch(make, itertools.count(), threads)
+    assert [next(found) for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="four"):
+        next(found)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_next_ones_are_made_meanwhile_but_not_all(threads: int) -> None:
+    begun: list[int] = []
+    found = prefetch(begun.append, range(100), threads)
+    next(found)
+    deadline = time.monotonic() + 10
+    while len(begun) < AHEAD * threads + 1 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert len(begun) == AHEAD * threads + 1
+
+
+def test_leaving_early_leaves_no_thread() -> None:
+    before = threading.active_count()
+    found = prefetch(lambda number: number, itertools.count(), 2)
+    next(found)
+    found.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before

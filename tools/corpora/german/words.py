@@ -1,0 +1,245 @@
+"""German words and noun phrases: gender, case, number, and the endings of articles and adjectives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+from tools.corpora import english
+from tools.corpora.choice import combine, join, read_lexicon
+
+__all__ = ["Adjective", "Lexicon", "Noun", "Phrase", "Verb", "load_lexicon", "noun_phrase", "number", "ordinal"]
+
+# endings by case, then by masculine, feminine, neuter, plural
+ARTICLE = {
+    "nominative": ("der", "die", "das", "die"),
+    "accusative": ("den", "die", "das", "die"),
+    "dative": ("dem", "der", "dem", "den"),
+    "genitive": ("des", "der", "des", "der"),
+}
+STRONG = {
+    "nominative": ("er", "e", "es", "e"),
+    "accusative": ("en", "e", "es", "e"),
+    "dative": ("em", "er", "em", "en"),
+    "genitive": ("es", "er", "es", "er"),
+}
+AFTER_DER = {
+    "nominative": ("e", "e", "e", "en"),
+    "accusative": ("en", "e", "e", "en"),
+    "dative": ("en", "en", "en", "en"),
+}
+AFTER_EIN = {
+    "nominative": ("er", "e", "es", "en"),
+    "accusative": ("en", "e", "es", "en"),
+    "dative": ("en", "en", "en", "en"),
+}
+CASES = ("nominative", "accusative", "dative")
+BARE = {"nominative", "accusative"}  # ein, mein ... have no ending before masculine and neuter nouns here
+GENDERS = {"m": 0, "w": 0, "f": 1, "n": 2}
+PLURAL = 3
+ENGLISH_DETERMINERS = {
+    "der": ("the", "the"),
+    "ein": ("a", ""),
+    "kein": ("a", ""),
+    "dies": ("this", "these"),
+    "-": ("", ""),
+    "mein": ("my", "my"),
+    "dein": ("your", "your"),
+    "unser": ("our", "our"),
+    "sein": ("his", "his"),
+    "ihr": ("her", "her"),
+}
+ONES = ("", "ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf")
+TEENS = {16: "sechzehn", 17: "siebzehn"}
+TENS = ("", "zehn", "zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig")
+RANKS = {1: "erst", 3: "dritt", 7: "siebt", 8: "acht"}
+
+
+@dataclass(frozen=True, slots=True)
+class Adjective:
+    """An adjective: as predicate, its stem before endings, its comparative, each with its English."""
+
+    predicative: str
+    stem: str
+    english: str
+    comparative: str
+    english_comparative: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A noun with the determiners and adjectives that go with it ("-" is no determiner)."""
+
+    singular: str
+    gender: str
+    plural: str
+    english: str
+    english_plural: str
+    kind: str
+    determiners: tuple[str, ...]
+    plural_determiners: tuple[str, ...]
+    adjectives: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """The forms of a verb; `first` and `third` (ich, er) stand without the separable prefix."""
+
+    infinitive: str
+    first: str
+    third: str
+    participle: str
+    prefix: str
+    auxiliary: str
+    english: english.EnglishVerb
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A noun phrase or pronoun in three cases and in English.
+
+    Attributes:
+        person: 0 ich, 1 du, 2 third singular, 3 plural.
+        gender: m, f or n of the person or thing.
+        head: the noun or name, "" for pronouns.
+        combinations: the lexical choices that meet inside it: adjective and noun, number and noun.
+        definite: whether nicht negates a clause with it (else kein does).
+    """
+
+    nominative: str
+    accusative: str
+    dative: str
+    english: str
+    person: int
+    gender: str
+    head: str
+    combinations: tuple[str, ...] = ()
+    definite: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """All words, and the noun classes by name."""
+
+    nouns: dict[str, Noun]
+    kinds: dict[str, tuple[str, ...]]
+    adjectives: dict[str, Adjective]
+    verbs: dict[str, Verb]
+    names: dict[str, Phrase]
+    tables: dict[str, Any]
+
+    def resolve(self, words: str) -> tuple[Noun, ...]:
+        """The nouns meant by a list of classes and nouns."""
+        found = [self.kinds.get(word, (word,)) for word in words.split()]
+        return tuple(self.nouns[noun] for noun in dict.fromkeys(sum(found, ())))
+
+    def genitive(self, noun: Noun) -> str:
+        """The owner in the genitive singular."""
+        if noun.gender == "f":
+            return noun.singular
+        return noun.plural if noun.gender == "w" else str(self.tables["genitives"][noun.singular])
+
+
+@lru_cache(maxsize=1)
+def load_lexicon() -> Lexicon:
+    """Read the German lexicon of the package."""
+    tables = read_lexicon("german")
+    kinds = {kind: tuple(row[0] for row in rows) for kind, rows in tables["nouns"].items()}
+    adjectives, fitting = {}, dict[str, list[str]]()
+    for predicative, stem, word, comparative, english_comparative, fits in tables["adjectives"]["list"]:
+        adjectives[predicative] = Adjective(predicative, stem, word, comparative, english_comparative)
+        for noun in dict.fromkeys(sum((kinds.get(fit, (fit,)) for fit in fits.split()), ())):
+            fitting.setdefault(noun, []).append(predicative)
+    nouns = {}
+    for kind, rows in tables["nouns"].items():
+        determiners, plural = tables["determiners"].get(kind, tables["determiners"]["thing"])
+        for singular, gender, many, word, words in rows:
+            sets = (tuple(determiners.split()), tuple(plural.split()) if many else ())
+            nouns[singular] = Noun(
+                singular, gender, many, word, words, kind, *sets, tuple(fitting.get(singular, ()))
+            )
+    verbs = {}
+    for infinitive, (first, third, participle, prefix, auxiliary, words) in tables["verbs"].items():
+        said = english.EnglishVerb(*words.split("/"))
+        verbs[infinitive] = Verb(infinitive, first, third, participle, prefix, auxiliary, said)
+    names = {name: Phrase(name, name, name, name, 2, gender, name) for name, gender in tables["names"].items()}
+    return Lexicon(nouns, kinds, adjectives, verbs, names, tables)
+
+
+def determiner(word: str, case: str, column: int) -> str:
+    """The article, demonstrative, possessive or negative article in its case; a number stays as it is."""
+    if word == "-" or word.isdigit():
+        return "" if word == "-" else number(int(word))
+    if word == "der":
+        return ARTICLE[case][column]
+    if word != "dies" and case in BARE and (column == 2 or (column == 0 and case == "nominative")):
+        return word
+    return word + STRONG[case][column]
+
+
+def inflected(noun: Noun, case: str, column: int) -> str:
+    """The noun itself in its case and number."""
+    if column != PLURAL:
+        return noun.plural if noun.gender == "w" and case != "nominative" else noun.singular
+    return noun.plural if case != "dative" or noun.plural[-1] in "ns" else f"{noun.plural}n"
+
+
+@cache
+def noun_phrase(name: str, determining: str, adjective: str, many: bool) -> Phrase:
+    """Say a noun with its determiner and adjective ("" for none) in every case, and in English.
+
+    Args:
+        name: a noun of the lexicon.
+        determining: der, ein, kein, dies, a possessive, "-" for none, or a number in digits.
+        adjective: an adjective of the lexicon, or "".
+        many: plural instead of singular.
+    """
+    lexicon = load_lexicon()
+    noun = lexicon.nouns[name]
+    column = PLURAL if many else GENDERS[noun.gender]
+    if determining in ("der", "dies"):
+        endings = AFTER_DER
+    else:
+        endings = STRONG if determining == "-" or determining.isdigit() else AFTER_EIN
+    described = lexicon.adjectives[adjective].stem if adjective else ""
+    nominative, accusative, dative = (
+        join(
+            determiner(determining, case, column),
+            described and described + endings[case][column],
+            inflected(noun, case, column),
+        )
+        for case in CASES
+    )
+    words = join(
+        lexicon.adjectives[adjective].english if adjective else "", noun.english_plural if many else noun.english
+    )
+    if determining.isdigit():
+        said = join(english.number(int(determining)), words)
+    else:
+        article = ENGLISH_DETERMINERS[determining][many]
+        mass = not noun.english_plural and noun.kind in ("food", "drink")
+        said = (words if mass else english.with_article(words)) if article == "a" else join(article, words)
+    gender = "n" if noun.gender == "n" else "f" if noun.gender == "f" else "m"
+    definite = determining not in ("ein", "kein", "-") and not determining.isdigit()
+    met = [combine(word, name) for word in (adjective, determining if determining.isdigit() else "") if word]
+    return Phrase(nominative, accusative, dative, said, 3 if many else 2, gender, name, tuple(met), definite)
+
+
+def number(value: int) -> str:
+    """2 to 999 in one word: 21 -> einundzwanzig, 300 -> dreihundert."""
+    if value < 13:
+        return ONES[value]
+    if value < 20:
+        return TEENS.get(value, f"{ONES[value - 10]}zehn")
+    if value < 100:
+        tens, ones = divmod(value, 10)
+        return f"{ONES[ones]}und{TENS[tens]}" if ones else TENS[tens]
+    hundreds, rest = divmod(value, 100)
+    return f"{'' if hundreds == 1 else ONES[hundreds]}hundert{number(rest) if rest else ''}"
+
+
+def ordinal(value: int) -> str:
+    """A rank after am: 3 -> dritten, 21 -> einundzwanzigsten."""
+    stem = RANKS.get(value) or (number(value) + ("t" if value < 20 else "st"))
+    return f"{stem}en"

@@ -1,0 +1,151 @@
+"""Korean-English sentences with numbers: ages, prices, amounts, times of day, dates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tools.corpora import english
+from tools.corpora.choice import Rng, Sentence, Weighted, combine, join
+from tools.corpora.clause import NO_TIME
+from tools.corpora.korean.clauses import CLOCK, MONTH_LENGTHS, ON_DAY, Clause, statement
+from tools.corpora.korean.common import Half, Kinds, finished
+from tools.corpora.korean.drawing import Drawing
+from tools.corpora.korean.hangul import native, particle, sino
+from tools.corpora.korean.words import noun_phrase
+
+__all__ = ["Figures"]
+
+EVENTS = (("시작해요", "begins"), ("끝나요", "ends"), ("시작했어요", "began"), ("끝났어요", "ended"))
+VEHICLES = (("기차", "the train"), ("버스", "the bus"), ("비행기", "the plane"))
+YEARS = range(1980, 2010)
+FLOORS = range(2, 31)
+WHO_AGES = Weighted({"I": 2, "name": 6, "kin": 4})
+WHO_WAS_BORN = Weighted({"I": 2, "name": 6, "kin": 3, "parent": 2})
+WHO_LIVES = Weighted({"I": 2, "name": 5, "kin": 3, "person": 2, "parent": 1, "senior": 1})
+CITIES = (
+    *(("서울", "Seoul"), ("부산", "Busan"), ("대구", "Daegu"), ("인천", "Incheon")),
+    *(("대전", "Daejeon"), ("광주", "Gwangju")),
+)
+
+
+class Figures:
+    """Sentences with 살, 원, 층, 시 and 년."""
+
+    def __init__(self, words: Drawing) -> None:
+        self.words = words
+        self.said = words.lexicon.tables["said"]
+        self.priced = [(words.lexicon.resolve(things), prices) for things, prices in self.said["priced"]]
+        self.contents = [
+            (place, said, words.lexicon.resolve(things)) for place, said, things in self.said["contents"]
+        ]
+
+    def kinds(self) -> Kinds:
+        """The kinds of sentence made here."""
+        return {
+            self.age: 6,
+            self.price: 7,
+            self.amount: 5,
+            self.floor: 3,
+            self.event: 4,
+            self.departure: 3,
+            self.birth: 8,
+        }
+
+    def one_age(self, rng: Rng, ending: str) -> Half:
+        """Somebody is so many years old."""
+        subject, value = self.words.subject(rng, WHO_AGES), rng.pick(range(3, 90))
+        texts = (
+            f"{particle(subject.text, 'topic')} {native(value)} 살{ending}",
+            f"{subject.english} {english.be(subject.person)} {english.number(value)} years old",
+        )
+        met = [combine(subject.head, f"{value} 살")] if subject.head else []
+        return texts, [*met, *subject.combinations]
+
+    def age(self, rng: Rng) -> Sentence:
+        """민수 씨는 스물한 살이에요. 민수 씨는 스물한 살이고 지영 씨는 서른 살이에요."""
+        return self.one_or_two(rng, self.one_age)
+
+    def one_or_two(self, rng: Rng, draw: Callable[[Rng, str], Half]) -> Sentence:
+        """One statement with 이에요, or two with 이고 between them."""
+        texts, met = draw(rng, "이에요")
+        if rng.chance(0.5):
+            return finished(texts, met)
+        (korean, said), more = draw(rng, "이고")
+        return finished((f"{korean} {texts[0]}", f"{said}, and {texts[1]}"), [*more, *met])
+
+    def one_price(self, rng: Rng, ending: str) -> Half:
+        """Something costs so many won."""
+        things, prices = rng.pick(self.priced)
+        noun, value = rng.pick(things), rng.pick(prices)
+        determiner = rng.pick(("-", "이", "그"))
+        adjective = rng.pick(noun.adjectives) if noun.adjectives and rng.chance(0.2) else ""
+        adjective = adjective if adjective in self.said["outward"] else ""
+        thing = noun_phrase(noun.korean, determiner, adjective)
+        texts = (
+            f"{particle(thing.text, 'topic')} {sino(value * 1000)} 원{ending}",
+            f"{thing.english} {'cost' if thing.person == 3 else 'costs'} {english.number(value * 1000)} won",
+        )
+        return texts, [combine(noun.korean, f"{value}000 원"), *thing.combinations]
+
+    def price(self, rng: Rng) -> Sentence:
+        """이 가방은 삼만 오천 원이에요. 이 가방은 삼만 원이고 저 우산은 만 원이에요."""
+        return self.one_or_two(rng, self.one_price)
+
+    def amount(self, rng: Rng) -> Sentence:
+        """공원에 나무가 스물세 그루 있어요."""
+        place, where, things = rng.pick(self.contents)
+        noun, value = rng.pick(things), rng.pick(range(1, 100))
+        adjective = rng.pick(noun.adjectives) if noun.adjectives and rng.chance(0.3) else ""
+        thing = noun_phrase(noun.korean, "-", adjective if adjective in self.said["outward"] else "", value)
+        texts = (
+            f"{place} {particle(thing.text, 'subject')} {thing.measure} 있어요",
+            f"there {english.be(thing.person)} {thing.indefinite} {where}",
+        )
+        return finished(texts, thing.combinations)
+
+    def floor(self, rng: Rng) -> Sentence:
+        """민수 씨는 삼 층에 살아요."""
+        subject, value = self.words.subject(rng, WHO_LIVES), rng.pick(FLOORS)
+        clause = Clause(subject, self.words.lexicon.verbs["live"], rng.pick(("present", "past")))
+        clause.before, clause.rest = f"{sino(value)} 층에", f"on the {english.ordinal(value)} floor"
+        met = [combine(subject.head, f"{value} 층")] if subject.head else []
+        return finished(statement(clause), [*met, *subject.combinations])
+
+    def event(self, rng: Rng) -> Sentence:
+        """회의는 월요일 세 시 반에 시작해요."""
+        (event, name), clock = rng.pick(self.said["events"]), rng.pick(CLOCK)
+        korean, said = rng.pick(EVENTS)
+        day = rng.pick(ON_DAY) if rng.chance(0.5) else NO_TIME
+        texts = (
+            join(particle(event, "topic"), day.foreign.removesuffix("에"), clock.foreign, korean),
+            join(name, said, clock.english, day.english),
+        )
+        return finished(texts, [combine(event, clock.foreign)])
+
+    def departure(self, rng: Rng) -> Sentence:
+        """부산에 가는 기차는 세 시 반에 떠나요."""
+        (city, name), (vehicle, word), clock = rng.pick(CITIES), rng.pick(VEHICLES), rng.pick(CLOCK)
+        if rng.chance(0.6):
+            texts = (
+                f"{city}에 가는 {particle(vehicle, 'topic')} {clock.foreign} 떠나요",
+                f"{word} to {name} leaves {clock.english}",
+            )
+        else:
+            texts = (
+                f"{city}에서 오는 {particle(vehicle, 'topic')} {clock.foreign} 도착해요",
+                f"{word} from {name} arrives {clock.english}",
+            )
+        return finished(texts, [combine(city, clock.foreign)])
+
+    def birth(self, rng: Rng) -> Sentence:
+        """민수 씨는 1987년 5월 3일에 서울에서 태어났어요."""
+        subject, (city, name) = self.words.subject(rng, WHO_WAS_BORN), rng.pick(CITIES)
+        year, month = rng.pick(YEARS), rng.pick(range(1, 13))
+        day = rng.pick(range(1, MONTH_LENGTHS[month - 1] + 1))
+        born = "태어나셨어요" if subject.honorific else "태어났어요"
+        date = f"{day} {english.MONTHS[month - 1]} {year}"
+        texts = (
+            f"{particle(subject.text, 'topic')} {year}년 {month}월 {day}일에 {city}에서 {born}",
+            f"{subject.english} {english.was(subject.person)} born in {name} on {date}",
+        )
+        return finished(texts, [combine(f"{month}월", f"{day}일"), *subject.combinations])
