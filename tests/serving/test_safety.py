@@ -97,12 +97,13 @@ def test_a_request_that_takes_too_long_is_stopped_and_so_is_the_decoding(
         assert client.post("/translate", json=SHORT | {"api_key": secrets["any"]}).status_code == 200
 
 
-def test_a_look_that_takes_too_long_is_stopped_too(strict: tuple[Server, dict[str, str]]) -> None:
-    server, secrets = strict
-    with server.client(headers={"Authorization": f"Bearer {secrets['any']}"}) as client:
-        asked = {"q": "a b c d e f g h " * 15, "model": "en-ko", "beam": 16}
+def test_an_inspection_that_takes_too_long_is_stopped_too(endless_run: Path) -> None:
+    token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
+    with serving(endless_run, "--timeout", 0.1, environment=token) as server, server.client() as client:
+        asked = {"q": "a b c d e f g h " * 15, "model": "en-ko", "beam": 16}  # takes more than a second
         assert client.post("/api/inspect", json=asked).status_code == 504
         assert idle(client, within=SOON)
+        server.end()
 
 
 def test_a_client_that_leaves_frees_its_work(strict: tuple[Server, dict[str, str]]) -> None:
