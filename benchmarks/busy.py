@@ -171,7 +171,7 @@ def main() -> None:
         return
     for row in rows:
         print(
-            f"{row['part']:9} beside {row['busy']} busy: {row['rate']:10,.1f}   fair share {row['fair_share']:.2f}"
+            f"{row['part']:9} beside {row['busy']} busy: {row['rate']:10,.4g}   fair share {row['fair_share']:.2f}"
             f"   of the fair share {row['of_fair_share']:.2f}"
         )
     print(machine.describe(about))

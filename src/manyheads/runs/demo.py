@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from manyheads.training.log import Listener
 __all__ = ["demo"]
 
 SHOWN = 3  # translations; the shortest of these sentences is looked into
+FREE = 0.75  # share of the processor that all threads must get to be worth more than fewer of them
 
 
 def demo(
@@ -36,6 +38,8 @@ def demo(
         program: name of this program in the commands to type next.
     """
     start = time.perf_counter()
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(useful_threads(torch.get_num_threads()))
     config = load_config(resolve_recipe(f"demo-{pair}"))
     train(config, out, listener=listener)
     translator = Translator.load(out)
@@ -59,6 +63,26 @@ def demo(
     write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")
     for command in next_commands(program, out, sources[0]):
         write(f"  {command}")
+
+
+def useful_threads(most: int, seconds: float = 0.2) -> int:
+    """Return how many threads of PyTorch are worth starting beside the programs that run now.
+
+    Threads wait for one another after every operation, so that beside busy programs all of them advance as slowly
+    as the one that waits for a core. Beside four busy programs on two cores the demo takes 370 seconds with two
+    threads and 244 with one (`benchmarks/busy.py --parts demo --busy 4`).
+
+    Args:
+        most: the number of threads at most.
+        seconds: duration of the measurement.
+    """
+    x = torch.ones(512, 512)
+    torch.mm(x, x)  # starts the threads
+    wall, used = time.perf_counter(), time.process_time()
+    while time.perf_counter() - wall < seconds:
+        torch.mm(x, x)
+    share = (time.process_time() - used) / (time.perf_counter() - wall) / most
+    return most if share >= FREE else max(1, int(share * most))
 
 
 def cross_attention(translator: Translator, text: str) -> Iterator[str]:

@@ -1,0 +1,16 @@
+"""The rows of `make test-portable` name tests that exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.portable import ROWS, Row
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_file_of_a_row_exists(row: Row) -> None:
+    missing = [name for name in row.tests if name.startswith("tests/") and not (ROOT / name).exists()]
+    assert not missing
