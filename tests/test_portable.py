@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.portable import ROWS, Row
 
 ROOT = Path(__file__).parents[1]
