@@ -20,9 +20,9 @@ from manyheads.serving.keys import KeyFile
 
 ASKED = {"q": "a b. C d.", "source": "en", "target": "ko"}
 SHORT = {"q": GERMAN[0], "source": "de", "target": "en"}
-SLOW = ASKED | {"q": ["a b. C d. E f. G h. " * 3] * 40}  # takes far longer than the limit
+SLOW = ASKED | {"q": ["a b. C d. E f. G h. " * 2] * 60}  # takes far longer than the limit
 LIMIT = 2.0  # seconds
-SOON = 30.0  # seconds, beside busy processes too; SLOW takes a minute
+SOON = 90.0  # seconds, beside many busy processes too; hardly a second where the machine is idle
 
 
 @pytest.fixture(scope="module")
