@@ -31,8 +31,8 @@ import tiny
 from manyheads.interop.ctranslate2 import CTranslate2Engine, open_ctranslate2, quantize, write_ctranslate2
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.sources import open_run
+from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export_cost import QuantizationCost, compare_engines, search
-from manyheads.runs.test_set_scores import pairs_at_hand
 
 PRECISIONS = ["float32", "int8", "int8:127", "int8:63", "int8_bfloat16", "int16", "bfloat16", "float16"]
 
@@ -59,7 +59,7 @@ def write(folder: Path, opened: OpenedModel, precision: str) -> CTranslate2Engin
 
 def speeds(opened: OpenedModel, engines: dict[str, CTranslate2Engine], rounds: int) -> dict[str, list[float]]:
     """Sentences a second of each export in each round."""
-    pairs = pairs_at_hand(opened.config, "valid", 500)
+    pairs = available_pairs(opened.config, "valid", 500)
     most = opened.config.model.max_positions - 1
     rows = [row[:most] for row in opened.tokenizers.source.encode([pair.source for pair in pairs])]
     found: dict[str, list[float]] = {name: [] for name in engines}
@@ -112,7 +112,7 @@ def main() -> None:
     arguments = machine.parse(parser, tiny={"rounds": 1}, required=["run"])
     with tempfile.TemporaryDirectory() as name:
         opened = open_run(tiny.train_run(Path(name)) if arguments.run is None else arguments.run)
-        if not pairs_at_hand(opened.config, "valid", 1):
+        if not available_pairs(opened.config, "valid", 1):
             sys.exit(f"the validation text of {arguments.run} is not on this machine: look at its data.root")
         folder = Path(name) / "exports"
         folder.mkdir()

@@ -34,7 +34,7 @@ from manyheads.config.load import load_config, recipe_paths
 from manyheads.config.schema import Config
 from manyheads.runs.train import train
 from manyheads.tasks.language_modeling import Generator
-from manyheads.training.language_modeling import Windows
+from manyheads.training.objective import Windows
 from tiny import WORDS, sentences
 
 LAYERS, WIDTH, HEADS, BLOCK, ROWS = 4, 128, 4, 64, 12

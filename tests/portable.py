@@ -60,7 +60,7 @@ PROCESSORS = "tests.decoding.native.processors"
 LEARNING = ("-m", "learning", *files("model training runs doctor/test_training_checks.py"))
 CLOCKS = ("-k", "not compile", *files(
     "serving/test_batching.py serving/test_connections.py serving/test_server.py serving/test_safety.py "
-    "system/test_interruption.py training/test_prefetch.py training/test_distributed.py decoding/test_parallel.py"
+    "system/test_interruption.py training/test_batches.py training/test_distributed.py decoding/test_parallel.py"
 ))  # fmt: skip
 
 

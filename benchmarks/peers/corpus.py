@@ -22,11 +22,11 @@ from manyheads.data.ragged import Ragged
 from manyheads.data.sampler import fixed_batches
 from manyheads.runs.corpus import open_corpus, read_corpus
 from manyheads.runs.prepare import prepare
-from manyheads.runs.training_tasks.translation import TranslationTask
+from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+from manyheads.training.batches import prefetch_updates
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
-from manyheads.training.prefetch import prefetch_updates
 
 MARKS = {"pad": PAD, "bos": BOS, "eos": EOS}
 FOREVER = 10**9  # updates: nobody comes to the end of training
@@ -66,7 +66,7 @@ class Prepared:
         valid: token ids of the validation pairs, sources and targets.
     """
 
-    kind: TranslationTask
+    kind: TrainingTask
     valid: tuple[list[list[int]], list[list[int]]]
 
     @property
@@ -123,9 +123,10 @@ def open_prepared(folder: Path) -> Prepared:
     run = RunDirectory.existing(folder / "run")
     config = run.config()
     corpus = open_corpus(config, run)
-    tokenizers, store = prepare(config, run, corpus, SilentListener())
+    task = prepare_task(config, run, corpus, SilentListener())
+    tokenizers = task.tokenizers
     valid = (
         tokenizers.source.encode([pair.source for pair in corpus.valid]),
         tokenizers.target.encode([pair.target for pair in corpus.valid]),
     )
-    return Prepared(TranslationTask(config, corpus, tokenizers, store), valid)
+    return Prepared(task, valid)

@@ -11,14 +11,13 @@ import torch
 
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.tokenizer import BOS, EOS
+from manyheads.training.batches import Indices, MicroBatch
 from manyheads.training.distributed import ALONE
-from manyheads.training.generators import seed_process
 from manyheads.training.log import SilentListener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
-from manyheads.training.micro_batch import MicroBatch
-from manyheads.training.prefetch import Indices
+from manyheads.training.objective import corpus_nll
+from manyheads.training.snapshot import seed_process
 from manyheads.training.trainer import Trainer
-from manyheads.training.validation import corpus_nll
 from peers.corpus import Prepared, open_prepared
 from peers.turns import Turns
 

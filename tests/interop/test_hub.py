@@ -16,8 +16,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.hub import is_hub_name
+from manyheads.runs.export import push
 from manyheads.runs.import_model import import_model
-from manyheads.runs.push import push
 
 
 @pytest.fixture

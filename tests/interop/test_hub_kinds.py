@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,14 @@ from tests.training.parts import CollectingListener
 from manyheads import Classifier, Encoder, Generator, Translator, from_pretrained
 from manyheads.cli.main import run as program
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs import test_set_scores
 from manyheads.runs.evaluate import evaluate
+from manyheads.runs.export import push
 from manyheads.runs.import_model import import_model
-from manyheads.runs.push import push
 from manyheads.runs.train import train
 from manyheads.tasks.language_modeling import GenerateOptions
 
 pytest.importorskip("huggingface_hub")
+evaluation = import_module("manyheads.runs.evaluate")  # the package has a function of that name
 hub_shelf = shelf  # a fixture of the neighbour
 TEXTS = ["a great film", "the plot was awful", "", "film " * 200]
 GREEDY = GenerateOptions(sampling=None, max_tokens=12)
@@ -182,19 +183,19 @@ def test_a_test_set_that_is_sorted_by_label_is_scored_all_along(
     rows = sorted(examples(40, seed=5))
     (tmp_path / "test.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows), encoding="utf-8")
     rooted(own, tmp_path)
-    monkeypatch.setattr(test_set_scores, "MOST", 4)
+    monkeypatch.setattr(evaluation, "MOST", 4)
     some = [rows[place] for place in (0, 10, 20, 30)]
     found = Classifier.load(own).classify([text for _, text in some])
     right = sum(one.label == label for one, (label, _) in zip(found, some, strict=True))
-    line = test_set_scores.text_scores(own)
+    line = evaluation.card_line(own)
     assert line is not None
     assert line.startswith(f"- Scores on 4 texts of its test set: accuracy {right / 4:.2%}, ")
 
 
 def test_of_a_long_text_the_beginning_is_scored(trained: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = test_set_scores.text_scores(trained["language-modeling"])
-    monkeypatch.setattr(test_set_scores, "MOST_BYTES", 30)
-    line = test_set_scores.text_scores(trained["language-modeling"])
+    whole = evaluation.card_line(trained["language-modeling"])
+    monkeypatch.setattr(evaluation, "MOST_BYTES", 30)
+    line = evaluation.card_line(trained["language-modeling"])
     assert whole is not None
     assert line is not None
     sizes = [int(found.split()[3].replace(",", "")) for found in (line, whole)]

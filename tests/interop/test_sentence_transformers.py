@@ -156,7 +156,7 @@ def test_an_export_that_gives_something_else_is_not_kept(
         tensors["linear.bias"] += 0.5
         save_file(tensors, folder / "2_Dense" / "model.safetensors")
 
-    monkeypatch.setattr("manyheads.runs.export_text.write_sentence_transformer", wrong)
+    monkeypatch.setattr("manyheads.runs.export.write_sentence_transformer", wrong)
     with pytest.raises(ParityError, match="nothing was kept"):
         export(brought["bert"], tmp_path / "out", "sentence-transformers")
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import Checkpoint, RunDirectory
 from manyheads.errors import RunError
-from manyheads.runs.average import average
+from manyheads.runs.resume import average
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 

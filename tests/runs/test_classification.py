@@ -18,15 +18,15 @@ from tests.training.parts import CollectingListener
 from manyheads.checkpoint import RunDirectory
 from manyheads.data.examples import NO_LABEL
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs.average import average
-from manyheads.runs.batch_sources import CorpusUpdates
+from manyheads.runs.batch_sources import CorpusUpdates, LabelledBatches
 from manyheads.runs.bench_train import bench_train
+from manyheads.runs.classification import in_order
 from manyheads.runs.compare import compare
 from manyheads.runs.corpus import data_report, read_corpus
 from manyheads.runs.evaluate import ClassEvaluation, evaluate, evaluate_labels
+from manyheads.runs.resume import average
 from manyheads.runs.train import train
 from manyheads.runs.training_tasks import prepare_task
-from manyheads.runs.training_tasks.classification import LabelledBatches, in_order
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD

@@ -19,11 +19,9 @@ from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
 from manyheads.interop.marian import read_marian
-from manyheads.runs.evaluate import evaluate
-from manyheads.runs.export import export
+from manyheads.runs.evaluate import evaluate, with_line
+from manyheads.runs.export import export, push
 from manyheads.runs.import_model import import_model
-from manyheads.runs.push import push
-from manyheads.runs.test_set_scores import with_scores
 from manyheads.runs.train import train
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
@@ -90,12 +88,12 @@ def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_
 
 def test_a_card_is_given_its_scores_once_and_keeps_all_else() -> None:
     card = "license: mit\n\n- Data: x\n- Intended use and limits: mine\n"
-    first = with_scores(card, "- Scores on 7 sentences")
+    first = with_line(card, "- Scores on 7 sentences")
     assert first == "license: mit\n\n- Data: x\n- Scores on 7 sentences\n- Intended use and limits: mine\n"
-    assert with_scores(first, "- Scores on 11 sentences") == first.replace("7", "11")
-    own = with_scores("# All my own words\n", "- Scores on 7 sentences")
+    assert with_line(first, "- Scores on 11 sentences") == first.replace("7", "11")
+    own = with_line("# All my own words\n", "- Scores on 7 sentences")
     assert own == "# All my own words\n\n- Scores on 7 sentences\n"
-    assert with_scores(own, "- Scores on 7 sentences") == own
+    assert with_line(own, "- Scores on 7 sentences") == own
 
 
 def test_what_goes_to_a_hub_tells_its_scores(
@@ -108,7 +106,7 @@ def test_what_goes_to_a_hub_tells_its_scores(
     text = card.read_text(encoding="utf-8").replace("license:  # to be filled in by you", "license: mit")
     card.write_text(text, encoding="utf-8")
     sent = []
-    module = import_module("manyheads.runs.push")
+    module = import_module("manyheads.runs.export")
     monkeypatch.setattr(module, "push_folder", lambda run, name, **_: sent.append((run / "README.md").read_text()))
     push(copy, "somebody/de-en")
     push(copy, "somebody/de-en")

@@ -18,9 +18,9 @@ from manyheads.evaluation import BootstrapResult, score
 from manyheads.interop.parity import decoder_input, token_scores
 from manyheads.interop.sources import open_run
 from manyheads.runs import export_cost
+from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export import export
 from manyheads.runs.export_cost import QuantizationCost
-from manyheads.runs.test_set_scores import pairs_at_hand
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import EOS, PAD
@@ -108,7 +108,7 @@ def test_both_are_scored_on_the_validation_text(trained: Path, tmp_path: Path) -
     assert cost is not None
     assert cost.bleu is not None
     opened = open_run(trained)
-    pairs = pairs_at_hand(opened.config, "valid", 500)
+    pairs = available_pairs(opened.config, "valid", 500)
     assert (cost.sentences, cost.origin) == (len(pairs), "validation sentences") == (6, "validation sentences")
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     for place, right in ((trained, cost.bleu.baseline), (tmp_path / "out", cost.bleu.score)):

@@ -22,8 +22,7 @@ from manyheads.data.stream import TokenStream
 from manyheads.decoding.language_model import held_tokens
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
 from manyheads.runs.batch_sources import BlockUpdates
-from manyheads.runs.evaluate import evaluate
-from manyheads.runs.text_scores import TextEvaluation
+from manyheads.runs.evaluate import TextEvaluation, evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.translation import Translator

@@ -7,7 +7,7 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
-from manyheads.runs.languages import LANGUAGES, languages_of
+from manyheads.runs.corpus import LANGUAGES, languages_of
 from manyheads.runs.train import train
 from manyheads.text.identification import confidences
 

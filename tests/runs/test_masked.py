@@ -16,8 +16,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.runs.compare import compare
-from manyheads.runs.evaluate import evaluate
-from manyheads.runs.text_scores import MaskedEvaluation
+from manyheads.runs.evaluate import MaskedEvaluation, evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.classification import Classifier
 
@@ -84,7 +83,7 @@ def test_perplexity_does_not_depend_on_batching(
 ) -> None:
     """Invariant L."""
     right = evaluate(encoder, split="valid")
-    monkeypatch.setattr("manyheads.runs.text_scores.BATCH_TOKENS", batch_tokens)
+    monkeypatch.setattr("manyheads.runs.masked.BATCH_TOKENS", batch_tokens)
     found = evaluate(encoder, split="valid")
     assert isinstance(right, MaskedEvaluation)
     assert isinstance(found, MaskedEvaluation)

@@ -159,7 +159,7 @@ def test_guessing_goes_on_with_the_head_and_the_mask_of_bert(folders: Any, text:
     tokenizer = run.tokenizers(run.config()).source
     assert tokenizer.pieces([tokenizer.mask]) == ["[MASK]"]
     from manyheads.model.encoder_only import MaskedLanguageModel
-    from manyheads.runs.text_scores import hide
+    from manyheads.runs.batch_sources import hide
 
     shown = hide([9] * 200, 0.5, np.random.default_rng(1), tokenizer).ids
     assert (shown == tokenizer.mask).sum() > 50

@@ -33,13 +33,12 @@ from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
 from manyheads.checkpoint.checkpoints import Checkpoints
 from manyheads.config.schema import Config, MeasuredConfig
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
-from manyheads.runs.listeners import RecordingListener
-from manyheads.runs.train import TrainingSummary, train
+from manyheads.runs.train import RecordingListener, TrainingSummary, train
 from manyheads.tasks.translation import Translator
-from manyheads.training.divergence import DivergenceDetector
 from manyheads.training.log import StepReport, ValidationReport
+from manyheads.training.progress import DivergenceDetector
 
-translation = importlib.import_module("manyheads.runs.training_tasks.translation")
+translation = importlib.import_module("manyheads.runs.training_tasks")
 module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name
 
 
@@ -308,7 +307,7 @@ def test_a_run_that_was_interrupted_while_it_began_begins_again(
     corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     out = tmp_path / "run"
-    rooms = {"tokenise": "manyheads.runs.prepare", "EncoderDecoder": "manyheads.runs.training_tasks.translation"}
+    rooms = {"tokenise": "manyheads.runs.prepare", "EncoderDecoder": "manyheads.runs.training_tasks"}
     owner = importlib.import_module(rooms[name])
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, 1, after=True)
@@ -319,12 +318,12 @@ def test_a_run_that_was_interrupted_while_it_began_begins_again(
     assert_same_run(out, finished)
 
 
-@pytest.mark.parametrize(("room", "call"), [("tokenizers", 1), ("tokenizers", 2), ("directory", 1)])
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
 def test_a_run_that_was_killed_between_the_files_of_its_beginning_begins_again(
-    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str, call: int
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
-    """Two tokenizers, the environment, and last the configuration."""
-    out, owner = tmp_path / "run", importlib.import_module(f"manyheads.checkpoint.{room}")
+    """Two tokenizers, the language profiles, the environment, and last the configuration."""
+    out, owner = tmp_path / "run", importlib.import_module("manyheads.checkpoint.directory")
     with monkeypatch.context() as patch:
         kill_at(patch, owner, "write_atomically", call, after=True)
         with pytest.raises(Kill):
@@ -339,7 +338,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock on which every reading is 10 ms after the one before, however busy the machine is."""
     readings = itertools.count()
     clock = SimpleNamespace(perf_counter=lambda: 0.01 * next(readings))
-    for name in ("manyheads.training.trainer", "manyheads.runs.validation"):
+    for name in ("manyheads.training.trainer", "manyheads.training.timing", "manyheads.runs.translation"):
         monkeypatch.setattr(importlib.import_module(name), "time", clock)
 
 

@@ -20,7 +20,7 @@ from manyheads.data.batch import Batch, make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.objective import TranslationObjective
-from manyheads.training.progress import Snapshot
+from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import Trainer
 
 PAD, BOS, EOS = 1, 2, 3

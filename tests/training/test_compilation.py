@@ -39,9 +39,8 @@ from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.training import compilation
 from manyheads.training.distributed import ALONE
-from manyheads.training.objective import TranslationObjective
+from manyheads.training.objective import TranslationObjective, corpus_nll
 from manyheads.training.update import Updater
-from manyheads.training.validation import corpus_nll
 
 # torch's compiler warns of itself, and hides it only where warnings are no errors
 pytestmark = [

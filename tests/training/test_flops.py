@@ -9,8 +9,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.training.flops import flops_per_target_token, product_ceiling
 from manyheads.training.objective import translation_loss
+from manyheads.training.precision import flops_per_target_token, product_ceiling
 
 B, S, T, V = 3, 11, 7, 23
 

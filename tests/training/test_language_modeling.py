@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.decoding.language_model import window_step
-from manyheads.training.language_modeling import LanguageModelObjective, Windows, window_nll
+from manyheads.training.objective import LanguageModelObjective, Windows, window_nll
 
 TOKENS = np.random.default_rng(5).integers(4, V, 61).astype(np.int32)
 

@@ -8,9 +8,9 @@ from tests.training.parts import PairUpdates, pair_losses, random_pairs, tiny_mo
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.training import r_drop
+from manyheads.training import loss as module
+from manyheads.training.loss import kl_divergence_sum
 from manyheads.training.objective import TranslationObjective
-from manyheads.training.r_drop import kl_divergence_sum
 
 
 def by_torch(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -24,7 +24,7 @@ def by_torch(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None)
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("rows", [1, 3, 100])
 def test_value_and_gradients_are_torchs(biased: bool, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(r_drop, "CHUNK_LOGITS", 13 * rows)
+    monkeypatch.setattr(module, "CHUNK_LOGITS", 13 * rows)
     torch.manual_seed(5)
     tensors = [torch.randn(7, 5), torch.randn(7, 5), torch.randn(13, 5)] + ([torch.randn(13)] if biased else [])
     ours, theirs = ([tensor.clone().requires_grad_() for tensor in tensors] for _ in range(2))

@@ -33,10 +33,11 @@ from manyheads.checkpoint import Checkpoint, RunDirectory, load_weights
 from manyheads.config.schema import MeasuredConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.errors import TrainingError
+from manyheads.training import timing
 from manyheads.training import trainer as module
 from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.objective import translation_loss
-from manyheads.training.progress import Snapshot
+from manyheads.training.snapshot import Snapshot
 from manyheads.training.timing import WARM_UPDATES
 from manyheads.training.trainer import MOST_SKIPPED, Trainer
 
@@ -69,7 +70,8 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000.0
-        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: self.now))
+        for part in (module, timing):
+            monkeypatch.setattr(part, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
     def bench(
         self,

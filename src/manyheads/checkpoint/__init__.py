@@ -10,7 +10,7 @@ translate.
 """
 
 from manyheads.checkpoint.checkpoints import Checkpoint
-from manyheads.checkpoint.directory import RunDirectory
+from manyheads.checkpoint.directory import RunDirectory, read_tokenizers, write_tokenizers
 from manyheads.checkpoint.files import (
     as_json,
     plain_file,
@@ -24,7 +24,6 @@ from manyheads.checkpoint.files import (
     write_atomically,
     write_tensors,
 )
-from manyheads.checkpoint.tokenizers import read_tokenizers, write_tokenizers
 from manyheads.checkpoint.weights import average_tensors, load_weights
 
 __all__ = [

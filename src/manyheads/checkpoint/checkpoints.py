@@ -55,8 +55,8 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Return the steps that have a checkpoint, in order."""
-        found = self.folder.glob("step-*")
-        return sorted(int(path.name.removeprefix("step-")) for path in found if path.name[5:].isdigit())
+        paths = self.folder.glob("step-*")
+        return sorted(int(path.name.removeprefix("step-")) for path in paths if path.name[5:].isdigit())
 
     def save(self, checkpoint: Checkpoint, keep: int, *, every: int = 1) -> None:
         """Write a checkpoint atomically, then remove all later ones, and all but the last `keep`.
@@ -111,9 +111,9 @@ class Checkpoints:
         sums, state = content.get("sha256"), content.get("state")
         if not isinstance(sums, dict) or not isinstance(state, dict):
             raise RunError(f"{folder / STATE} is damaged: it holds no checksums or no state.")
-        found = {STATE: hashlib.sha256(as_json(state)).hexdigest()}
-        found |= {name: sha256(folder / name) for name in (WEIGHTS, OPTIMIZER) if (folder / name).is_file()}
+        actual = {STATE: hashlib.sha256(as_json(state)).hexdigest()}
+        actual |= {name: sha256(folder / name) for name in (WEIGHTS, OPTIMIZER) if (folder / name).is_file()}
         for name in (STATE, WEIGHTS, OPTIMIZER):
-            if name not in found or found[name] != sums.get(name):
+            if name not in actual or actual[name] != sums.get(name):
                 raise RunError(f"{folder / name} is missing or damaged: its checksum does not fit.")
         return folder, state

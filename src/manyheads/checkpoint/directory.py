@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +15,8 @@ from torch import Tensor
 from manyheads.checkpoint.checkpoints import WEIGHTS, Checkpoints
 from manyheads.checkpoint.files import (
     as_json,
+    check_nodes,
+    read_bytes,
     read_json,
     read_json_text,
     read_shapes,
@@ -24,16 +26,15 @@ from manyheads.checkpoint.files import (
     write_atomically,
     write_tensors,
 )
-from manyheads.checkpoint.tokenizers import read_tokenizers, write_tokenizers
 from manyheads.checkpoint.weights import Unfilled, check_shapes, load_weights
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config, Task
 from manyheads.errors import ConfigError, RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
-from manyheads.text.tokenizer import TokenizerPair
+from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 
-__all__ = ["RunDirectory"]
+__all__ = ["RunDirectory", "read_tokenizers", "write_tokenizers"]
 
 CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
@@ -252,8 +253,50 @@ class RunDirectory:
 def runs_near(path: Path) -> str:
     """Name the runs in, beside or above a path that is not a run, for a message."""
     folder = path if path.is_dir() else path.parent
-    found = sorted(
-        str(file.parent) for around in (folder, folder.parent) for file in around.glob(f"*/{ENVIRONMENT}")
+    runs = sorted(
+        str(file.parent) for parent in (folder, folder.parent) for file in parent.glob(f"*/{ENVIRONMENT}")
     )
-    near = get_close_matches(str(path), found, cutoff=0.7) or found[:3]
+    near = get_close_matches(str(path), runs, cutoff=0.7) or runs[:3]
     return f"Did you mean {' or '.join(near)}?" if near else "Give the folder that `manyheads train` wrote."
+
+
+def write_tokenizers(folder: Path, tokenizers: TokenizerPair) -> None:
+    """Write `tokenizer.source.*` and `tokenizer.target.*`."""
+    for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
+        write_atomically(folder / f"tokenizer.{side}{tokenizer.suffix}", tokenizer.to_bytes())
+
+
+def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None) -> TokenizerPair:
+    """Read the tokenizers of both sides.
+
+    Args:
+        folder: folder of the files.
+        config: configuration of the run.
+        recorded: checksums of the files when the folder was made, if known.
+
+    Raises:
+        RunError: a tokenizer is missing, damaged, or not the one that the weights were trained with.
+    """
+    source, target = (
+        load_tokenizer(config.tokenizer, language, tokenizer_bytes(folder, side))
+        for side, language in zip(("source", "target"), config.languages, strict=True)
+    )
+    sums = [source.sha256, target.sha256]
+    for side, actual, expected in zip(("source", "target"), sums, recorded or sums, strict=True):
+        if actual != expected:
+            raise RunError(
+                f"tokenizer.{side}.* in {folder} is not the one this run was begun with. Its weights mean "
+                "other words: copy the whole run directory again."
+            )
+    if sums[0] == sums[1]:
+        return TokenizerPair(source, source, joint=True)
+    return TokenizerPair(source, target, joint=False)
+
+
+def tokenizer_bytes(folder: Path, side: str) -> bytes:
+    """Read the tokenizer file of a side."""
+    paths = sorted(folder.glob(f"tokenizer.{side}.*"))
+    if not paths:
+        raise RunError(f"{folder} has no tokenizer.{side}.* file. Copy the whole run directory.")
+    data = read_bytes(paths[0])
+    return check_nodes(data, paths[0]) if paths[0].suffix == ".json" else data

@@ -105,10 +105,10 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
+        entries = dict(pairs)
+        if len(entries) != len(pairs):
             raise ValueError("a name stands in it twice")
-        return found
+        return entries
 
     try:
         room = plain_file(path).stat().st_size - 8

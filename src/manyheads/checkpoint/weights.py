@@ -53,15 +53,17 @@ def check_shapes(
             wanted = EncoderDecoder(config, *sizes)
     except (RuntimeError, OverflowError) as error:
         raise RunError(f"the configuration beside {origin} asks for a model that cannot be: {error}") from error
-    compare({name: tuple(one.shape) for name, one in wanted.named_parameters()}, shapes, origin)
+    compare({name: tuple(parameter.shape) for name, parameter in wanted.named_parameters()}, shapes, origin)
 
 
-def compare(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]], origin: str) -> None:
+def compare(wanted: Mapping[str, tuple[int, ...]], actual: Mapping[str, tuple[int, ...]], origin: str) -> None:
     """Raise `RunError` if names or shapes differ; the message lists the differences."""
-    problems = [f"{name} is missing" for name in wanted.keys() - found.keys()]
-    problems += [f"{name} is unknown" for name in found.keys() - wanted.keys()]
+    problems = [f"{name} is missing" for name in wanted.keys() - actual.keys()]
+    problems += [f"{name} is unknown" for name in actual.keys() - wanted.keys()]
     problems += [
-        f"{name} is {found[name]}, not {shape}" for name, shape in wanted.items() if found.get(name, shape) != shape
+        f"{name} is {actual[name]}, not {shape}"
+        for name, shape in wanted.items()
+        if actual.get(name, shape) != shape
     ]
     if problems:
         shown = "; ".join(sorted(problems)[:5]) + ("; ..." if len(problems) > 5 else "")
@@ -75,12 +77,12 @@ def load_weights(model: torch.nn.Module, tensors: Mapping[str, Tensor], origin: 
         RunError: names, shapes or types differ; the message lists them.
     """
     own = dict(model.named_parameters())
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    compare({name: tuple(parameter.shape) for name, parameter in own.items()}, found, origin)
+    actual = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    compare({name: tuple(parameter.shape) for name, parameter in own.items()}, actual, origin)
     typed = [
-        f"{name} is {tensors[name].dtype}, not {one.dtype}"
-        for name, one in sorted(own.items())
-        if tensors[name].dtype != one.dtype
+        f"{name} is {tensors[name].dtype}, not {parameter.dtype}"
+        for name, parameter in sorted(own.items())
+        if tensors[name].dtype != parameter.dtype
     ]
     if typed:
         raise RunError(f"{origin} holds numbers of another type: {'; '.join(typed[:5])}.")

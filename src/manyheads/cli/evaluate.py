@@ -79,9 +79,8 @@ def evaluate(
     from manyheads.cli.progress import open_progress
     from manyheads.runs.compare import Comparison
     from manyheads.runs.compare import compare as compare_run
-    from manyheads.runs.evaluate import ClassEvaluation, Evaluation
+    from manyheads.runs.evaluate import ClassEvaluation, Evaluation, MaskedEvaluation, TextEvaluation
     from manyheads.runs.evaluate import evaluate as evaluate_run
-    from manyheads.runs.text_scores import MaskedEvaluation, TextEvaluation
 
     result: Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation | Comparison
     with open_progress(settings_of(context)) as progress:

@@ -151,7 +151,7 @@ def push(context: click.Context, run: Path, name: str, private: bool, as_json: b
     The README.md of RUN must name a licence.
     """
     from manyheads.cli.progress import open_progress
-    from manyheads.runs.push import push as push_run
+    from manyheads.runs.export import push as push_run
 
     with open_progress(settings_of(context)) as progress:
         address = push_run(run, name, private=private, listener=progress)

@@ -166,7 +166,7 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
 
 def described(config: Config) -> Iterator[str]:
     """Yield a configuration as lines of TOML that `load_config` reads, with each setting's meaning and default."""
-    from manyheads.config.schema.section import Section
+    from manyheads.config.schema.sections import Section
 
     for name, value in config:
         if isinstance(value, Section):

@@ -91,7 +91,7 @@ Example:
 @json_option()
 def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> None:
     """Average the weights of the last checkpoints of RUN into a new run."""
-    from manyheads.runs.average import average as average_run
+    from manyheads.runs.resume import average as average_run
 
     written = average_run(run, last=last, out=out)
     if as_json:

@@ -90,7 +90,7 @@ class ClassScores:
             "accuracy": self.accuracy,
             "macro_f1": self.macro_f1,
             "calibration_error": self.calibration_error,
-            "classes": [asdict(one) for one in self.classes],
+            "classes": [asdict(score) for score in self.classes],
             "confusion": [list(row) for row in self.confusion],
         }
 
@@ -134,6 +134,6 @@ def calibration_error(probabilities: NDArray[np.float64], right: NDArray[np.int6
     """
     confidence = probabilities.max(1)
     hits = probabilities.argmax(1) == right
-    place = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)  # (lower, upper]
-    gaps = np.bincount(place, weights=confidence - hits, minlength=bins)
+    bin_of = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)  # (lower, upper]
+    gaps = np.bincount(bin_of, weights=confidence - hits, minlength=bins)
     return float(np.abs(gaps).sum() / max(1, len(right)))

@@ -89,8 +89,12 @@ def paired_bootstrap(
     for name, lines in (("outputs", outputs), ("baseline outputs", baseline), ("references", references)):
         warnings += doubts(name, lines)
     bleu, chrf, _ = metrics(tokenizer)
-    measured, formula = (bleu, _bleu_of) if metric == "bleu" else (chrf, _chrf_of)
+    measured = bleu if metric == "bleu" else chrf
     ours, theirs = (_sentence_counts(measured, lines, references) for lines in (outputs, baseline))
+
+    def formula(sums: Floats) -> Floats:
+        return np.array([measured._compute_score_from_stats(row).score for row in sums.astype(np.int64).tolist()])
+
     result = _compared(metric, ours, theirs, formula, samples, seed)
     signature = measured.get_signature()
     signature.update("bs", samples)
@@ -187,26 +191,3 @@ def _draws(lines: int, samples: int, seed: int) -> Iterator[Floats]:
         count = min(part, samples - start)
         drawn = random.choice(lines, size=(count, lines), replace=True) + np.arange(count)[:, None] * lines
         yield np.bincount(drawn.ravel(), minlength=count * lines).reshape(count, lines).astype(np.float64)
-
-
-def _bleu_of(sums: Floats) -> Floats:
-    """Return BLEU, smoothing "exp": (N, [output length, reference length, 4 correct, 4 total]) -> (N,)."""
-    length, reference = sums[:, 0], sums[:, 1]
-    correct, total = sums[:, 2:6], sums[:, 6:10]
-    missed = correct == 0
-    halved = 2.0 ** np.cumsum(missed, axis=1)  # each order without a match counts half of the one before
-    precision = np.where(missed, 1 / halved, correct) / np.maximum(total, 1)
-    brevity = np.exp(np.minimum(0, 1 - reference / np.maximum(length, 1)))
-    defined = (total > 0).all(axis=1) & ~missed.all(axis=1)
-    return np.asarray(np.where(defined, 100 * brevity * np.exp(np.log(precision).mean(axis=1)), 0.0))
-
-
-def _chrf_of(sums: Floats) -> Floats:
-    """Return the F-score of chrF2: (N, 6 x [output, reference, matched] n-grams) -> (N,)."""
-    output, reference, matched = np.moveaxis(sums.reshape(len(sums), -1, 3), 2, 0)
-    both = (output > 0) & (reference > 0)
-    orders = np.maximum(both.sum(axis=1), 1)
-    precision = np.where(both, matched / np.maximum(output, 1), 0).sum(axis=1) / orders
-    recall = np.where(both, matched / np.maximum(reference, 1), 0).sum(axis=1) / orders
-    weighted = 4 * precision + recall
-    return np.asarray(500 * precision * recall / np.where(weighted > 0, weighted, 1))

@@ -10,17 +10,22 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.batch import Batch, Ids, blank_batch, make_batch, next_length
-from manyheads.data.blocks import BlockBatch, BlockSampler, blank_blocks, make_blocks
+from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
+from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples
+from manyheads.data.masked import MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TokenStore
 from manyheads.data.stream import TokenStream
 from manyheads.data.texts import TextStore
 from manyheads.errors import DataError
-from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
+from manyheads.tasks.classification import encode_texts, longest_text
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer, TokenizerPair
+from manyheads.training.batches import MicroBatch
 from manyheads.training.distributed import ALONE, World
-from manyheads.training.micro_batch import MicroBatch
 
-__all__ = ["BatchMaker", "BlockUpdates", "CorpusUpdates", "PairBatches"]
+__all__ = ["BatchMaker", "BlockUpdates", "CorpusUpdates", "LabelledBatches", "MaskedBatches", "PairBatches", "hide"]
+
+Indices = NDArray[np.int64]
 
 
 class BatchMaker(Protocol):
@@ -30,9 +35,9 @@ class BatchMaker(Protocol):
         lengths: number of source and of target tokens of each row, begin and end symbols counted: two arrays (N,).
     """
 
-    lengths: tuple[NDArray[np.int64], NDArray[np.int64]]
+    lengths: tuple[Indices, Indices]
 
-    def rows(self, pairs: NDArray[np.int64], rng: np.random.Generator) -> Sequence[Any]:
+    def rows(self, pairs: Indices, rng: np.random.Generator) -> Sequence[Any]:
         """Return the examples of some rows of the store; `rng` is the only source of randomness."""
         ...
 
@@ -55,7 +60,7 @@ class PairBatches:
         self.sampling = config.tokenizer.sampling > 0
         self.lengths = (store.source.lengths + 1, store.target.lengths + 1)
 
-    def rows(self, pairs: NDArray[np.int64], rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
+    def rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
         """Return the token ids of these pairs: from the store, or a new random segmentation."""
         if not self.sampling:
             return [(self.store.source[pair], self.store.target[pair]) for pair in pairs]
@@ -73,11 +78,83 @@ class PairBatches:
         return blank_batch(pad=PAD, bos=BOS, eos=EOS)
 
 
-class CorpusUpdates:
-    """The updates of a training: pairs and batches as functions of seed, epoch and position alone.
+class LabelledBatches:
+    """Makes batches of labelled texts (see `BatchMaker`)."""
 
-    With several processes, all plan the same updates, and each makes only its own micro-batches.
-    """
+    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizer: Tokenizer) -> None:
+        self.texts = texts
+        self.store = store
+        self.tokenizer = tokenizer
+        self.sampling = config.tokenizer.sampling > 0
+        self.with_types = config.model.token_types > 1
+        self.limit = longest_text(config)
+        lengths = np.minimum(store.source.lengths, self.limit) + 2
+        self.lengths = (lengths, lengths)
+
+    def rows(self, pairs: Indices, rng: np.random.Generator) -> list[Example]:
+        """Return the token ids of these texts (from the store, or a new random segmentation) and their labels."""
+        ids: Sequence[Any] = [self.store.source[pair] for pair in pairs]
+        if self.sampling:
+            seed = int(rng.integers(2**31))
+            texts = self.texts.text(0, self.store.rows[pairs])
+            tokenizer = self.tokenizer
+            ids = encode_texts(lambda parts: tokenizer.sample(parts, seed), texts, tokenizer.marks_between)
+        return [
+            Example(cut_text(row, self.limit, eos=EOS), int(self.store.target[pair][0]))
+            for row, pair in zip(ids, pairs, strict=True)
+        ]
+
+    def batch(self, rows: Sequence[Example]) -> Examples:
+        """Make a batch."""
+        return make_examples(rows, pad=PAD, bos=BOS, eos=EOS, with_types=self.with_types)
+
+    def blank(self) -> Examples:
+        """Return a batch without labels."""
+        return blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=self.with_types)
+
+
+class MaskedBatches:
+    """Makes batches of masked texts (see `BatchMaker`), with new masks each time."""
+
+    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizer: Tokenizer) -> None:
+        self.texts = texts
+        self.store = store
+        self.tokenizer = tokenizer
+        self.sampling = config.tokenizer.sampling > 0
+        self.share = config.training.masked
+        self.limit = longest_text(config)
+        lengths = np.minimum(store.target.lengths, self.limit) + 2
+        self.lengths = (lengths, lengths)
+
+    def rows(self, pairs: Indices, rng: np.random.Generator) -> list[MaskedText]:
+        """Return these texts with some tokens masked; of long texts a part."""
+        ids: Sequence[Any] = [self.store.target[pair] for pair in pairs]
+        if self.sampling:
+            texts = self.texts.text(1, self.store.rows[pairs])
+            ids = self.tokenizer.sample(texts, int(rng.integers(2**31)))
+        return [self.masked(row, rng) for row in ids]
+
+    def masked(self, ids: Any, rng: np.random.Generator) -> MaskedText:
+        """Mask one text."""
+        first = int(rng.integers(len(ids) - self.limit + 1)) if len(ids) > self.limit else 0
+        return hide(ids[first : first + self.limit], self.share, rng, self.tokenizer)
+
+    def batch(self, rows: Sequence[MaskedText]) -> MaskedTexts:
+        """Make a batch."""
+        return make_masked(rows, pad=PAD, bos=BOS, eos=EOS)
+
+    def blank(self) -> MaskedTexts:
+        """Return a batch without masked tokens."""
+        return blank_masked(pad=PAD, bos=BOS, eos=EOS)
+
+
+def hide(ids: Ids, share: float, rng: np.random.Generator, tokenizer: Tokenizer) -> MaskedText:
+    """Mask tokens of a text; the mask is <unk>, unless a pre-trained vocabulary has a mask symbol."""
+    return hide_tokens(ids, share, rng, mask=tokenizer.mask, others=(len(SPECIALS), tokenizer.size))
+
+
+class CorpusUpdates:
+    """The updates of a training: pairs and batches as functions of seed, epoch and position alone."""
 
     def __init__(
         self, config: Config, texts: TextStore, store: TokenStore, maker: BatchMaker, world: World = ALONE
@@ -103,27 +180,41 @@ class CorpusUpdates:
         """Return the pairs of each update of an epoch."""
         return self.sampler.epoch(number)
 
-    def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[MicroBatch]:
-        """Make the micro-batches of one update for this process; blank ones if there are not enough pairs for all.
-
-        All processes get the same number, because sharded training synchronises in every micro-batch.
-        """
-        rows = self.maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
-        parts = np.array_split(np.arange(len(pairs)), min(self.parts, len(pairs)))
-        own, most = self.world.share(parts), -(-len(parts) // self.world.size)
-        made = [self.maker.batch([rows[row] for row in part]) for part in own]
-        return [*made, *(self.maker.blank() for _ in range(most - len(own)))]
+    def batches(self, epoch: int, position: int, pairs: Indices) -> list[MicroBatch]:
+        """Make the micro-batches of one update for this process (see `own_batches`)."""
+        maker, rows = self.maker, self.maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
+        numbers = np.arange(len(pairs))
+        return own_batches(
+            numbers, self.parts, self.world, lambda part: maker.batch([rows[row] for row in part]), maker.blank
+        )
 
     def heaviest(self) -> int:
         """Return the position in epoch 0 of the update with the most positions, padding included."""
         return self.epoch(0).heaviest(self.padded)
 
-    def describe(self, pairs: NDArray[np.int64]) -> str:
+    def describe(self, pairs: Indices) -> str:
         """Describe the first lines of an update, for a message."""
         rows = self.store.rows[pairs[:5]]
-        places = zip(self.texts.corpora[rows].tolist(), self.texts.lines[rows].tolist(), strict=True)
-        lines = [f"{self.names[corpus]}:{line}" if len(self.names) > 1 else str(line) for corpus, line in places]
+        numbered = zip(self.texts.corpora[rows].tolist(), self.texts.lines[rows].tolist(), strict=True)
+        lines = [f"{self.names[corpus]}:{line}" if len(self.names) > 1 else str(line) for corpus, line in numbered]
         return f"{len(pairs)} pairs, lines {', '.join(lines)}{', ...' if len(pairs) > 5 else ''}"
+
+
+def own_batches(
+    examples: Indices,
+    parts: int,
+    world: World,
+    make: Callable[[Indices], MicroBatch],
+    blank: Callable[[], MicroBatch],
+) -> list[MicroBatch]:
+    """Divide the examples of an update into `parts` micro-batches, and make those of this process.
+
+    All processes plan the same updates and get the same number of micro-batches, because sharded training
+    synchronises in every one; blank ones are added if there are not enough examples for all.
+    """
+    divided = np.array_split(examples, min(parts, len(examples)))
+    own, most = world.share(divided), -(-len(divided) // world.size)
+    return [*map(make, own), *(blank() for _ in range(most - len(own)))]
 
 
 def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64] | None:
@@ -138,23 +229,22 @@ def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64]
     if not config.more:
         return None
     if config.weights is not None:
-        given: NDArray[np.float64] = np.array(config.weights, dtype=np.float64)[corpora]
-        if not given.any():
+        weights: NDArray[np.float64] = np.array(config.weights, dtype=np.float64)[corpora]
+        if not weights.any():
             raise DataError(
                 f"data.weights = {list(config.weights)} leaves no pair to train with: all that have a weight are "
                 f"longer than data.max_length = {config.max_length} tokens. Use a larger limit, or other weights."
             )
-        return given
+        return weights
+    if config.temperature == 1:
+        return None
     sizes = np.maximum(1, np.bincount(corpora))
-    found: NDArray[np.float64] = ((sizes / sizes.max()) ** (1 / config.temperature - 1))[corpora]
-    return None if config.temperature == 1 else found
+    tempered: NDArray[np.float64] = ((sizes / sizes.max()) ** (1 / config.temperature - 1))[corpora]
+    return tempered
 
 
 class BlockUpdates:
-    """The updates of a language model: start positions of blocks in the token stream, and batches.
-
-    With several processes, all plan the same updates, and each makes only its own micro-batches.
-    """
+    """The updates of a language model: start positions of blocks in the token stream, and batches."""
 
     def __init__(self, config: Config, stream: TokenStream, world: World = ALONE) -> None:
         """Plan the blocks.
@@ -175,25 +265,22 @@ class BlockUpdates:
         rows = training.batch_sentences or max(1, training.batch_tokens // block)
         self.sampler = BlockSampler(len(stream), block=block, rows=rows, seed=training.seed)
 
-    def epoch(self, number: int) -> Sequence[NDArray[np.int64]]:
+    def epoch(self, number: int) -> Sequence[Indices]:
         """Return the start positions of the blocks of each update of an epoch."""
         return self.sampler.epoch(number)
 
-    def batches(self, epoch: int, position: int, pairs: NDArray[np.int64]) -> list[BlockBatch]:
-        """Make the micro-batches of one update for this process; blank ones if there are not enough blocks for all.
-
-        All processes get the same number, because sharded training synchronises in every micro-batch.
-        """
-        parts = np.array_split(pairs, min(self.parts, len(pairs)))
-        own, most = self.world.share(parts), -(-len(parts) // self.world.size)
-        made = [make_blocks(self.tokens, part, self.block) for part in own]
-        return [*made, *(blank_blocks(EOS) for _ in range(most - len(own)))]
+    def batches(self, epoch: int, position: int, starts: Indices) -> list[MicroBatch]:
+        """Make the micro-batches of one update for this process (see `own_batches`)."""
+        tokens, block = self.tokens, self.block
+        return own_batches(
+            starts, self.parts, self.world, lambda part: make_blocks(tokens, part, block), lambda: blank_blocks(EOS)
+        )
 
     def heaviest(self) -> int:
         """Return the position in epoch 0 of an update with the most blocks: the first."""
         return 0
 
-    def describe(self, pairs: NDArray[np.int64]) -> str:
+    def describe(self, starts: Indices) -> str:
         """Describe where the first blocks of an update start, for a message."""
-        places = ", ".join(f"{place:,}" for place in pairs[:5].tolist())
-        return f"{len(pairs)} blocks from tokens {places}{', ...' if len(pairs) > 5 else ''} on"
+        positions = ", ".join(f"{start:,}" for start in starts[:5].tolist())
+        return f"{len(starts)} blocks from tokens {positions}{', ...' if len(starts) > 5 else ''} on"

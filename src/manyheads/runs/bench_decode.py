@@ -9,20 +9,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
-from manyheads.runs.bench_train import device_name, peak_memory, versions
+from manyheads.runs.bench_train import machine, versions
 from manyheads.runs.evaluate import texts
 from manyheads.tasks.translation import Translator
-from manyheads.training.flops import synchronise
 from manyheads.training.log import Listener
 from manyheads.training.memory import keep_decoding_small
+from manyheads.training.precision import synchronise
 
 __all__ = ["DecodingSpeed", "ModeSpeed", "bench_decode"]
 
-SINGLE_SHARE = 10  # one sentence a call takes so much longer that every tenth sentence is enough
+SINGLE_SHARE = 10  # with one sentence a call, every tenth sentence is translated, because it takes so much longer
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class ModeSpeed:
     sentences: int
 
     def line(self) -> str:
-        """Return lines of text."""
+        """Return a line of text."""
         calls = f"{self.batch} a call" if self.batch else "all in one call"
         return (
             f"beam {self.beam_size}, {calls}: {self.median:,.1f} sentences/s ({self.min:,.1f} to {self.max:,.1f}), "
@@ -124,18 +122,16 @@ def bench_decode(
     split: Split = "valid" if translator.config.data.test is None else "test"
     sources = texts(translator.config, split, None, None)[0][:sentences]
     own = translator.config.search.beam_size
-    ways = [(beam, batch) for beam in beams or sorted({1, own}) for batch in batches]
-    found: dict[tuple[int, int], list[Round]] = {way: [] for way in ways}
-    for turn in range(rounds + 1):
-        for beam, batch in ways:
-            result = timed(translator, sources[::SINGLE_SHARE] if batch == 1 else sources, beam, batch)
-            if turn:  # the first one warms up
-                found[beam, batch].append(result)
-                way = f"beam {beam}, batch {batch or 'all'}"
-                listener.message(f"round {turn} of {rounds}, {way}: {result.speed:,.1f} sentences/s")
-    modes = [mode_speed(beam, batch, turns) for (beam, batch), turns in found.items()]
+    speeds = {(beam, batch): ModeTimer(beam, batch) for beam in beams or sorted({1, own}) for batch in batches}
+    for number in range(rounds + 1):
+        for (beam, batch), timer in speeds.items():
+            speed = timer.time(translator, sources[::SINGLE_SHARE] if batch == 1 else sources)
+            if number:  # the first round warms up
+                timer.speeds.append(speed)
+                mode = f"beam {beam}, batch {batch or 'all'}"
+                listener.message(f"round {number} of {rounds}, {mode}: {speed:,.1f} sentences/s")
+    modes = [timer.result() for timer in speeds.values()]
     best = max((mode for mode in modes if mode.beam_size == own), key=lambda mode: mode.median, default=modes[-1])
-    place = translator.model.output.weight.device
     return DecodingSpeed(
         median=best.median,
         min=best.min,
@@ -143,49 +139,45 @@ def bench_decode(
         modes=modes,
         beam_size=best.beam_size,
         precision=precision,
-        peak_memory_mib=peak_memory(place) / 2**20,
-        parameters=sum(parameter.numel() for parameter in translator.model.parameters()),
-        device=device_name(place),
-        threads=torch.get_num_threads(),
+        **machine(translator.model, translator.model.output.weight.device),
     )
 
 
-@dataclass(frozen=True)
-class Round:
-    """Time and target tokens (end symbols counted) of one round."""
+class ModeTimer:
+    """Times translations with one beam size and batch size.
 
-    seconds: float
-    sentences: int
-    tokens: int
+    Attributes:
+        speeds: sentences/s of each round.
+    """
 
-    @property
-    def speed(self) -> float:
-        """Speed in sentences/s."""
-        return self.sentences / self.seconds
+    def __init__(self, beam: int, batch: int) -> None:
+        self.beam = beam
+        self.batch = batch
+        self.speeds: list[float] = []
+        self.sentences = self.tokens = 0
 
+    def time(self, translator: Translator, sources: Sequence[str]) -> float:
+        """Translate all sentences; return the speed in sentences/s."""
+        device, size, tokens = translator.model.output.weight.device, self.batch or len(sources), 0
+        synchronise(device)
+        start = time.perf_counter()
+        for first in range(0, len(sources), size):
+            for result in translator.translate(sources[first : first + size], beam_size=self.beam):
+                tokens += sum(len(hypothesis.tokens) for hypothesis in result.hypotheses[:1])
+        synchronise(device)
+        seconds = time.perf_counter() - start
+        self.sentences, self.tokens = len(sources), tokens
+        return len(sources) / seconds
 
-def timed(translator: Translator, sources: Sequence[str], beam: int, batch: int) -> Round:
-    """Translate all sentences, `batch` a call."""
-    device, size, tokens = translator.model.output.weight.device, batch or len(sources), 0
-    synchronise(device)
-    start = time.perf_counter()
-    for first in range(0, len(sources), size):
-        for one in translator.translate(sources[first : first + size], beam_size=beam):
-            tokens += sum(len(candidate.tokens) for candidate in one.hypotheses[:1])
-    synchronise(device)
-    return Round(time.perf_counter() - start, len(sources), tokens)
-
-
-def mode_speed(beam: int, batch: int, turns: Sequence[Round]) -> ModeSpeed:
-    """Summarise the rounds of one mode."""
-    speeds = [turn.speed for turn in turns]
-    median = statistics.median(speeds)
-    return ModeSpeed(
-        beam_size=beam,
-        batch=batch,
-        median=median,
-        min=min(speeds),
-        max=max(speeds),
-        tokens_per_second=median * turns[0].tokens / turns[0].sentences,
-        sentences=turns[0].sentences,
-    )
+    def result(self) -> ModeSpeed:
+        """Summarise the rounds."""
+        median = statistics.median(self.speeds)
+        return ModeSpeed(
+            beam_size=self.beam,
+            batch=self.batch,
+            median=median,
+            min=min(self.speeds),
+            max=max(self.speeds),
+            tokens_per_second=median * self.tokens / self.sentences,
+            sentences=self.sentences,
+        )

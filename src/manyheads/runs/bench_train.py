@@ -21,20 +21,29 @@ from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.training_tasks import prepare_task
+from manyheads.training.batches import BatchSource, MicroBatch, prefetch_updates
 from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE
-from manyheads.training.flops import flops_per_target_token, product_ceiling, synchronise
 from manyheads.training.log import Listener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
-from manyheads.training.micro_batch import MicroBatch
-from manyheads.training.precision import pick_device, pick_precision
-from manyheads.training.prefetch import BatchSource, prefetch_updates
+from manyheads.training.precision import (
+    flops_per_target_token,
+    pick_device,
+    pick_precision,
+    product_ceiling,
+    synchronise,
+)
 from manyheads.training.update import Updater
 
-__all__ = ["TrainingSpeed", "bench_train", "device_name", "peak_memory", "versions"]
+__all__ = ["TrainingSpeed", "bench_train", "machine", "versions"]
 
 WARM_UPDATES = 3
-RATE = 1e-4  # low: nothing is to be learnt
+RATE = 1e-4  # learning rate; low, as nothing is to be learnt
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a speed depends on."""
+    return {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class TrainingSpeed:
     device: str
     threads: int
     unit: str = "target tokens/s"
-    versions: dict[str, str] = field(default_factory=lambda: versions())
+    versions: dict[str, str] = field(default_factory=versions)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `bench train --json`."""
@@ -109,53 +118,50 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     torch.manual_seed(config.training.seed)
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder))
-        kind = prepare_task(config, run, read_corpus(config, run), listener)
-        model = kind.model().to(device).train()
+        task = prepare_task(config, run, read_corpus(config, run), listener)
+        model = task.model().to(device).train()
         assert isinstance(model, EncoderDecoder)
-        updater = Updater(kind.objective(model), config.training, device=device, precision=precision, world=ALONE)
-        batches = endless(kind.updates(ALONE), config.training.workers, device)
-        timed(updater, batches, WARM_UPDATES)
-        found = []
-        for turn in range(rounds):
-            found.append(timed(updater, batches, updates))
-            listener.message(f"round {turn + 1} of {rounds}: {found[-1].speed:,.0f} target tokens/s")
+        updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
+        batches = endless(task.updates(ALONE), config.training.workers, device)
+        time_updates(updater, batches, WARM_UPDATES)
+        results = []
+        for number in range(1, rounds + 1):
+            results.append(time_updates(updater, batches, updates))
+            listener.message(f"round {number} of {rounds}: {results[-1].speed:,.0f} target tokens/s")
         batches.close()
-    source, target, places = (sum(getattr(one, name) for one in found) for name in ("source", "target", "places"))
-    speed = statistics.median(one.speed for one in found)
+    source, target = sum(result.source for result in results), sum(result.target for result in results)
+    speed = statistics.median(result.speed for result in results)
     gflops = speed * flops_per_target_token(model, source, target) / 1e9
     ceiling = product_ceiling(device, precision) / 1e9
     return TrainingSpeed(
         median=speed,
-        min=min(one.speed for one in found),
-        max=max(one.speed for one in found),
+        min=min(result.speed for result in results),
+        max=max(result.speed for result in results),
         source_tokens_per_second=speed * source / target,
-        padding=1 - (source + target) / places,
+        padding=1 - (source + target) / sum(result.positions for result in results),
         gflops=gflops,
         ceiling_gflops=ceiling,
         share_of_ceiling=gflops / ceiling,
-        peak_memory_mib=peak_memory(device) / 2**20,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
         precision=precision,
-        device=device_name(device),
-        threads=torch.get_num_threads(),
+        **machine(model, device),
     )
 
 
-def endless(feed: BatchSource, workers: int, device: torch.device) -> Generator[Sequence[MicroBatch]]:
+def endless(source: BatchSource, workers: int, device: torch.device) -> Generator[Sequence[MicroBatch]]:
     """Yield the micro-batches of update after update, epoch after epoch, prefetched as in training."""
     for epoch in itertools.count():
-        for _, parts in prefetch_updates(feed, epoch, feed.epoch(epoch), 0, workers, device):
+        for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, workers, device):
             yield parts
 
 
 @dataclass
-class Round:
-    """Time and token counts of one round."""
+class TrainingRound:
+    """Time in seconds, token counts and positions (padding included) of one round."""
 
-    seconds: float
+    seconds: float = 0.0
     source: int = 0
     target: int = 0
-    places: int = 0
+    positions: int = 0
 
     @property
     def speed(self) -> float:
@@ -163,38 +169,38 @@ class Round:
         return self.target / self.seconds
 
 
-def timed(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> Round:
+def time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> TrainingRound:
     """Time some updates."""
-    found = Round(0.0)
+    result = TrainingRound()
     synchronise(updater.device)
     start = time.perf_counter()
     for _ in range(updates):
         parts = next(batches)
         tokens = sum(part.target_tokens for part in parts)
         known, begun = len(updater.layers.shapes), time.perf_counter()
-        sums = updater.gradients(parts, tokens)
+        losses = updater.gradients(parts, tokens)
         if len(updater.layers.shapes) > known:  # its layers have just been compiled: again, without that
             updater.zero_grad()
             synchronise(updater.device)
             start += time.perf_counter() - begun
-            sums = updater.gradients(parts, tokens)
+            losses = updater.gradients(parts, tokens)
         updater.apply(RATE)
-        found.source += sum(part.source_tokens for part in parts)
-        found.target += tokens
-        found.places += sum(part.places for part, _, _ in sums)
+        result.source += sum(part.source_tokens for part in parts)
+        result.target += tokens
+        result.positions += sum(part.places for part, _, _ in losses)
     synchronise(updater.device)
-    found.seconds = time.perf_counter() - start
-    return found
+    result.seconds = time.perf_counter() - start
+    return result
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that a speed depends on."""
-    return {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
-
-
-def device_name(device: torch.device) -> str:
-    """Return the name of the processor or GPU."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+def machine(model: torch.nn.Module, device: torch.device) -> dict[str, Any]:
+    """Return the facts of both results: peak memory, number of parameters, name of the device, threads."""
+    return {
+        "peak_memory_mib": peak_memory(device) / 2**20,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+        "threads": torch.get_num_threads(),
+    }
 
 
 def peak_memory(device: torch.device) -> float:

@@ -7,24 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
-from manyheads.runs.evaluate import texts, with_text
-from manyheads.runs.training_tasks.classification import label_numbers
+from manyheads.runs.classification import label_numbers, with_text
+from manyheads.runs.evaluate import texts
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.translation import Translator
-from manyheads.training.log import Listener, SilentListener
+from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["Comparison", "compare"]
 
-NO_LISTENER = SilentListener()
 NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy", "macro_f1": "macro F1"}
 
 
@@ -43,15 +39,15 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; results by metric."""
-        named = {one.metric: vars(one) for one in self.results}
-        return {"run": str(self.run), "other": str(self.other), **named}
+        results = {result.metric: vars(result) for result in self.results}
+        return {"run": str(self.run), "other": str(self.other), **results}
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        return [f"{self.run} against {self.other}", *map(compared, self.results)]
+        return [f"{self.run} against {self.other}", *map(describe, self.results)]
 
 
-def compared(result: BootstrapResult) -> str:
+def describe(result: BootstrapResult) -> str:
     """Describe one metric of a comparison."""
     low, high = result.interval
     verdict = "significant" if result.p_value < 0.05 else "not significant"
@@ -88,11 +84,11 @@ def compare(
         )
     config = with_overrides(RunDirectory.existing(run).config(), overrides)
     sources, references = texts(config, split, source, reference)
-    compare_pair = compared_translators if tasks[0] == "translation" else compared_classifiers
+    compare_pair = compare_translators if tasks[0] == "translation" else compare_classifiers
     return Comparison(run, other, compare_pair(config, (run, other), sources, references, overrides, listener))
 
 
-def compared_translators(
+def compare_translators(
     config: Config,
     runs: tuple[Path, Path],
     sources: list[str],
@@ -105,8 +101,8 @@ def compared_translators(
     for path in runs:
         listener.message(f"translating {len(sources):,} sentences with {path}")
         loaded = Translator.load(path)
-        changed = Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
-        outputs.append([one.translation for one in changed.translate(sources)])
+        translator = Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
+        outputs.append([result.translation for result in translator.translate(sources)])
     ours, theirs = outputs
     language = config.data.target
     bleu = paired_bootstrap(ours, theirs, references, metric="bleu", language=language)
@@ -114,7 +110,7 @@ def compared_translators(
     return bleu, chrf
 
 
-def compared_classifiers(
+def compare_classifiers(
     config: Config,
     runs: tuple[Path, Path],
     sources: list[str],
@@ -124,22 +120,16 @@ def compared_classifiers(
 ) -> tuple[BootstrapResult, ...]:
     """Compare classifiers by accuracy and macro F1; a label unknown to one of them counts as wrong for it."""
     filled = with_text(sources, listener)
-    given, names = [], dict[str, None]()
+    predicted, names = [], dict[str, None]()
     for path in runs:
         listener.message(f"classifying {len(filled):,} texts with {path}")
         classifier = Classifier.load(path)
         classifier.config = with_overrides(classifier.config, overrides)
         names |= dict.fromkeys(classifier.labels.names)
-        given.append([one.label for one in classifier.classify([sources[place] for place in filled])])
+        predicted.append([result.label for result in classifier.classify([sources[index] for index in filled])])
     labels = list(names)
-    right = label_numbers((references[place] for place in filled), labels, "the text to score")
-    ours, theirs = (numbers(found, labels) for found in given)
+    right = label_numbers((references[index] for index in filled), labels, "the text to score")
+    ours, theirs = (label_numbers(names, labels, "the output") for names in predicted)
     accuracy = paired_bootstrap_of_labels(ours, theirs, right, len(labels), metric="accuracy")
     macro_f1 = paired_bootstrap_of_labels(ours, theirs, right, len(labels), metric="macro_f1")
     return accuracy, macro_f1
-
-
-def numbers(found: Sequence[str], labels: Sequence[str]) -> NDArray[np.int64]:
-    """Return the indices of labels among all labels."""
-    place = {label: number for number, label in enumerate(labels)}
-    return np.array([place[label] for label in found], np.int64)

@@ -1,4 +1,4 @@
-"""The text of a run: read, cleaned and filtered once; and the report on it."""
+"""The text of a run: read, cleaned and filtered once; the report on it; language profiles of a translator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +22,29 @@ from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
 from manyheads.data.report import DataReport, report
 from manyheads.data.texts import TextStore
-from manyheads.errors import DataError, UsageError
+from manyheads.errors import DataError, RunError, UsageError
+from manyheads.text.identification import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, unify
 
 __all__ = [
-    "ROOM_FOR_TEXT",
+    "LANGUAGES",
+    "NO_SPACE",
     "Corpus",
+    "available_pairs",
     "cleaning",
     "data_report",
-    "fingerprint",
     "held_out",
+    "language_profiles",
+    "languages_of",
     "open_corpus",
     "read_corpus",
     "read_split",
 ]
 
 TEXT = Path("cache") / "text"  # in a run directory
-ROOM_FOR_TEXT = "Free some space, or choose another --out."
+LANGUAGES = "languages.json"  # in a run directory: language profiles of both sides
+PROFILED_PAIRS = 5_000  # evenly spread over the corpus
+NO_SPACE = "Free some space, or choose another --out."
 
 
 @dataclass(frozen=True)
@@ -113,9 +119,21 @@ def held_out(config: Config, split: Split) -> list[Pair]:
     normal, reading = cleaning(config), READINGS[config.task]
     raw = read_split(config.data, split, config.task)
     pairs = (Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw)
-    kept = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
-    require_pairs(len(kept), split, noun=reading.noun)
-    return kept
+    filled = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
+    require_pairs(len(filled), split, noun=reading.noun)
+    return filled
+
+
+def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
+    """Return the first normalised pairs of a split; none if its text is not on this machine."""
+    if (config.data.dataset or "").startswith("hf:"):
+        return []
+    normal = cleaning(config)
+    try:
+        raw = list(islice(read_split(config.data, split, config.task), most))
+    except (DataError, OSError):
+        return []
+    return [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw]
 
 
 def open_corpus(config: Config, run: RunDirectory) -> Corpus:
@@ -136,21 +154,21 @@ def read_corpus(config: Config, run: RunDirectory) -> Corpus:
     held = [*valid, *others]
     folder, key = run.path / TEXT, text_key(config, held)
     if key is None or not TextStore.has(folder, key):
-        judge, counts = PairFilter(rules(config), cleaning(config), held, reading.fault), []
+        pair_filter, counts = PairFilter(rules(config), cleaning(config), held, reading.fault), []
 
         def corpora() -> Iterator[Iterable[Pair]]:
             for part in training_corpora(data):
-                yield judge.used(read_split(part, "train", config.task))
-                counts.append(judge.counts)
+                yield pair_filter.used(read_split(part, "train", config.task))
+                counts.append(pair_filter.counts)
 
-        def tell() -> dict[str, Any]:
+        def counts_document() -> dict[str, Any]:
             for part, count in zip(training_corpora(data), counts, strict=True):
                 require_pairs(count.kept, str(part.train) if data.more else "train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
-        with saving("the text", folder, ROOM_FOR_TEXT):
+        with saving("the text", folder, NO_SPACE):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            TextStore.build(folder, corpora(), key=key or "", tell=tell)
+            TextStore.build(folder, corpora(), key=key or "", tell=counts_document)
     return Corpus(TextStore(folder), valid)
 
 
@@ -169,11 +187,11 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     origin: list[Any] = [__version__]
     files = READINGS[config.task].files
     for path in chain.from_iterable(files(part, "train") for part in parts if part.dataset is None):
-        found = path.stat()
-        origin.append([str(path.resolve()), found.st_size, found.st_mtime_ns])
+        status = path.stat()
+        origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
     settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature"})
-    made_of = [config.task, origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
-    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+    parts_of_key = [config.task, origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
+    return hashlib.sha256(json.dumps(parts_of_key).encode()).hexdigest()
 
 
 def fingerprint(pairs: Iterable[Pair]) -> str:
@@ -193,13 +211,34 @@ def data_report(config: Config) -> DataReport:
     """
     if config.task not in ("translation", "classification"):
         raise UsageError(f'data report measures pairs and texts with labels, not those of task = "{config.task}".')
-    pairs = {
-        "train": read_split(config.data, "train", config.task),
-        "valid": read_split(config.data, "valid", config.task),
-    }
-    if config.data.test is not None:
-        pairs["test"] = read_split(config.data, "test", config.task)
+    splits: list[Split] = ["train", "valid"] if config.data.test is None else ["train", "valid", "test"]
+    pairs: dict[str, Iterator[Pair]] = {split: read_split(config.data, split, config.task) for split in splits}
     if config.task == "translation":
         return report(config.data, pairs, normalize)
     named = config.data.model_copy(update={"source": "text", "target": "label"})
     return report(named, pairs, cleaning(config), fault=READINGS[config.task].fault)
+
+
+def language_profiles(config: Config, text: TextStore) -> dict[str, LanguageProfile]:
+    """Return the language profiles of both sides of a text: the most frequent character n-grams."""
+    sides = text.sides(PROFILED_PAIRS)
+    return {language: make_profile(side) for language, side in zip(config.languages, sides, strict=True)}
+
+
+def languages_of(run: RunDirectory) -> dict[str, LanguageProfile]:
+    """Return the language profiles of a run: stored ones, else made from the cached training text, else none.
+
+    Raises:
+        RunError: the stored document is damaged.
+    """
+    if (run.path / LANGUAGES).is_file():
+        try:
+            return {name: LanguageProfile.from_json(stored) for name, stored in run.document(LANGUAGES).items()}
+        except ValueError as error:
+            raise RunError(f"{run.path / LANGUAGES} is damaged: it holds no profiles of languages.") from error
+    folder = run.path / TEXT
+    try:
+        text = TextStore(folder) if (folder / "index.json").is_file() else None
+        return {} if text is None else language_profiles(run.config(), text)
+    except (OSError, ValueError, KeyError):  # a cache may be anything
+        return {}

@@ -21,7 +21,7 @@ from manyheads.training.log import Listener
 
 __all__ = ["demo"]
 
-SHOWN = 3  # translations; the shortest of these sentences is looked into
+SHOWN = 3  # translations; the shortest of these sentences is inspected
 FREE = 0.75  # share of the processor that all threads must get to be worth more than fewer of them
 
 
@@ -49,15 +49,15 @@ def demo(
     for line in result.lines():
         write(f"  {line}")
     step = len(sources) // SHOWN
-    chosen = range(0, step * SHOWN, step)
-    for place in chosen:
+    shown = list(zip(sources, result.outputs, references, strict=True))[: step * SHOWN : step]
+    for source, output, expected in shown:
         write("")
-        write(f"  {config.data.source}  {sources[place]}")
-        write(f"  {config.data.target}  {result.outputs[place]}")
-        if result.outputs[place] != references[place]:
-            write(f"      (reference: {references[place]})")
+        write(f"  {config.data.source}  {source}")
+        write(f"  {config.data.target}  {output}")
+        if output != expected:
+            write(f"      (reference: {expected})")
     write("")
-    shortest = min((sources[place] for place in chosen), key=len)
+    shortest = min((source for source, *_ in shown), key=len)
     for line in cross_attention(translator, shortest):
         write(f"  {line}")
     write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")

@@ -1,92 +1,45 @@
-"""Score a translator or a classifier on a split or on files."""
+"""Score a run on a split or on files, and write the scores on its test set into its model card."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.documents import read_text
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
-from manyheads.evaluation import ClassScores, Scores, exact_match, score
-from manyheads.runs.corpus import cleaning, read_split
-from manyheads.runs.text_scores import MaskedEvaluation, TextEvaluation, evaluate_masked, evaluate_text
-from manyheads.runs.training_tasks.classification import label_numbers
+from manyheads.evaluation.scores import score
+from manyheads.interop.opened import OpenedModel
+from manyheads.runs.classification import ClassEvaluation, evaluate_labels
+from manyheads.runs.corpus import available_pairs, cleaning, read_split
+from manyheads.runs.language_modeling import TextEvaluation, score_text
+from manyheads.runs.masked import MaskedEvaluation, score_hidden
+from manyheads.runs.translation import Evaluation, evaluate_texts, evenly
 from manyheads.tasks.classification import Classifier
+from manyheads.tasks.encoding import Encoder
+from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
-from manyheads.text.tokenizer import BOS, EOS
-from manyheads.training.log import Listener, SilentListener
-from manyheads.training.validation import corpus_nll
+from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["ClassEvaluation", "Evaluation", "evaluate", "evaluate_labels", "texts", "with_text"]
-
-NO_LISTENER = SilentListener()
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Scores of a translator on a text.
-
-    Attributes:
-        loss: nats per target token over the whole text, end symbols counted, without label smoothing.
-        tokens: number of target tokens.
-        scores: BLEU, chrF and TER with their signatures.
-        exact: share of outputs equal to their reference, 0 to 1.
-        outputs: translations, line by line.
-        seconds: time of the search in seconds.
-    """
-
-    task: str
-    loss: float
-    tokens: int
-    scores: Scores
-    exact: float
-    outputs: list[str]
-    seconds: float
-
-    @property
-    def perplexity(self) -> float:
-        """Perplexity, exp(loss)."""
-        return math.exp(min(self.loss, 700))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `evaluate --json`."""
-        return {
-            "task": self.task,
-            "loss": self.loss,
-            "perplexity": self.perplexity,
-            "tokens": self.tokens,
-            "bleu": self.scores.bleu,
-            "chrf": self.scores.chrf,
-            "ter": self.scores.ter,
-            "signature": self.scores.signature,
-            "exact": self.exact,
-            "sentences": len(self.outputs),
-            "seconds": self.seconds,
-        }
-
-    def lines(self) -> list[str]:
-        """Return lines of text."""
-        scores, count = self.scores, len(self.outputs)
-        speed = count / max(self.seconds, 1e-9)
-        return [
-            f"BLEU {scores.bleu:.2f}   {scores.signature['bleu']}",
-            f"chrF {scores.chrf:.2f}   {scores.signature['chrf']}",
-            f"TER  {scores.ter:.2f}   {scores.signature['ter']}",
-            f"perplexity {self.perplexity:.3f} over {self.tokens:,} target tokens; "
-            f"{100 * self.exact:.1f} % of {count:,} sentences exact; {speed:.1f} sentences/s",
-            *(f"warning: {warning}" for warning in scores.warnings),
-        ]
+__all__ = [
+    "ClassEvaluation",
+    "Evaluation",
+    "MaskedEvaluation",
+    "TextEvaluation",
+    "card_line",
+    "card_line_of_translator",
+    "evaluate",
+    "evaluate_texts",
+    "texts",
+    "with_line",
+]
 
 
 def evaluate(
@@ -117,47 +70,31 @@ def evaluate(
         classifier.config = with_overrides(classifier.config, overrides)
         sources, references = texts(classifier.config, split, source, reference)
         return evaluate_labels(classifier, sources, references, listener, str(reference or f"data.{split}"))
-    if task in ("language-modeling", "masked-lm"):
-        if reference is not None:
-            raise UsageError("a language model foresees one text, and needs no reference. Give --source alone.")
-        evaluate_plain = evaluate_text if task == "language-modeling" else evaluate_masked
-        return evaluate_plain(run, split=split, source=source, overrides=overrides, listener=listener)
-    translator = Translator.load(run)
-    config = with_overrides(translator.config, overrides)
-    translator = Translator(config, translator.tokenizers, translator.model)
-    sources, references = texts(config, split, source, reference)
-    return evaluate_texts(translator, sources, references, listener)
-
-
-def evaluate_texts(
-    translator: Translator, sources: list[str], references: list[str], listener: Listener
-) -> Evaluation:
-    """Translate and score texts in memory."""
-    config, tokenizers = translator.config, translator.tokenizers
-    listener.message(f"translating {len(sources):,} sentences, beam {config.search.beam_size}")
-    start = time.perf_counter()
-    outputs = [one.translation for one in translator.translate(sources)]
-    seconds = time.perf_counter() - start
-    nats, tokens = corpus_nll(
-        translator.model,
-        tokenizers.source.encode(sources),
-        tokenizers.target.encode(references),
-        bos=BOS,
-        eos=EOS,
-    )
-    return Evaluation(
-        task=config.task,
-        loss=nats / tokens,
-        tokens=tokens,
-        scores=score(outputs, references, protocol=config.evaluation.protocol, language=config.data.target),
-        exact=exact_match(outputs, references),
-        outputs=outputs,
-        seconds=seconds,
-    )
+    if task == "translation":
+        translator = Translator.load(run)
+        config = with_overrides(translator.config, overrides)
+        translator = Translator(config, translator.tokenizers, translator.model)
+        sources, references = texts(config, split, source, reference)
+        return evaluate_texts(translator, sources, references, listener)
+    if reference is not None:
+        raise UsageError("a language model foresees one text, and needs no reference. Give --source alone.")
+    model = Generator.load(run) if task == "language-modeling" else Encoder.load(run)
+    config = with_overrides(model.config, overrides)
+    if isinstance(model, Encoder):
+        return score_hidden(model, config, plain_texts(config, split, source), listener)
+    if config.data.max_length > model.config.data.max_length:
+        listener.message(
+            f"warning: the model has learnt to look at {model.config.data.max_length} tokens, not at "
+            f"data.max_length = {config.data.max_length}"
+        )
+    return score_text(model, config, plain_texts(config, split, source), listener)
 
 
 def texts(config: Config, split: Split, source: Path | None, reference: Path | None) -> tuple[list[str], list[str]]:
-    """Read sources and references of a split, or of two files with the same number of lines."""
+    """Read sources and references of a split, or of two files with the same number of lines.
+
+    References are normalised as in training.
+    """
     if (source is None) != (reference is None):
         raise UsageError("a source file and its reference file belong together. Give both, or neither.")
     if source is not None and reference is not None:
@@ -169,131 +106,146 @@ def texts(config: Config, split: Split, source: Path | None, reference: Path | N
                     f"{path} has {lines.index(None):,} lines, but the other file {len(pairs):,}. "
                     "The two files must belong together line by line."
                 )
-        return checked(config, sources, references, f"{source}")
-    if split == "test" and config.data.test is None:
-        raise UsageError("this run names no test set. Give --split valid, --set data.test=..., or two files.")
-    found = list(read_split(config.data, split, config.task))
-    return checked(config, [pair.source for pair in found], [pair.target for pair in found], f"data.{split}")
-
-
-def checked(config: Config, sources: list[str], references: list[str], origin: str) -> tuple[list[str], list[str]]:
-    """Check that there is text to score, and normalise the references as in training."""
+    else:
+        if split == "test" and config.data.test is None:
+            raise UsageError("this run names no test set. Give --split valid, --set data.test=..., or two files.")
+        raw = list(read_split(config.data, split, config.task))
+        sources, references = [pair.source for pair in raw], [pair.target for pair in raw]
     if not sources:
-        raise DataError(f"{origin} holds no lines. There is nothing to score.")
+        raise DataError(f"{source or f'data.{split}'} holds no lines. There is nothing to score.")
     return sources, list(map(cleaning(config), references))
 
 
-WIDEST = 12  # classes whose confusion is shown to people
-
-
-@dataclass(frozen=True)
-class ClassEvaluation:
-    """Scores of a classifier on texts.
-
-    Attributes:
-        loss: nats per text, without label smoothing.
-        scores: accuracy, F1 and others, 0 to 1.
-        outputs: predicted labels, text by text; "" for an empty text, which is not scored.
-        truncated: number of texts longer than the model takes.
-        seconds: time of the computation in seconds.
-    """
-
-    loss: float
-    scores: ClassScores
-    outputs: list[str]
-    truncated: int
-    seconds: float
-
-    @property
-    def examples(self) -> int:
-        """Number of scored texts."""
-        return sum(one.support for one in self.scores.classes)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `evaluate --json`."""
-        return {
-            "task": "classification",
-            "loss": self.loss,
-            **self.scores.to_json(),
-            "examples": self.examples,
-            "truncated": self.truncated,
-            "seconds": self.seconds,
-        }
-
-    def lines(self) -> list[str]:
-        """Return lines of text."""
-        scores, speed = self.scores, len(self.outputs) / max(self.seconds, 1e-9)
-        cut = f"; {self.truncated:,} texts cut at data.max_length" if self.truncated else ""
-        return [
-            f"accuracy {scores.accuracy:.2%}   macro F1 {scores.macro_f1:.2%}   loss {self.loss:.3f}   "
-            f"calibration error {scores.calibration_error:.2%}",
-            *self.table(),
-            f"{self.examples:,} texts, {speed:,.0f} a second{cut}",
-        ]
-
-    def table(self) -> list[str]:
-        """Return a table of the classes with scores and predicted labels."""
-        classes = self.scores.classes
-        wide = len(classes) <= WIDEST
-        names = [one.label for one in classes]
-        rows = [
-            ["label", "precision", "recall", "F1", "texts", *([f"-> {name}" for name in names] if wide else [])]
-        ]
-        for one, counts in zip(classes, self.scores.confusion, strict=True):
-            figures = [f"{value:.2%}" for value in (one.precision, one.recall, one.f1)]
-            given = [f"{count:,}" for count in counts] if wide else []
-            rows.append([one.label, *figures, f"{one.support:,}", *given])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
-
-
-def evaluate_labels(
-    classifier: Classifier,
-    texts: Sequence[str],
-    labels: Sequence[str],
-    listener: Listener,
-    where: str = "the text to score",
-) -> ClassEvaluation:
-    """Classify and score texts in memory; empty ones are left out.
-
-    Args:
-        classifier: classifier to score.
-        texts: examples of one text, or two with a tab between them.
-        labels: true labels.
-        listener: receives messages.
-        where: name of the texts in messages.
+def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
+    """Read the texts of a split or of a file, normalised as in training; empty lines are left out.
 
     Raises:
-        DataError: no text is left, or a label is unknown to the classifier.
+        DataError: there is no text.
     """
-    places = with_text(texts, listener)
-    right = label_numbers((labels[place] for place in places), classifier.labels.names, where)
-    if classifier.warning:
-        listener.message(f"warning: {classifier.warning}")
-    listener.message(f"classifying {len(places):,} texts")
-    start = time.perf_counter()
-    found = classifier.classify(texts)
-    seconds = time.perf_counter() - start
-    probabilities = np.array([list(found[place].probabilities.values()) for place in places])
-    said = probabilities[np.arange(len(right)), right]
-    return ClassEvaluation(
-        loss=math.fsum(-math.log(max(value, 1e-300)) for value in said) / len(said),
-        scores=ClassScores.of(probabilities, right, classifier.labels.names),
-        outputs=[one.label for one in found],
-        truncated=sum(one.truncated for one in found),
-        seconds=seconds,
+    raw: Iterable[Pair]
+    if source is not None:
+        data = config.data.model_copy(update={"root": str(source.parent), "test": source.name})
+        raw = read_text(data, "test")
+    elif split == "test" and config.data.test is None:
+        raise UsageError("this run names no test set. Give --split valid, --set data.test=..., or --source FILE.")
+    else:
+        raw = read_split(config.data, split, config.task)
+    normal = map(cleaning(config), (pair.target for pair in raw))
+    lines = [text for text in normal if config.whole_files or text.strip()]
+    if not any(lines):
+        raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
+    return lines
+
+
+# --- the line of scores in a model card ---
+
+MOST = 1_000  # sentences or texts
+EVERY = 1_000_000  # examples: all of any test set
+MOST_BYTES = 500_000  # of a text that a language model reads
+LINE = re.compile(r"^- Scores\b.*\n", re.MULTILINE)
+VALIDATION_SET = "its validation set (by which its weights were chosen)"
+
+
+def card_line_of_translator(opened: OpenedModel) -> str | None:
+    """Return a line for a card: BLEU and chrF with signatures, by the run's own search; None without the text."""
+    config = opened.config
+    pairs = [pair for pair in available_pairs(config, "test", MOST) if pair.source and pair.target]
+    if not pairs:
+        return None
+    results = Translator(config, opened.tokenizers, opened.model).translate([pair.source for pair in pairs])
+    outputs, references = [result.translation for result in results], [pair.target for pair in pairs]
+    scores = score(outputs, references, language=config.data.target, protocol=config.evaluation.protocol)
+    return (
+        f"- Scores on {len(pairs):,} sentences of its test set, beam {config.search.beam_size}: "
+        f"BLEU {scores.bleu:.2f} ({scores.signature['bleu']}), chrF {scores.chrf:.2f} ({scores.signature['chrf']})"
     )
 
 
-def with_text(texts: Sequence[str], listener: Listener) -> list[int]:
-    """Return the indices of the texts that are not empty, and report the number of empty ones.
+def card_line(path: Path, listener: Listener = NO_LISTENER) -> str | None:
+    """Return a line for the card of a run of a task other than translation; None without its text.
+
+    The text is the test set, or the validation set if the run names no test set.
 
     Raises:
-        DataError: all texts are empty.
+        RunError: the run cannot be read.
+        DataError: the text has labels that the run does not know.
     """
-    places = [place for place, text in enumerate(texts) if text.strip()]
-    if not places:
-        raise DataError("0 texts: there is nothing to score. Give at least one.")
-    if len(places) < len(texts):
-        listener.message(f"{len(texts) - len(places):,} of {len(texts):,} lines without text: left out")
-    return places
+    run = RunDirectory.existing(path)
+    match run.config().task:
+        case "classification":
+            return line_of_classifier(run, Classifier.load(path), listener)
+        case "masked-lm":
+            return line_of_encoder(run, Encoder.load(path), listener)
+        case _:
+            return line_of_generator(run, Generator.load(path), listener)
+
+
+def line_of_classifier(run: RunDirectory, classifier: Classifier, listener: Listener) -> str | None:
+    """Return accuracy and F1 on texts evenly spaced over the set, because files may be sorted by label."""
+    examples, which = held_out(run, classifier.config, EVERY)
+    pairs = [examples[index] for index in evenly(len(examples), MOST)]
+    sources, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    if not any(text.strip() for text in sources):
+        return None
+    result = evaluate_labels(classifier, sources, labels, listener, which)
+    return (
+        f"- Scores on {result.examples:,} texts of {which}: accuracy {result.scores.accuracy:.2%}, macro F1 "
+        f"{result.scores.macro_f1:.2%}, calibration error {result.scores.calibration_error:.2%}"
+    )
+
+
+def line_of_encoder(run: RunDirectory, encoder: Encoder, listener: Listener) -> str | None:
+    """Return the perplexity of masked tokens."""
+    examples, which = held_out(run, encoder.config, MOST)
+    filled = [pair.target for pair in examples if pair.target.strip()]
+    if not filled:
+        return None
+    result = score_hidden(encoder, encoder.config, filled, listener)
+    return (
+        f"- Scores on {result.texts:,} texts of {which}: perplexity {result.perplexity:.3f} of {result.tokens:,} "
+        f"hidden tokens ({encoder.config.training.masked:.0%} of all)"
+    )
+
+
+def line_of_generator(run: RunDirectory, generator: Generator, listener: Listener) -> str | None:
+    """Return the perplexity of a text."""
+    examples, which = held_out(run, generator.config, MOST_BYTES)
+    first = first_bytes([pair.target for pair in examples], MOST_BYTES)
+    if not any(text.strip() for text in first):
+        return None
+    result = score_text(generator, generator.config, first, listener)
+    return (
+        f"- Scores on {result.bytes:,} bytes of {which}: {result.bits_per_byte:.4f} bits a byte, perplexity "
+        f"{result.perplexity:.3f} a token (window {result.window} tokens, stride {result.stride})"
+    )
+
+
+def held_out(run: RunDirectory, config: Config, most: int) -> tuple[list[Pair], str]:
+    """Return the first examples of the test set, else of the validation set, and its name; none if not available.
+
+    The validation set of an imported run is not used, because its training did not use it.
+    """
+    if config.data.test is not None:
+        return available_pairs(config, "test", most), "its test set"
+    if run.metrics_path.is_file():
+        return available_pairs(config, "valid", most), VALIDATION_SET
+    return [], ""
+
+
+def first_bytes(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first texts within a number of bytes, and at least one."""
+    taken: list[str] = []
+    size = 0
+    for line in lines:
+        size += len(line.encode())
+        if taken and size > most:
+            break
+        taken.append(line)
+    return taken
+
+
+def with_line(card: str, line: str) -> str:
+    """Return a card with this line of scores: in place of an older one, before the sections to fill in, or last."""
+    bare = LINE.sub("", card)
+    before, mark, after = bare.partition("- Intended use")
+    return f"{before}{line}\n{mark}{after}" if mark else f"{bare.rstrip()}\n\n{line}\n"

@@ -1,34 +1,44 @@
-"""Export a run in the format of another program; the export is compared with the run before it is kept."""
+"""Export a run in the format of another program, compared with the run before it is kept; upload a run to a hub."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory, write_atomically
-from manyheads.config.schema import Config, Task
+from manyheads.config.schema import Config
 from manyheads.data.locate import Split
-from manyheads.errors import UsageError
+from manyheads.errors import RunError, UsageError
 from manyheads.interop.argos import check_argos, package_name, write_argos
 from manyheads.interop.ctranslate2 import check_ctranslate2, write_ctranslate2
 from manyheads.interop.drafts import drafted
+from manyheads.interop.hub import is_hub_name, push_folder
+from manyheads.interop.huggingface import check_pretrained, empty_model, read_pretrained, write_pretrained
+from manyheads.interop.huggingface.check import compare_back
 from manyheads.interop.marian import check_marian, has_transformers, marian_numbers, read_marian, write_marian
 from manyheads.interop.onnx import check_onnx, write_onnx
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference, Samples, compare, random_samples, reference
+from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.interop.sources import open_run
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.model.transformer import Transformer
+from manyheads.runs.corpus import available_pairs
+from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import QuantizationCost, measure_cost
-from manyheads.runs.export_text import TEXT_FORMATS, write_text_model
-from manyheads.runs.model_card import export_card
-from manyheads.runs.test_set_scores import pairs_at_hand, test_scores, with_scores
-from manyheads.training.log import Listener, SilentListener
+from manyheads.runs.model_card import export_card, exported_text_card, sentence_transformer_card
+from manyheads.tasks.classification import Labels
+from manyheads.text.huggingface import HuggingFaceTokenizer
+from manyheads.text.tokenizer import Tokenizer
+from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["Export", "export", "pairs_at_hand", "samples_of"]
+__all__ = ["Export", "export", "push", "samples_of"]
 
-NO_LISTENER = SilentListener()
 SAMPLES = 16  # sentences that are compared
+LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -64,8 +74,8 @@ class Export:
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        found = [f"{self.out}: {self.to}, {self.quantization}, {self.size / 2**20:.1f} MiB", self.parity.line()]
-        return [*found, self.cost.line()] if self.cost else found
+        lines = [f"{self.out}: {self.to}, {self.quantization}, {self.size / 2**20:.1f} MiB", self.parity.line()]
+        return [*lines, self.cost.line()] if self.cost else lines
 
 
 def export(
@@ -99,74 +109,69 @@ def export(
     if to not in FORMATS:
         raise UsageError(f"--to {to} is none of {', '.join(FORMATS)}.")
     numbers = quantization or ("int8" if to == "argos" else "float32")
-    task = RunDirectory.existing(run).config().task
-    if task != "translation":
-        return export_text_model(run, out, to, numbers, task, listener)
-    if to not in WRITERS:
+    directory = RunDirectory.existing(run)
+    task, cost = directory.config().task, None
+    if task == "translation" and to not in WRITERS:
         raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {', '.join(WRITERS)}.")
-    opened = open_run(run)
+    if task != "translation" and (to not in TEXT_WRITERS or numbers != "float32"):
+        able = " or ".join(TEXT_WRITERS) if task == "classification" else "huggingface"
+        raise UsageError(f'{run} is of task = "{task}", which goes out by --to {able} alone, in float32.')
+    opened = open_run(run) if task == "translation" else None
     listener.message(f"{run}: comparing and writing")
-    right = reference(opened.model, samples_of(opened.config, opened))
-    with drafted(out) as draft:
-        parity = WRITERS[to](draft, opened, numbers, right)
-        if to != "argos":
-            write_atomically(draft / "README.md", card_of(opened, to).encode())
-        cost = None
-        if numbers != "float32":
-            listener.message(f"measuring what {numbers} costs on this machine")
-            cost = measure_cost(opened, numbers, right, force=force)
+    if opened is None:
+        with drafted(out) as draft:
+            parity = write_text_model(draft, directory, to, listener)
+    else:
+        expected = reference(opened.model, samples_of(opened.config, opened))
+        with drafted(out) as draft:
+            parity = WRITERS[to](draft, opened, numbers, expected)
+            if to != "argos":
+                write_atomically(draft / "README.md", card_of(opened, to).encode())
+            if numbers != "float32":
+                listener.message(f"measuring what {numbers} costs on this machine")
+                cost = measure_cost(opened, numbers, expected, force=force)
     size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
     return Export(out, to, numbers, size, parity, cost)
 
 
-def export_text_model(run: Path, out: Path, to: str, numbers: str, task: Task, listener: Listener) -> Export:
-    """Export a run of a task other than translation, as `export` does."""
-    if to not in TEXT_FORMATS or numbers != "float32":
-        able = " or ".join(TEXT_FORMATS) if task == "classification" else "huggingface"
-        raise UsageError(f'{run} is of task = "{task}", which goes out by --to {able} alone, in float32.')
-    listener.message(f"{run}: comparing and writing")
-    directory = RunDirectory.existing(run)
-    with drafted(out) as draft:
-        parity = write_text_model(draft, directory, to, listener)
-    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-    return Export(out, to, numbers, size, parity, None)
+# --- translators ---
 
 
 def card_of(opened: OpenedModel, to: str) -> str:
     """Return the model card of an export, with the scores of the run if its test text is available."""
-    card, scores = export_card(opened.config, opened.tokenizers, to), test_scores(opened)
-    return card if scores is None else with_scores(card, scores)
+    card, line = export_card(opened.config, opened.tokenizers, to), card_line_of_translator(opened)
+    return card if line is None else with_line(card, line)
 
 
-def as_ctranslate2(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
+def as_ctranslate2(draft: Path, opened: OpenedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare a CTranslate2 folder."""
     write_ctranslate2(draft, opened.config, opened.tokenizers, opened.model, numbers)
-    return check_ctranslate2(draft, right)
+    return check_ctranslate2(draft, expected)
 
 
-def as_argos(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
+def as_argos(draft: Path, opened: OpenedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare an Argos package, in the temporary folder or in its place."""
     data = opened.config.data
     path = draft / f"{package_name(data.source, data.target)}.argosmodel"
     write_argos(path, opened, numbers, card_of(opened, "argos"))
-    return check_argos(path, opened, right)
+    return check_argos(path, opened, expected)
 
 
-def as_huggingface(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
+def as_huggingface(draft: Path, opened: OpenedModel, numbers: str, expected: Reference) -> Parity:
     """Write a MarianMT folder and compare it: in transformers if that is installed, else read back."""
     check_float32(numbers)
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
     if has_transformers():
-        return check_marian(draft, marian_numbers(opened.model), right)
-    back = reference(read_marian(draft).model, right.samples)
-    return compare(right, back.scores, back.outputs, "float32", "the MarianMT folder")
+        return check_marian(draft, marian_numbers(opened.model), expected)
+    back = reference(read_marian(draft).model, expected.samples)
+    return compare(expected, back.scores, back.outputs, "float32", "the MarianMT folder")
 
 
-def as_onnx(draft: Path, opened: OpenedModel, numbers: str, right: Reference) -> Parity:
+def as_onnx(draft: Path, opened: OpenedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare ONNX graphs."""
     check_float32(numbers)
     write_onnx(draft, opened.config, opened.tokenizers, opened.model)
-    return check_onnx(draft, right)
+    return check_onnx(draft, expected)
 
 
 def check_float32(numbers: str) -> None:
@@ -182,14 +187,126 @@ WRITERS: dict[str, Writer] = {
     "huggingface": as_huggingface,
     "onnx": as_onnx,
 }
-FORMATS = tuple(dict.fromkeys([*WRITERS, *TEXT_FORMATS]))
 
 
 def samples_of(config: Config, opened: OpenedModel) -> Samples:
     """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
     splits: list[Split] = ["test", "valid"]
     for split in splits:
-        rows = opened.tokenizers.source.encode([pair.source for pair in pairs_at_hand(config, split, SAMPLES)])
+        rows = opened.tokenizers.source.encode([pair.source for pair in available_pairs(config, split, SAMPLES)])
         if any(rows):
             return Samples([row for row in rows if row], f"the first of the run's {split} set")
     return random_samples(opened.tokenizers.source)
+
+
+# --- classifiers, encoders and language models ---
+
+
+def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
+    """Write the model of a run and compare it: in the other program if that is installed, else read back.
+
+    Args:
+        draft: empty folder.
+        run: run of any task but translation.
+        to: one of `TEXT_WRITERS`.
+        listener: receives messages.
+
+    Raises:
+        RunError: the run cannot be read, its head was never trained, or the other program has no such model; the
+            message lists all reasons.
+        ParityError: the export gives other results than the run.
+    """
+    config = run.config()
+    tokenizer = run.tokenizers(config).source
+    labels = trained_labels(run) if config.task == "classification" else ()
+    model = run.fill(empty_model(config, tokenizer, len(labels)))
+    parity = TEXT_WRITERS[to](draft, config, tokenizer, model, labels)
+    make_card = exported_text_card if to == "huggingface" else sentence_transformer_card
+    card, line = make_card(config, tokenizer.size, labels), card_line(run.path, listener)
+    write_atomically(draft / "README.md", (with_line(card, line) if line else card).encode())
+    return parity
+
+
+def trained_labels(run: RunDirectory) -> tuple[str, ...]:
+    """Return the classes of a classifier; raises `RunError` if its head was never trained."""
+    labels = Labels.of_run(run)
+    if not labels.trained:
+        raise RunError(
+            f"the head of {run.path} was never trained: its labels mean nothing. Fine-tune it first: "
+            f"manyheads train CONFIG --set model.init_from={run.path}"
+        )
+    return labels.names
+
+
+def as_transformers(
+    draft: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: tuple[str, ...]
+) -> Parity:
+    """Write and compare a folder of transformers."""
+    write_pretrained(draft, config, tokenizer, model, labels)
+    assert isinstance(tokenizer, HuggingFaceTokenizer)
+    if has_transformers():
+        return check_pretrained(draft, tokenizer, config.task, model)
+    back = read_pretrained(draft)
+    if back.labels != labels:
+        raise RunError(f"the labels were not written as they are: {', '.join(back.labels)}.")
+    again = empty_model(config, tokenizer, len(labels))
+    again.load_state_dict(back.tensors(config.task), strict=False)
+    return compare_back(model, again.eval(), tokenizer, config.task)
+
+
+def as_sentence_transformer(
+    draft: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: tuple[str, ...]
+) -> Parity:
+    """Write and compare a folder of sentence-transformers."""
+    if not isinstance(model, TextClassifier):
+        raise UsageError(
+            f'--to sentence-transformers is for classifiers, and this run is of task = "{config.task}".'
+        )
+    write_sentence_transformer(draft, config, tokenizer, model, labels)
+    assert isinstance(tokenizer, HuggingFaceTokenizer)
+    return check_sentence_transformer(draft, config, tokenizer, model)
+
+
+TextWriter = Callable[[Path, Config, Tokenizer, Transformer, tuple[str, ...]], Parity]
+TEXT_WRITERS: dict[str, TextWriter] = {
+    "huggingface": as_transformers,
+    "sentence-transformers": as_sentence_transformer,
+}
+FORMATS = tuple(dict.fromkeys([*WRITERS, *TEXT_WRITERS]))
+
+
+# --- upload ---
+
+
+def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO_LISTENER) -> str:
+    """Upload configuration, weights, tokenizers, labels, metrics and card of a run; return its address.
+
+    If the text of its test set is available, the scores on it are added to the card.
+
+    Args:
+        run: run directory; it is opened first, so that a damaged run is not uploaded.
+        name: user/name on the hub.
+        private: whether a new repository is private.
+        listener: receives messages.
+
+    Raises:
+        RunError: the run is missing or damaged, its card names no licence, or the hub refuses the upload.
+        DataError: the test set has labels that the run does not know.
+        UsageError: the name is not of the form user/name.
+        MissingExtraError: huggingface_hub is not installed.
+    """
+    if not is_hub_name(name):
+        raise UsageError(f"{name} is no name on the hub. Give user/name.")
+    task = RunDirectory.existing(run).config().task
+    card = run / "README.md"
+    if not card.is_file() or LICENCE.search(card.read_text(encoding="utf-8")) is None:
+        raise RunError(
+            f"{card} names no licence, and without one nobody may use the model. Fill in its line `license:`, such "
+            "as `license: apache-2.0`; mind the licence of the text it was trained on."
+        )
+    listener.message(f"{run}: opening it, and scoring it where its text is at hand")
+    line = card_line_of_translator(open_run(run)) if task == "translation" else card_line(run, listener)
+    if line is not None:
+        write_atomically(card, with_line(card.read_text(encoding="utf-8"), line).encode())
+    listener.message(f"sending it to {name}")
+    return push_folder(run, name, private=private)

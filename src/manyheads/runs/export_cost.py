@@ -17,7 +17,7 @@ from manyheads.interop.ctranslate2 import (
 )
 from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Reference, random_samples, reference
-from manyheads.runs.test_set_scores import pairs_at_hand
+from manyheads.runs.corpus import available_pairs
 from manyheads.tasks.options import plain_search
 
 __all__ = ["HIGHEST_BLEU_COST", "HIGHEST_LOSS_COST", "QuantizationCost", "measure_cost"]
@@ -112,7 +112,7 @@ def amount(cost: float, digits: int, unit: str) -> str:
 
 
 def measure_cost(
-    opened: OpenedModel, quantization: str, right: Reference, *, force: bool = False
+    opened: OpenedModel, quantization: str, expected: Reference, *, force: bool = False
 ) -> QuantizationCost:
     """Export a run in float32 and quantized, and score both on the run's validation text.
 
@@ -122,7 +122,7 @@ def measure_cost(
     Args:
         opened: the run.
         quantization: number format of the matrices.
-        right: results of the run; the float32 export is compared with them first.
+        expected: results of the run; the float32 export is compared with them first.
         force: whether to accept a high cost.
 
     Raises:
@@ -135,7 +135,7 @@ def measure_cost(
             folder.mkdir()
             write_ctranslate2(folder, opened.config, opened.tokenizers, opened.model, stored)
             engines.append(open_ctranslate2(folder)[1])
-        check_ctranslate2(Path(name) / "float32", right)
+        check_ctranslate2(Path(name) / "float32", expected)
         cost = compare_engines(opened, quantization, engines[0], engines[1])
     if cost.too_high and not force:
         raise ParityError(cost.refusal())
@@ -148,7 +148,7 @@ def compare_engines(
     """Score both engines on the same text."""
     config, tokenizers = opened.config, opened.tokenizers
     most = config.model.max_positions - 1
-    pairs = [pair for pair in pairs_at_hand(config, "valid", SENTENCES) if pair.source and pair.target]
+    pairs = [pair for pair in available_pairs(config, "valid", SENTENCES) if pair.source and pair.target]
     if pairs:
         rows = [row[:most] for row in tokenizers.source.encode([pair.source for pair in pairs])]
         targets = [row[:most] for row in tokenizers.target.encode([pair.target for pair in pairs])]
@@ -160,7 +160,7 @@ def compare_engines(
     losses = [loss(engine, rows, targets) for engine in (plain, quantized)]
     bleu = None
     if pairs:
-        texts = [tokenizers.target.decode(row) for found in outputs for row in found]
+        texts = [tokenizers.target.decode(row) for rows_of_engine in outputs for row in rows_of_engine]
         references = [pair.target for pair in pairs]
         bleu = paired_bootstrap(texts[len(rows) :], texts[: len(rows)], references, language=config.data.target)
     return QuantizationCost(
@@ -171,7 +171,7 @@ def compare_engines(
         origin=origin,
         loss=losses[1],
         loss_float32=losses[0],
-        same_outputs=sum(one == other for one, other in zip(*outputs, strict=True)),
+        same_outputs=sum(plain == quantized for plain, quantized in zip(*outputs, strict=True)),
         bleu=bleu,
     )
 
@@ -179,7 +179,7 @@ def compare_engines(
 def search(opened: OpenedModel, engine: CTranslate2Engine, rows: list[list[int]]) -> list[tuple[int, ...]]:
     """Return the best output of each row, with the search settings of the run."""
     options = replace(plain_search(opened.config.search), token_scores=False)
-    return [found[0].tokens for found in engine.search(rows, options)]
+    return [hypotheses[0].tokens for hypotheses in engine.search(rows, options)]
 
 
 def loss(engine: CTranslate2Engine, rows: list[list[int]], targets: list[list[int]]) -> float:

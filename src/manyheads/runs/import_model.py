@@ -16,7 +16,6 @@ from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.drafts import drafted
 from manyheads.interop.huggingface import (
-    HuggingFaceModel,
     assemble,
     check_pretrained,
     is_pretrained,
@@ -27,8 +26,7 @@ from manyheads.interop.marian import check_marian, has_transformers, is_marian, 
 from manyheads.interop.parity import Parity, random_samples, reference
 from manyheads.interop.sources import folder_of
 from manyheads.model.transformer import Transformer
-from manyheads.runs.model_card import imported_card
-from manyheads.runs.text_model_card import imported_text_card
+from manyheads.runs.model_card import imported_card, imported_text_card
 from manyheads.tasks.classification import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair
 
@@ -61,15 +59,8 @@ class Import:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "out": str(self.out),
-            "source": self.source,
-            "task": self.task,
-            "parameters": self.parameters,
-            "parity": self.parity.to_json() if self.parity else None,
-            "new": list(self.new),
-            "unused": list(self.unused),
-        }
+        parity = self.parity.to_json() if self.parity else None
+        return {**vars(self), "out": str(self.out), "parity": parity}
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -118,8 +109,7 @@ def import_model(
     if is_pretrained(folder):
         if source or target:
             raise UsageError(f"{where} translates nothing: give --language in the place of --source and --target.")
-        found = read_pretrained(folder, trust_pickle=trust_pickle)
-        return bring_pretrained(where, folder, out, found, language, tuple(labels), trust_pickle)
+        return import_single(where, folder, out, language, tuple(labels), trust_pickle)
     if not is_marian(folder):
         raise RunError(f"{where} is no model of transformers: there is no config.json that names its model_type.")
     if language or labels:
@@ -127,35 +117,28 @@ def import_model(
     opened = read_marian(folder, source=source, target=target, trust_pickle=trust_pickle)
     parity = None
     if has_transformers():
-        right = reference(opened.model, random_samples(opened.tokenizers.source))
-        parity = check_marian(folder, their_numbers(folder), right, trust_pickle=trust_pickle)
+        expected = reference(opened.model, random_samples(opened.tokenizers.source))
+        parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
     card = imported_card(opened.config, opened.tokenizers, where)
-    write_run(out, opened.config, opened.tokenizers, opened.model, card, where)
-    count = sum(parameter.numel() for parameter in opened.model.parameters())
-    return Import(out, where, "translation", count, parity)
+    parameters = write_run(out, opened.config, opened.tokenizers, opened.model, card, where)
+    return Import(out, where, "translation", parameters, parity)
 
 
-def bring_pretrained(
-    where: str,
-    folder: Path,
-    out: Path,
-    found: HuggingFaceModel,
-    language: str | None,
-    labels: tuple[str, ...],
-    trust_pickle: bool,
+def import_single(
+    where: str, folder: Path, out: Path, language: str | None, labels: tuple[str, ...], trust_pickle: bool
 ) -> Import:
     """Import an encoder or a GPT-2, as `import_model` does."""
-    task = task_of(found, labels)
-    made = assemble(found, task, language=language, labels=labels)
+    pretrained = read_pretrained(folder, trust_pickle=trust_pickle)
+    task = task_of(pretrained, labels)
+    made = assemble(pretrained, task, language=language, labels=labels)
     parity = None
     if has_transformers() and not made.new:
         parity = check_pretrained(folder, made.tokenizer, task, made.model, trust_pickle=trust_pickle)
-    more = {LABELS: Labels(made.labels, 1, trained=made.trained).to_json()} if task == "classification" else {}
+    documents = {LABELS: Labels(made.labels, 1, trained=made.trained).to_json()} if task == "classification" else {}
     card = imported_text_card(made.config, made.tokenizer.size, made.labels, where)
     tokenizers = TokenizerPair(made.tokenizer, made.tokenizer, joint=True)
-    write_run(out, made.config, tokenizers, made.model, card, where, more)
-    count = sum(parameter.numel() for parameter in made.model.parameters())
-    return Import(out, where, task, count, parity, made.new, found.unused)
+    parameters = write_run(out, made.config, tokenizers, made.model, card, where, documents)
+    return Import(out, where, task, parameters, parity, made.new, pretrained.unused)
 
 
 def write_run(
@@ -165,12 +148,13 @@ def write_run(
     model: Transformer,
     card: str,
     where: str,
-    more: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
-    """Write a run directory atomically."""
+    documents: Mapping[str, Mapping[str, Any]] | None = None,
+) -> int:
+    """Write a run directory atomically; return the number of parameters."""
+    versions = {"manyheads": __version__, "python": platform.python_version(), "torch": torch.__version__}
     with drafted(out) as draft:
         run = RunDirectory(draft)
-        made_with = {"manyheads": __version__, "python": platform.python_version(), "torch": torch.__version__}
-        run.begin(config, tokenizers, {**made_with, "imported_from": where}, more)
+        run.begin(config, tokenizers, {**versions, "imported_from": where}, documents)
         run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})
         run.describe(card)
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,7 +20,9 @@ from manyheads.text.vocabulary import SymbolTokenizer
 from manyheads.text.words import WordTokenizer
 from manyheads.training.log import Listener
 
-__all__ = ["initial_tokenizers", "take_weights", "with_initial_shape"]
+__all__ = ["Sides", "initial_tokenizers", "take_weights", "with_initial_shape"]
+
+Sides = tuple[Sequence[str], Sequence[str]]  # source and target texts
 
 
 def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) -> Config:
@@ -40,20 +41,20 @@ def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) ->
         shape = {name: value for name, value in begun.model.model_dump().items() if name in SHAPE + HEAD}
         tokenizer = begun.tokenizer
     else:
-        origin = open_pretrained(config)
-        shape, tokenizer = dict(origin.shape), origin.tokenizer_config
-    asked = config.model.model_dump()
-    changed = [f"{name} = {shown(value)}" for name, value in shape.items() if asked[name] != value]
+        pretrained = open_pretrained(config)
+        shape, tokenizer = dict(pretrained.shape), pretrained.tokenizer_config
+    own = config.model.model_dump()
+    changed = [f"{name} = {format_value(value)}" for name, value in shape.items() if own[name] != value]
     settings = tokenizer_settings(config, tokenizer)
     if settings["kind"] != config.tokenizer.kind:
         changed.append(f"tokenizer.kind = {settings['kind']}")
     if changed:
         listener.message(f"as in {config.model.init_from}: {', '.join(changed)}")
-    values = config.model_dump(mode="json") | {"model": asked | shape, "tokenizer": settings}
+    values = config.model_dump(mode="json") | {"model": own | shape, "tokenizer": settings}
     return parse_config(values, origin=f"with model.init_from = {config.model.init_from}")
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value as in a configuration."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -65,9 +66,6 @@ def tokenizer_settings(config: Config, theirs: TokenizerConfig) -> dict[str, Any
     if theirs.kind in ("bpe", "unigram"):  # how text is split while training is no part of the model
         theirs = theirs.model_copy(update={"sampling": config.tokenizer.sampling})
     return theirs.model_dump()
-
-
-Sides = tuple[Sequence[str], Sequence[str]]
 
 
 def initial_tokenizers(
@@ -86,18 +84,16 @@ def initial_tokenizers(
     """
     if config.model.init_vocabulary == "replace":
         return learn()
-    kept = open_pretrained(config).tokenizers
+    tokenizers = open_pretrained(config).tokenizers()
     if config.model.init_vocabulary == "keep":
-        return kept
+        return tokenizers
     sources, targets = sides()
-    if kept.joint:
-        both = extended(kept.source, config, [*sources, *targets], listener)
+    if tokenizers.joint:
+        both = extended(tokenizers.source, config, [*sources, *targets], listener)
         return TokenizerPair(both, both, joint=True)
-    return TokenizerPair(
-        extended(kept.source, config, sources, listener),
-        extended(kept.target, config, targets, listener),
-        joint=False,
-    )
+    source = extended(tokenizers.source, config, sources, listener)
+    target = extended(tokenizers.target, config, targets, listener)
+    return TokenizerPair(source, target, joint=False)
 
 
 def extended(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listener: Listener) -> Tokenizer:
@@ -128,7 +124,7 @@ HEADS: dict[Task, tuple[str, ...]] = {
     "classification": ("pooler.", "output."),
     "masked-lm": ("transform.", "transform_norm.", "output."),
 }
-# The weights that have a row for each token, and whose side's.
+# The weights that have a row for each token, and the side of these tokens.
 ROWS: dict[Task, dict[str, str]] = {
     "translation": {
         "source_embedding.tokens.weight": "source",
@@ -138,28 +134,9 @@ ROWS: dict[Task, dict[str, str]] = {
     },
     "language-modeling": {"embedding.tokens.weight": "target", "output.weight": "target"},
     "classification": {"embedding.tokens.weight": "source"},
-    "masked-lm": {
-        "embedding.tokens.weight": "source",
-        "output.weight": "source",
-        "output.bias": "source",
-    },
+    "masked-lm": {"embedding.tokens.weight": "source", "output.weight": "source", "output.bias": "source"},
 }
 MOST_NAMED = 5
-
-
-@dataclass
-class Taken:
-    """Names of the weights by what was done with them.
-
-    Attributes:
-        whole: copied unchanged.
-        resized: copied row by row, with a description.
-        new: initialised randomly.
-    """
-
-    whole: list[str] = field(default_factory=list)
-    resized: list[str] = field(default_factory=list)
-    new: list[str] = field(default_factory=list)
 
 
 def take_weights(
@@ -177,46 +154,51 @@ def take_weights(
     Raises:
         RunError: a weight is missing, has another shape, or is not finite; the message names it.
     """
-    origin = open_pretrained(config)
-    theirs = usable(origin, config, labels)
-    taken = Taken()
+    pretrained, vocabulary = open_pretrained(config), config.model.init_vocabulary
+    where, tensors = pretrained.where, usable(pretrained, config, labels)
+    rows_of_task = ROWS[config.task]
+    copied: list[str] = []  # unchanged
+    resized: list[str] = []  # row by row, with a description
+    new: list[str] = []  # random
     with torch.no_grad():
         for name, own in model.named_parameters():
-            tensor = theirs.get(name)
+            tensor = tensors.get(name)
             if tensor is None:
-                taken.new.append(name)
+                new.append(name)
                 continue
             if not tensor.isfinite().all():
-                raise RunError(f"{origin.where} is damaged: {name} holds values that are not finite. Use another.")
-            side = ROWS[config.task].get(name) if config.model.init_vocabulary != "keep" else None
-            if side is not None:
-                rows = rows_of(side, tokenizers, origin.tokenizers, config.model.init_vocabulary)
-                taken.resized.append(copy_rows(name, own, tensor, rows))
+                raise RunError(f"{where} is damaged: {name} holds values that are not finite. Use another.")
+            if name in rows_of_task and vocabulary != "keep":
+                rows = rows_of(rows_of_task[name], tokenizers, pretrained.tokenizers(), vocabulary)
+                resized.append(copy_rows(name, own, tensor, rows))
             elif tensor.shape != own.shape:
-                raise RunError(f"{name} is {tuple(tensor.shape)} in {origin.where}, but {tuple(own.shape)} here.")
+                raise RunError(f"{name} is {tuple(tensor.shape)} in {where}, but {tuple(own.shape)} here.")
             else:
                 own.copy_(tensor)
-                taken.whole.append(name)
-    check_missing(taken, origin, config.task)
-    every = {*origin.tensors(config.task), *origin.unused(config.task)}
-    left = sorted(every - {*taken.whole} - {name for name in ROWS[config.task] if name in theirs})
+                copied.append(name)
+    heads = HEADS[config.task]
+    missing = [name for name in new if not heads or not name.startswith(heads)]
+    if missing or not copied:
+        raise RunError(f"{where} has no {shortened(missing) if missing else 'weight that fits'}.")
+    unused = {*pretrained.tensors(), *pretrained.unused()} - {*copied}
+    unused -= {name for name in rows_of_task if name in tensors}
     listener.message(
-        f"from {origin.where}: {len(taken.whole)} tensors taken; "
-        + (f"resized: {'; '.join(taken.resized)}; " if taken.resized else "")
-        + f"new: {', '.join(taken.new) or 'none'}; not used: {shortened(left)}"
+        f"from {where}: {len(copied)} tensors taken; "
+        + (f"resized: {'; '.join(resized)}; " if resized else "")
+        + f"new: {', '.join(new) or 'none'}; not used: {shortened(sorted(unused))}"
     )
 
 
-def usable(origin: Pretrained, config: Config, labels: Sequence[str]) -> Mapping[str, Tensor]:
+def usable(pretrained: Pretrained, config: Config, labels: Sequence[str]) -> Mapping[str, Tensor]:
     """Return the weights that can be copied: of a classification head only if labels and pooling are the same."""
-    found = dict(origin.tensors(config.task))
+    tensors = pretrained.tensors()
     if config.task != "classification":
-        return found
-    if not same_labels(origin.labels, labels):
-        found = {name: tensor for name, tensor in found.items() if not name.startswith("output.")}
-    if {"pooling": config.model.pooling, "pooler": config.model.pooler} != origin.pooled:
-        found = {name: tensor for name, tensor in found.items() if not name.startswith("pooler.")}
-    return found
+        return tensors
+    if not same_labels(pretrained.labels, labels):
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("output.")}
+    if {"pooling": config.model.pooling, "pooler": config.model.pooler} != pretrained.pooled:
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("pooler.")}
+    return tensors
 
 
 def same_labels(theirs: Sequence[str], ours: Sequence[str]) -> bool:
@@ -230,32 +212,19 @@ def rows_of(side: str, ours: TokenizerPair, theirs: TokenizerPair, vocabulary: s
     own, other = (pair.source if side == "source" else pair.target for pair in (ours, theirs))
     if vocabulary == "extend":
         return [i if i < other.size else -1 for i in range(own.size)]
-    known = {piece: i for i, piece in reversed(list(enumerate(all_pieces(other))))}
-    return [known.get(piece, -1) for piece in all_pieces(own)]
-
-
-def all_pieces(tokenizer: Tokenizer) -> list[str]:
-    """Return the pieces of a vocabulary."""
-    return tokenizer.pieces(range(tokenizer.size))
+    known = {piece: i for i, piece in reversed(list(enumerate(other.pieces(range(other.size)))))}
+    return [known.get(piece, -1) for piece in own.pieces(range(own.size))]
 
 
 def copy_rows(name: str, own: Tensor, tensor: Tensor, rows: Sequence[int]) -> str:
     """Copy the rows of the tokens in both vocabularies; return a description."""
     if tensor.shape[1:] != own.shape[1:] or len(rows) != len(own):
         raise RunError(f"{name} is {tuple(tensor.shape)} there, but {tuple(own.shape)} here.")
-    known = [place for place, row in enumerate(rows) if row >= 0]
-    own[known] = tensor[[rows[place] for place in known]].to(own)
+    known = [index for index, row in enumerate(rows) if row >= 0]
+    own[known] = tensor[[rows[index] for index in known]].to(own)
     return f"{name} ({len(known):,} rows taken, {len(rows) - len(known):,} new, {len(tensor):,} there)"
 
 
-def check_missing(taken: Taken, origin: Pretrained, task: Task) -> None:
-    """Raise `RunError` if more than a head would be new."""
-    missing = [name for name in taken.new if not name.startswith(HEADS[task])] if HEADS[task] else taken.new
-    if missing or not taken.whole:
-        raise RunError(f"{origin.where} has no {shortened(missing) if missing else 'weight that fits'}.")
-
-
-def shortened(names: Iterable[str]) -> str:
+def shortened(names: Sequence[str]) -> str:
     """Return the first of some names, for a message."""
-    found = list(names)
-    return ", ".join(found[:MOST_NAMED]) + (", ..." if len(found) > MOST_NAMED else "") if found else "none"
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "") if names else "none"

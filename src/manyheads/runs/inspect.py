@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config, Task
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection
 from manyheads.inspection.metrics import RunCurves, read_metrics
-from manyheads.model.transformer import Transformer
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.inspecting import (
     InspectOptions,
@@ -44,28 +42,22 @@ def inspect(
 ) -> Inspection:
     """Inspect what a model computes for a text; without a text, the model as a whole.
 
-    Args:
-        run: run directory, or a loaded model.
-        text: sentence to translate, text to classify or to read.
-        target: see `InspectOptions`, as all that follow.
-        prefix: see there.
-        beam_size: see there.
-        rivals: see there.
-        neighbours: see there.
-        padding: see there.
-        occlusion: see there.
-        max_tokens: see there.
-        device: device of a run: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one.
+    `run` is a run directory or a loaded model, `text` a sentence to translate, or a text to classify or to read.
+    `device` is for a run directory: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one. All other arguments
+    are those of `InspectOptions`.
 
     Raises:
         RunError: there is no such run, or its task has nothing to inspect.
         UsageError: the text or an option is not valid for this model.
     """
+    path = Path(run) if isinstance(run, str | Path) else None
     loaded = load_for_inspection(Path(run), device) if isinstance(run, str | Path) else run
-    name = Path(run).name if isinstance(run, str | Path) else ""
+    name = path.name if path else ""
     if text is None:
-        steps = last_total_steps(Path(run)) if isinstance(run, str | Path) else None
-        return inspect_model(*parts_of(loaded), total_steps=steps, run=name)
+        if not isinstance(loaded, Loaded):
+            raise UsageError("inspect takes a run directory, a Translator, a Classifier or a Generator.")
+        steps = last_total_steps(path) if path else None
+        return inspect_model(loaded.config, loaded.model, total_steps=steps, run=name)
     options = InspectOptions(
         target=target,
         prefix=prefix,
@@ -95,25 +87,18 @@ def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
     Raises:
         RunError: there is no such run, or its task has nothing to inspect.
     """
-    task = RunDirectory.existing(run).config().task
-    openers: dict[Task, Callable[..., Loaded]] = {
-        "translation": Translator.load,
-        "classification": Classifier.load,
-        "language-modeling": Generator.load,
-    }
-    if task not in openers:
-        raise RunError(
-            f'{run} was trained for task = "{task}", and cannot be looked into by itself. '
-            "Inspect a classifier that begins with it (model.init_from)."
-        )
-    return openers[task](run, device=device)
-
-
-def parts_of(loaded: Loaded) -> tuple[Config, Transformer]:
-    """Return configuration and model."""
-    if not isinstance(loaded, Translator | Classifier | Generator):
-        raise UsageError("inspect takes a run directory, a Translator, a Classifier or a Generator.")
-    return loaded.config, loaded.model
+    match RunDirectory.existing(run).config().task:
+        case "translation":
+            return Translator.load(run, device=device)
+        case "classification":
+            return Classifier.load(run, device=device)
+        case "language-modeling":
+            return Generator.load(run, device=device)
+        case task:
+            raise RunError(
+                f'{run} was trained for task = "{task}", and cannot be looked into by itself. '
+                "Inspect a classifier that begins with it (model.init_from)."
+            )
 
 
 def curves(runs: Sequence[str | Path]) -> Curves:

@@ -1,181 +1,108 @@
-"""Model cards of translators: the README.md of a run or an export, with the front matter that model hubs read."""
+"""Model cards: the README.md of a run or an export. Their texts are in model_cards.toml."""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
 from manyheads import __version__
-from manyheads.config.schema import Config, DataConfig
-from manyheads.text.tokenizer import TokenizerPair
+from manyheads.config.schema import Config, DataConfig, Task
+from manyheads.interop.huggingface.check import AUTO_CLASSES
+from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 from manyheads.training.progress import Progress
 
-__all__ = ["best_value", "export_card", "imported_card", "text_of", "translator_card"]
+__all__ = [
+    "classifier_card",
+    "export_card",
+    "exported_text_card",
+    "imported_card",
+    "imported_text_card",
+    "language_model_card",
+    "masked_card",
+    "sentence_transformer_card",
+    "translator_card",
+]
+
+LIBRARIES = {
+    "ctranslate2": "ctranslate2",
+    "huggingface": "transformers",
+    "onnx": "onnxruntime",
+    "argos": "argostranslate",
+}
+PIPELINES: dict[Task, str] = {
+    "classification": "text-classification",
+    "masked-lm": "fill-mask",
+    "language-modeling": "text-generation",
+}
 
 
-def text_of(data: DataConfig) -> str:
+@cache
+def card_texts() -> dict[str, Any]:
+    """Read model_cards.toml."""
+    return tomllib.loads(Path(__file__).with_name("model_cards.toml").read_text(encoding="utf-8"))
+
+
+def training_data(data: DataConfig) -> str:
     """Describe where the training text came from."""
     return data.dataset or (data.train if isinstance(data.train, str) else " and ".join(data.train))
 
 
-def best_value(progress: Progress) -> str:
+def best_value(progress: Progress, digits: int = 3) -> str:
     """Return the best validation score."""
-    return "none" if progress.best is None else f"{abs(progress.best):.3f}"
+    return "none" if progress.best is None else f"{abs(progress.best):.{digits}f}"
 
 
-CARD = """\
----
-language: [{source}, {target}]
-license:  # to be filled in by you
-library_name: {library}
-pipeline_tag: translation
----
-# {source} to {target}
-
-A Transformer of manyheads {version}: {layers} layers of width {width}, {positions} positions,
-{norm}-norm; {kind} vocabulary of {sizes}.
-
-{origin}
-- Intended use and limits: to be filled in by you
-
-{usage}
-"""
-TRAINED = """\
-- Data: {data}
-- Training: {steps:,} updates; best validation {metric}: {best} at step {best_step:,}"""
-IMPORTED = "- Imported from {where}, whose licence and description hold for it too"
-EXPORTED = "- Exported by manyheads, and compared with the run it was made of"
-
-PIECES = """\
-Without manyheads: split text with `{source}` (SentencePiece), give the pieces to
-`ctranslate2.Translator("DIRECTORY").translate_batch`, join what comes with `{target}`.
-"""
-GRAPHS = """\
-```python
-import json
-
-import numpy as np
-import onnxruntime
-import sentencepiece
-
-FOLDER = "DIRECTORY"
-with open(f"{FOLDER}/onnx.json") as file:
-    about = json.load(file)
-encoder, decoder = (onnxruntime.InferenceSession(f"{FOLDER}/{part}.onnx") for part in ("encoder", "decoder"))
-source = sentencepiece.SentencePieceProcessor(f"{FOLDER}/SOURCE_PIECES")
-target = sentencepiece.SentencePieceProcessor(f"{FOLDER}/TARGET_PIECES")
-memory = [one.name for one in encoder.get_outputs()]
-past = [one.name for one in decoder.get_inputs() if one.name.startswith("past_")]
+def first_labels(labels: Sequence[str]) -> str:
+    """Return the first ten labels."""
+    return ", ".join(labels[:10]) + (", ..." if len(labels) > 10 else "")
 
 
-def translate(text):
-    pieces = source.encode(text)
-    ids = np.array([[*pieces, about["end"]]])
-    given = dict(zip(memory, encoder.run(None, {"source": ids})))
-    nothing = np.zeros((1, about["heads"], 0, about["head_width"]), np.float32)
-    given.update({name: nothing for name in past})
-    token, written = about["begin"], []
-    for place in range(min(2 * len(pieces) + 20, about["longest"] - 1)):
-        given.update(tokens=np.array([token]), place=np.array(place))
-        scores, *grown = decoder.run(None, given)
-        scores[:, about["never"]] = -np.inf
-        token = int(scores.argmax())
-        if token == about["end"]:
-            break
-        written.append(token)
-        given.update(zip(past, grown))
-    return target.decode(written)
-
-
-print(translate("..."))
-```
-"""
-OWN_USAGE = """\
-```
-manyheads translate DIRECTORY < text.SOURCE > text.TARGET
-```
-```python
-from manyheads import Translator
-
-Translator.load("DIRECTORY").translate(["..."])
-```"""
-# (library, how it is used) of each format
-USAGES = {
-    "ctranslate2": (
-        "ctranslate2",
-        """\
-```python
-from manyheads import Translator
-
-Translator.load("DIRECTORY", engine="ctranslate2").translate(["..."])
-```
-{pieces}""",
-    ),
-    "huggingface": (
-        "transformers",
-        """\
-```python
-from transformers import MarianMTModel, MarianTokenizer
-
-model, tokenizer = MarianMTModel.from_pretrained("DIRECTORY"), MarianTokenizer.from_pretrained("DIRECTORY")
-found = model.generate(**tokenizer(["..."], return_tensors="pt", padding=True))
-print(tokenizer.batch_decode(found, skip_special_tokens=True))
-```""",
-    ),
-    "onnx": (
-        "onnxruntime",
-        """\
-`encoder.onnx` reads a source once, `decoder.onnx` appends a token to each row; `onnx.json` describes both.
-{graphs}""",
-    ),
-    "argos": (
-        "argostranslate",
-        """\
-```
-argospm install FILE.argosmodel
-argos-translate --from SOURCE --to TARGET "..."
-```
-LibreTranslate finds it there too.""",
-    ),
-}
+# --- translators ---
 
 
 def translator_card(config: Config, tokenizers: TokenizerPair, progress: Progress) -> str:
     """Return Markdown with YAML front matter; licence, use and limits are left to fill in."""
-    data, metric = config.data, config.training.metric
-    origin = TRAINED.format(
-        data=text_of(data),
+    origin = card_texts()["origin"]["trained"].format(
+        data=training_data(config.data),
         steps=progress.step,
-        metric=metric,
+        metric=config.training.metric,
         best=best_value(progress),
         best_step=progress.best_step,
     )
-    return card(config, tokenizers, origin, "manyheads", OWN_USAGE)
+    return card_of_translator(config, tokenizers, origin, "manyheads", card_texts()["usage"]["manyheads"])
 
 
 def imported_card(config: Config, tokenizers: TokenizerPair, where: str) -> str:
     """Return the card of an imported model, as `translator_card`."""
-    return card(config, tokenizers, IMPORTED.format(where=where), "manyheads", OWN_USAGE)
+    origin = card_texts()["origin"]["imported"].format(where=where)
+    return card_of_translator(config, tokenizers, origin, "manyheads", card_texts()["usage"]["manyheads"])
 
 
 def export_card(config: Config, tokenizers: TokenizerPair, to: str) -> str:
     """Return the card of an exported model, as `translator_card`."""
-    library, usage = USAGES[to]
+    usages = card_texts()["usage"]
     files = {".model": ("tokenizer.source.model", "tokenizer.target.model")}
     if config.tokenizer.kind == "marian":
         files = {".json": ("source.spm", "target.spm")}
     source, target = files.get(tokenizers.source.suffix, ("", ""))
-    pieces = PIECES.format(source=source, target=target) if source else ""
-    graphs = GRAPHS if tokenizers.source.suffix == ".model" else ""  # a SentencePiece model with our ids
+    pieces = usages["pieces"].format(source=source, target=target) if source else ""
+    graphs = usages["graphs"] if tokenizers.source.suffix == ".model" else ""  # a SentencePiece model with our ids
     graphs = graphs.replace("SOURCE_PIECES", source).replace("TARGET_PIECES", target)
-    usage = usage.replace("{pieces}", pieces).replace("{graphs}", graphs).rstrip()
-    return card(config, tokenizers, EXPORTED, library, usage)
+    usage = usages[to].replace("{pieces}", pieces).replace("{graphs}", graphs).rstrip()
+    return card_of_translator(config, tokenizers, card_texts()["origin"]["exported"], LIBRARIES[to], usage)
 
 
-def card(config: Config, tokenizers: TokenizerPair, origin: str, library: str, usage: str) -> str:
+def card_of_translator(config: Config, tokenizers: TokenizerPair, origin: str, library: str, usage: str) -> str:
     """Return the card with a sentence on the origin of the model, and how to use it."""
     data, model = config.data, config.model
     sizes = f"{tokenizers.source.size:,}"
     if not tokenizers.joint and tokenizers.target.size != tokenizers.source.size:
         sizes += f" and {tokenizers.target.size:,}"
-    return CARD.format(
+    text: str = card_texts()["translator"]
+    return text.format(
         source=data.source,
         target=data.target,
         version=__version__,
@@ -188,4 +115,97 @@ def card(config: Config, tokenizers: TokenizerPair, origin: str, library: str, u
         origin=origin,
         library=library,
         usage=usage.replace("SOURCE", data.source).replace("TARGET", data.target),
+    )
+
+
+# --- trained classifiers, encoders and language models ---
+
+
+def classifier_card(config: Config, size: int, labels: Sequence[str], progress: Progress) -> str:
+    """Return the card of a classifier with a vocabulary of `size` tokens."""
+    more = {"labels": first_labels(labels), "pooling": config.model.pooling, "longest": config.data.max_length}
+    return trained_card("classifier", config, size, progress, more)
+
+
+def masked_card(config: Config, size: int, progress: Progress) -> str:
+    """Return the card of a masked language model with a vocabulary of `size` tokens."""
+    return trained_card("masked", config, size, progress, {})
+
+
+def language_model_card(config: Config, tokenizer: Tokenizer, progress: Progress) -> str:
+    """Return the card of a language model."""
+    more = {
+        "layers": config.model.num_decoder_layers,
+        "window": config.data.max_length,
+        "best": best_value(progress, digits=4),
+    }
+    return trained_card("language_model", config, tokenizer.size, progress, more)
+
+
+def trained_card(name: str, config: Config, size: int, progress: Progress, more: dict[str, object]) -> str:
+    """Fill in the card of a trained model of one language; `more` has further facts, which take precedence."""
+    model = config.model
+    facts = {
+        "language": config.data.language,
+        "version": __version__,
+        "layers": model.num_encoder_layers,
+        "width": model.d_model,
+        "positions": model.positions,
+        "norm": model.norm,
+        "kind": config.tokenizer.kind,
+        "size": f"{size:,}",
+        "data": training_data(config.data),
+        "steps": progress.step,
+        "metric": config.training.metric,
+        "best": best_value(progress),
+        "best_step": progress.best_step,
+    }
+    text: str = card_texts()[name]
+    return text.format(**{**facts, **more})
+
+
+# --- imported and exported classifiers, encoders and language models ---
+
+
+def imported_text_card(config: Config, size: int, labels: Sequence[str], where: str) -> str:
+    """Return the card of a run imported from transformers; licence, use and limits are left to fill in."""
+    origin = card_texts()["origin"]["imported_text"].format(where=where)
+    return transformers_card(config, size, labels, "manyheads", origin, card_texts()["text_usage"][config.task])
+
+
+def exported_text_card(config: Config, size: int, labels: Sequence[str]) -> str:
+    """Return the card of a run exported for transformers."""
+    usage = card_texts()["text_usage"]["transformers"].format(name=AUTO_CLASSES[config.task])
+    return transformers_card(config, size, labels, "transformers", exported_origin(config), usage)
+
+
+def sentence_transformer_card(config: Config, size: int, labels: Sequence[str]) -> str:
+    """Return the card of a run exported for sentence-transformers."""
+    usage = card_texts()["text_usage"]["sentence-transformers"]
+    return transformers_card(config, size, labels, "sentence-transformers", exported_origin(config), usage)
+
+
+def exported_origin(config: Config) -> str:
+    """Describe the origin of an export."""
+    text: str = card_texts()["origin"]["exported_text"]
+    return text.format(data=training_data(config.data))
+
+
+def transformers_card(
+    config: Config, size: int, labels: Sequence[str], library: str, origin: str, usage: str
+) -> str:
+    """Return Markdown with YAML front matter."""
+    model, decoder = config.model, config.task == "language-modeling"
+    text: str = card_texts()["transformers"]
+    return text.format(
+        language=config.data.language,
+        library=library,
+        pipeline=PIPELINES[config.task],
+        title=f"{'Language model' if decoder else 'Encoder'} for {config.task}",
+        origin=origin,
+        width=model.d_model,
+        layers=model.num_decoder_layers if decoder else model.num_encoder_layers,
+        size=size,
+        labels=f"; labels: {first_labels(labels)}" if labels else "",
+        usage=usage,
     )

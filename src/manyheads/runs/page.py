@@ -6,9 +6,9 @@ the data, with a content security policy that allows these scripts only.
 
 from __future__ import annotations
 
-import ast
 import base64
 import hashlib
+import inspect as introspection
 import json
 import re
 from functools import cache
@@ -34,40 +34,31 @@ MOST_LINES = 90  # of code that is shown for a symbol
 
 def described(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
     """Return the first data of a model for the page; `watched` says whether it can be inspected."""
-    found: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
+    facts: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
     if config.task == "translation":
         source, target = config.data.source, config.data.target
-        found |= {"source": source, "target": target, "beam": config.search.beam_size}
-        found |= {"source_name": language_name(source), "target_name": language_name(target)}
-    return found
+        facts |= {"source": source, "target": target, "beam": config.search.beam_size}
+        facts |= {"source_name": language_name(source), "target_name": language_name(target)}
+    return facts
 
 
-def model_document(found: ModelInspection) -> dict[str, Any]:
+def model_document(inspection: ModelInspection) -> dict[str, Any]:
     """Return the data of a model for the page, with the source code of its parts."""
-    return {"model": found.packed_dict(), "sources": excerpts(tuple(one.source for one in found.symbols))}
+    sources = excerpts(tuple(symbol.source for symbol in inspection.symbols))
+    return {"model": inspection.packed_dict(), "sources": sources}
 
 
 @cache
-def excerpts(places: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+def excerpts(locations: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Return the source of functions and classes at locations such as "model/attention.py:31"."""
-    found = {}
-    for place in places:
-        name, _, line = place.rpartition(":")
-        text = (PACKAGE / name).read_text(encoding="utf-8")
-        first, last = extent(ast.parse(text), int(line))
-        lines = text.split("\n")[first - 1 : min(last, first + MOST_LINES - 1)]
-        found[place] = {"line": first, "text": "\n".join(lines)}
-    return found
-
-
-def extent(tree: ast.Module, line: int) -> tuple[int, int]:
-    """Return the first and last line of the function or class at a line, decorators included."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            if first <= line <= node.lineno:
-                return first, node.end_lineno or node.lineno
-    return line, line
+    sources = {}
+    for location in locations:
+        name, _, number = location.rpartition(":")
+        first = int(number)
+        lines = (PACKAGE / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        block = introspection.getblock(lines[first - 1 :])[:MOST_LINES]
+        sources[location] = {"line": first, "text": "".join(block).removesuffix("\n")}
+    return sources
 
 
 def example_of(run: Path) -> str:
@@ -79,24 +70,24 @@ def example_of(run: Path) -> str:
     return samples[-1].source if samples else ""
 
 
-def stand_alone(run: str | Path, found: Inspection) -> str:
+def stand_alone(run: str | Path, inspection: Inspection) -> str:
     """Return a self-contained page with an inspection, the model and its training curves.
 
     Args:
         run: run directory of the inspection.
-        found: inspection of a text or of the model.
+        inspection: inspection of a text or of the model.
 
     Raises:
         RunError: there is no such run.
     """
     run = Path(run)
-    model = found if isinstance(found, ModelInspection) else inspect(run)
+    model = inspection if isinstance(inspection, ModelInspection) else inspect(run)
     assert isinstance(model, ModelInspection)
     try:
         training = curves([run]).to_dict()
     except RunError:
         training = None
-    parts = {"inspection": found is not model, "curves": training is not None, "model": True}
+    parts = {"inspection": inspection is not model, "curves": training is not None, "model": True}
     about = {
         "models": [described(RunDirectory.existing(run).config(), run.resolve().name)],
         "parts": [name for name, there in parts.items() if there],
@@ -107,7 +98,7 @@ def stand_alone(run: str | Path, found: Inspection) -> str:
         {
             "strings": {language: json.loads(text_of(f"{language}.json")) for language in LANGUAGES},
             "about": about,
-            "inspection": None if found is model else found.packed_dict(),
+            "inspection": None if inspection is model else inspection.packed_dict(),
             "model": model_document(model),
             "curves": training,
         },

@@ -1,31 +1,76 @@
-"""Prepare tokenizers and token ids of a run; those that are stored in the run are reused."""
+"""Prepare tokenizers and token ids of a run, which are stored and reused; the interface of a training task."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.data.store import Encode, TokenStore
+from manyheads.data.stream import TokenStream
 from manyheads.errors import DataError
-from manyheads.runs.corpus import ROOM_FOR_TEXT, Corpus
-from manyheads.runs.initialize import initial_tokenizers
-from manyheads.text.tokenizer import TokenizerPair, train_tokenizer, train_tokenizers
-from manyheads.training.log import Listener
+from manyheads.model.transformer import Transformer
+from manyheads.runs.corpus import NO_SPACE, Corpus
+from manyheads.runs.initialize import Sides, initial_tokenizers
+from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizer, train_tokenizers
+from manyheads.training.batches import BatchSource
+from manyheads.training.distributed import World
+from manyheads.training.log import Listener, ValidationReport
+from manyheads.training.objective import Objective
+from manyheads.training.progress import Progress
 
-__all__ = ["prepare", "prepare_single", "tokenise"]
+__all__ = ["TrainingTask", "make_stream", "prepare", "prepare_single", "tokenise"]
 
-Sides = tuple[Sequence[str], Sequence[str]]
+MOST_PAIRS = 1_000_000  # from which subwords are learnt; of more, evenly spread ones
 
-MOST_PAIRS = 1_000_000  # that subwords are learnt from; of more, evenly spread ones
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """A task to train, with text, vocabularies and token ids.
+
+    Attributes:
+        config: configuration of the run.
+        corpus: text of the run.
+        tokenizers: tokenizers of both sides; twice the same for tasks other than translation.
+        store: token ids of the training text; a `TokenStream` for language modelling.
+        model: builds a new model on the CPU.
+        objective: returns a model with its loss.
+        updates: returns the batches of this process.
+        validation: returns the validation of a model, a function of the step.
+        card: returns the model card of the finished run.
+        vocabulary: description of the vocabulary sizes, for a message.
+        too_long: number of training examples left out because they have too many tokens.
+        classes: classes of a classifier, in the order of its outputs.
+        documents: returns further JSON documents of the run directory, by file name.
+    """
+
+    config: Config
+    corpus: Corpus
+    tokenizers: TokenizerPair
+    store: TokenStore | TokenStream
+    model: Callable[[], Transformer]
+    objective: Callable[[Any], Objective]
+    updates: Callable[[World], BatchSource]
+    validation: Callable[[Any, World], Callable[[int], ValidationReport]]
+    card: Callable[[Progress], str]
+    vocabulary: str
+    too_long: int = 0
+    classes: tuple[str, ...] = ()
+    documents: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
+
+    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
+        """Write the files that a run directory has before the first step."""
+        run.begin(self.config, self.tokenizers, environment, self.documents())
 
 
 def prepare(
     config: Config, run: RunDirectory, corpus: Corpus, listener: Listener
 ) -> tuple[TokenizerPair, TokenStore]:
-    """Return tokenizers and token ids, read from the run if they are there, else made."""
+    """Return tokenizers and token ids of both sides, read from the run if they are there, else made."""
 
     def sides() -> Sides:
         return corpus.train.sides(most_texts(config))
@@ -102,12 +147,29 @@ def tokenise(
     """
     folder = run.path / "cache" / "train"
     sums = [corpus.train.sha256, tokenizers.source.sha256, tokenizers.target.sha256]
-    key = hashlib.sha256(json.dumps([config.task, *sums, max_length]).encode()).hexdigest()
+    key = key_of([config.task, *sums, max_length])
     if TokenStore.has(folder, key):
         return TokenStore(folder)
     encode = encode or (tokenizers.source.encode, tokenizers.target.encode)
-    with saving("the token ids", folder, ROOM_FOR_TEXT):
+    with saving("the token ids", folder, NO_SPACE):
         store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
     if not len(store):
         raise DataError(f"every training pair is longer than data.max_length = {config.data.max_length} tokens.")
     return store
+
+
+def make_stream(config: Config, run: RunDirectory, corpus: Corpus, tokenizers: TokenizerPair) -> TokenStream:
+    """Return the token stream of a language model; it is made if it is missing or was made from other text."""
+    folder, tokenizer = run.path / "cache" / "train", tokenizers.target
+    key = key_of([corpus.train.sha256, tokenizer.sha256, config.data.documents])
+    if not TokenStream.has(folder, key):
+        with saving("the token ids", folder, NO_SPACE):
+            TokenStream.build(
+                folder, corpus.train, tokenizer.encode, key=key, end=EOS, whole_files=config.whole_files
+            )
+    return TokenStream(folder)
+
+
+def key_of(parts: Sequence[Any]) -> str:
+    """Return the SHA-256 of JSON values: the key of a cache that is made from them."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,22 +1,57 @@
-"""Checkpoints of a run in training, and whether a training belongs to the run that a directory holds."""
+"""Save and resume a training: its checkpoints, their mean as a run of its own, and the signals that stop it.
+
+Ctrl-C and SIGTERM finish the step, save and exit; a second one exits at once. SIGUSR1 saves and continues. Under a
+launcher such as `torchrun` a signal comes several times: from the terminal or the cluster, and from the launcher,
+which kills processes that do not stop. There, repeated signals change nothing.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
-from manyheads.checkpoint import Checkpoint, RunDirectory, load_weights, write_atomically
+from manyheads.checkpoint import Checkpoint, RunDirectory, average_tensors, load_weights, write_atomically
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.errors import RunError
+from manyheads.interop.huggingface import empty_model
 from manyheads.runs.corpus import Corpus
+from manyheads.tasks.classification import LABELS, Labels
 from manyheads.training.distributed import World
 from manyheads.training.log import Listener
-from manyheads.training.progress import Snapshot
+from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import Trainer
 
-__all__ = ["check_same_corpus", "check_same_run", "forget_metrics_after", "resume", "save"]
+__all__ = [
+    "Requests",
+    "average",
+    "check_same_corpus",
+    "check_same_run",
+    "forget_metrics_after",
+    "heeding_signals",
+    "resume",
+    "save",
+]
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has none
+FREE_TO_CHANGE = {
+    "data.root",
+    "training.keep_checkpoints",
+    "training.log_every",
+    "training.save_every",
+    "training.workers",
+}
+COMPARED_SECTIONS = ("task", "data", "tokenizer", "model", "training")
+
+
+# --- checkpoints ---
 
 
 def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
@@ -52,8 +87,8 @@ def forget_metrics_after(run: RunDirectory, step: int) -> None:
     path = run.metrics_path
     if path.is_file():
         lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        kept = [line for line in lines if json.loads(line)["step"] <= step]
-        write_atomically(path, "".join(f"{line}\n" for line in kept).encode())
+        earlier = [f"{line}\n" for line in lines if json.loads(line)["step"] <= step]
+        write_atomically(path, "".join(earlier).encode())
 
 
 def save(run: RunDirectory, snapshot: Snapshot, best: bool, config: TrainingConfig, world: World) -> None:
@@ -68,13 +103,50 @@ def save(run: RunDirectory, snapshot: Snapshot, best: bool, config: TrainingConf
     run.checkpoints.save(checkpoint, keep, every=config.save_every)
 
 
-FREE_TO_CHANGE = {
-    "data.root",
-    "training.keep_checkpoints",
-    "training.log_every",
-    "training.save_every",
-    "training.workers",
-}
+def average(run: Path, *, last: int | None = None, out: Path | None = None) -> Path:
+    """Average the weights of the last checkpoints; write them as a new run directory without checkpoints.
+
+    Args:
+        run: run directory.
+        last: number of checkpoints (default: all).
+        out: new run directory (default: RUN-averaged).
+
+    Raises:
+        RunError: there are fewer checkpoints, or `out` exists.
+    """
+    source = RunDirectory.existing(run)
+    steps = source.checkpoints.steps()
+    if not steps or (last is not None and last > len(steps)):
+        raise RunError(
+            f"{run} keeps {len(steps)} checkpoints, {last or 1} are wanted. "
+            "Train with a larger training.keep_checkpoints."
+        )
+    out = out or run.with_name(f"{run.name}-averaged")
+    if out.exists():
+        raise RunError(f"{out} exists. Choose another --out.")
+    mean = average_tensors([source.checkpoints.weights(step) for step in steps[-last if last else 0 :]])
+    out.mkdir(parents=True)
+    for path in [*run.glob("tokenizer.*"), *run.glob("environment.json"), *run.glob(LABELS)]:
+        shutil.copy2(path, out / path.name)
+    RunDirectory(out).publish(mean)
+    shutil.copy2(run / "config.json", out / "config.json")  # last: now it is a run
+    check_opens(out)
+    return out
+
+
+def check_opens(out: Path) -> None:
+    """Check that the written run can be opened; raises `RunError`."""
+    run = RunDirectory(out)
+    config = run.config()
+    tokenizers = run.tokenizers(config)
+    if config.task == "translation":
+        run.model(config, tokenizers)
+    else:
+        labels = Labels.of_run(run).names if config.task == "classification" else ()
+        run.fill(empty_model(config, tokenizers.source, len(labels)))
+
+
+# --- whether a training belongs to the run that a directory holds ---
 
 
 def check_same_run(run: RunDirectory, config: Config, force: bool) -> None:
@@ -95,11 +167,10 @@ def refuse_foreign(out: Path) -> None:
 def check_same_config(old: Config, new: Config, force: bool) -> None:
     """Check that the configuration is the same; the error names the differences."""
     before, after = flat(old.model_dump()), flat(new.model_dump())
-    parts = ("task", "data", "tokenizer", "model", "training")
     differing = [
         f"{key}: {before[key]!r} then, {after[key]!r} now"
         for key in before
-        if before[key] != after[key] and key not in FREE_TO_CHANGE and key.partition(".")[0] in parts
+        if before[key] != after[key] and key not in FREE_TO_CHANGE and key.partition(".")[0] in COMPARED_SECTIONS
     ]
     if differing and not force:
         raise RunError(
@@ -109,11 +180,11 @@ def check_same_config(old: Config, new: Config, force: bool) -> None:
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{'a': {'b': 1}} -> {'a.b': 1}."""
-    found: dict[str, Any] = {}
+    """Return a tree with joined keys: {'a': {'b': 1}} -> {'a.b': 1}."""
+    result: dict[str, Any] = {}
     for key, value in tree.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
-    return found
+        result |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return result
 
 
 def check_same_corpus(run: RunDirectory, corpus: Corpus, force: bool) -> None:
@@ -122,3 +193,61 @@ def check_same_corpus(run: RunDirectory, corpus: Corpus, force: bool) -> None:
         raise RunError(
             "the corpus has changed since this run was started. Choose another --out, or go on anyway with --force."
         )
+
+
+# --- signals ---
+
+
+class Requests:
+    """Requests by signals: to stop, or to save and continue."""
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+        self.wants_save = False
+
+    def stop(self) -> bool:
+        """Whether a signal to stop has come."""
+        return self.signal is not None
+
+    def save_now(self) -> bool:
+        """Return True once for each request to save."""
+        wanted, self.wants_save = self.wants_save, False
+        return wanted
+
+    def leave(self) -> None:
+        """Exit as the signal would have, after everything is saved; another process may have received it."""
+        if self.signal is signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + (self.signal or signal.SIGTERM))
+
+
+@contextmanager
+def heeding_signals(*, launched: bool) -> Iterator[Requests]:
+    """Record the first SIGINT or SIGTERM and each SIGUSR1 in this context; in the main thread only.
+
+    Args:
+        launched: whether a launcher controls this process; then all signals are only recorded.
+    """
+    requests = Requests()
+    if threading.current_thread() is not threading.main_thread():
+        yield requests
+        return
+
+    def note_stop(number: int, frame: FrameType | None) -> None:
+        requests.signal = signal.Signals(number)
+        if not launched:
+            for each in STOPPING:
+                signal.signal(each, before.get(each, signal.SIG_DFL))  # the next one is not held back
+
+    def note_save(number: int, frame: FrameType | None) -> None:
+        requests.wants_save = True
+
+    handlers = dict.fromkeys(STOPPING, note_stop) | dict.fromkeys(SAVING, note_save)
+    before = {each: signal.getsignal(each) or signal.SIG_DFL for each in handlers}  # None: not set from Python
+    for each, note in handlers.items():
+        signal.signal(each, note)
+    try:
+        yield requests
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

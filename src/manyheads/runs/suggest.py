@@ -112,11 +112,11 @@ def suggest(root: Path, source: str, target: str) -> Suggestion:
     splits = {
         name: read_split(config, name, "translation") for name in ("train", "valid", "test") if data.get(name)
     }
-    found = report(config, splits, normalize)
-    if found.splits["train"].filtered is None or not found.splits["train"].filtered.kept:
+    measured = report(config, splits, normalize)
+    if measured.splits["train"].filtered is None or not measured.splits["train"].filtered.kept:
         raise DataError(f"{root} holds no pair to train with. See: manyheads data report.")
     choices = [Choice("data", key, value, "") for key, value in data.items()]
-    return Suggestion(found, (*choices, *chosen(found)))
+    return Suggestion(measured, (*choices, *choose(measured)))
 
 
 def data_section(root: Path, source: str, target: str) -> dict[str, Any]:
@@ -132,17 +132,17 @@ def data_section(root: Path, source: str, target: str) -> dict[str, Any]:
                 f"{', '.join(sorted(there)) or 'nothing'}. "
                 "A few hundred pairs put aside for validation tell when to stop."
             )
-    found = {split: name for split, name in names.items() if name}
-    return {"root": str(root), "source": source, "target": target, **found}
+    present = {split: name for split, name in names.items() if name}
+    return {"root": str(root), "source": source, "target": target, **present}
 
 
-def chosen(found: DataReport) -> Iterator[Choice]:
+def choose(measured: DataReport) -> Iterator[Choice]:
     """Return the settings that depend on the text."""
-    train = found.splits["train"]
+    train = measured.splits["train"]
     assert train.filtered is not None
-    kept = train.filtered.kept
-    size = next(size for size in SIZES if kept < size.pairs)
-    few = f"{kept:,} pairs"
+    pairs = train.filtered.kept
+    size = next(size for size in SIZES if pairs < size.pairs)
+    few = f"{pairs:,} pairs"
     longest = max(side.words.p99 for side in (train.source, train.target))
     if TOKENS_A_WORD * longest > 128:
         yield Choice("data", "max_length", 256, f"one text of a hundred has more than {longest:.0f} words")
@@ -158,7 +158,7 @@ def chosen(found: DataReport) -> Iterator[Choice]:
     yield Choice("model", "num_decoder_layers", size.layers, "")
     yield Choice("model", "dropout", size.dropout, "the less text, the more; 0.1 in the paper")
     yield Choice("model", "positions", "rotary", "learns order from less text than sinusoids (docs/decisions.md)")
-    tokens = kept * TOKENS_A_WORD * train.target.words.mean
+    tokens = pairs * TOKENS_A_WORD * train.target.words.mean
     updates = max(1, round(tokens / size.batch_tokens))
     yield Choice("training", "epochs", size.epochs, f"about {size.epochs * updates:,} updates")
     yield Choice("training", "batch_tokens", size.batch_tokens, "target tokens an update")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,28 +13,32 @@ from typing import Any
 import torch
 
 from manyheads import __version__
-from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
+from manyheads.checkpoint import RunDirectory, average_tensors, load_weights, saving
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
+from manyheads.errors import require
 from manyheads.model.sharded import full_tensor
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.initialize import take_weights, with_initial_shape
-from manyheads.runs.listeners import recording
-from manyheads.runs.resume import check_same_corpus, check_same_run, forget_metrics_after, resume, save
-from manyheads.runs.signals import heeding_signals
+from manyheads.runs.resume import (
+    check_same_corpus,
+    check_same_run,
+    forget_metrics_after,
+    heeding_signals,
+    resume,
+    save,
+)
 from manyheads.runs.training_tasks import TrainingTask, prepare_task
-from manyheads.runs.validation import Validation
+from manyheads.runs.translation import Validation
 from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, joined
-from manyheads.training.generators import seed_process
-from manyheads.training.log import Listener, SilentListener
+from manyheads.training.log import NO_LISTENER, Listener, StepReport, ValidationReport
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
+from manyheads.training.snapshot import seed_process
 from manyheads.training.trainer import Trainer
 
-__all__ = ["TrainingSummary", "train"]
-
-NO_LISTENER = SilentListener()
+__all__ = ["RecordingListener", "TensorBoardListener", "TrainingSummary", "make_trainer", "train"]
 
 
 @dataclass(frozen=True)
@@ -88,27 +94,27 @@ def train(config: Config, out: Path, *, listener: Listener = NO_LISTENER, force:
 def train_here(config: Config, run: RunDirectory, world: World, listener: Listener, force: bool) -> TrainingSummary:
     """Train in a locked directory; of several processes one writes."""
     if world.is_main:
-        kind = begin(config, run, read_corpus(config, run), listener, force)
+        task = begin(config, run, read_corpus(config, run), listener, force)
         world.wait()
     else:
         world.wait()
-        kind = prepare_task(config, run, open_corpus(config, run), listener)
-    trainer = make_trainer(kind, run, world, listener)
+        task = prepare_task(config, run, open_corpus(config, run), listener)
+    trainer = make_trainer(task, run, world, listener)
     if not resume(run, trainer, listener) and world.is_main:
         forget_metrics_after(run, 0)
     if force and world.is_main:  # from here on the run is of this configuration and corpus
-        kind.begin(run, environment(kind.corpus))
-    if not (trainer.finished() and run.described):  # a kill may have come between the last save and the card
+        task.begin(run, environment(task.corpus))
+    if not (trainer.progress.finished and run.described):  # a kill may have come between the last save and the card
         with heeding_signals(launched=world.size > 1) as requests:
             trainer.run(requests.stop, requests.save_now)
-        if not trainer.finished():
+        if not trainer.progress.finished:
             listener.message(
                 f"stopped and saved at step {trainer.progress.step:,}; the same line goes on from there"
             )
             requests.leave()
         finish(run, trainer, config, listener)
         if world.is_main:
-            run.describe(kind.card(trainer.progress))
+            run.describe(task.card(trainer.progress))
     return summary(run.path, trainer, config)
 
 
@@ -120,37 +126,37 @@ def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener,
         languages = "-".join(dict.fromkeys(config.languages))
         listener.message(f"{languages}{what}: {counts.describe(reading.noun, reading.other)}")
     check_same_corpus(run, corpus, force)
-    kind = prepare_task(config, run, corpus, listener)
-    if kind.too_long:
-        listener.message(replace(corpus.total, too_long=kind.too_long).describe(reading.noun, reading.other))
+    task = prepare_task(config, run, corpus, listener)
+    if task.too_long:
+        listener.message(replace(corpus.total, too_long=task.too_long).describe(reading.noun, reading.other))
     if not run.exists:
-        kind.begin(run, environment(corpus))
-    return kind
+        task.begin(run, environment(corpus))
+    return task
 
 
-def make_trainer(kind: TrainingTask, run: RunDirectory, world: World, listener: Listener) -> Trainer:
+def make_trainer(task: TrainingTask, run: RunDirectory, world: World, listener: Listener) -> Trainer:
     """Build the model and its trainer."""
-    config = kind.config
+    config = task.config
     device = pick_device(config.training.device)
     torch.manual_seed(config.training.seed)
-    model = kind.model()
+    model = task.model()
     if config.model.init_from is not None and not run.checkpoints.steps():
-        take_weights(model, config, kind.tokenizers, kind.classes, listener)
+        take_weights(model, config, task.tokenizers, task.classes, listener)
     model.to(device)
     seed_process(config.training.seed, world.rank)
     listener.message(
-        f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, vocabulary {kind.vocabulary}"
+        f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, vocabulary {task.vocabulary}"
     )
     if config.training.compile:
         listener.message("the layers are compiled for each new shape of a batch: the first updates take long")
-    validate = kind.validation(model, ALONE if config.training.shard else world)
-    measured = config.expected(kind.corpus.total.kept)
+    validate = task.validation(model, ALONE if config.training.shard else world)
+    measured = config.expected(task.corpus.total.kept)
     if config.training.max_minutes is not None and config.measured.updates and measured is None:
         listener.message("the scores in [measured] are of other settings or text: nothing is expected from them")
     return Trainer(
-        kind.objective(model),
+        task.objective(model),
         config.training,
-        kind.updates(world),
+        task.updates(world),
         device=device,
         precision=pick_precision(config.training.precision, device),
         listener=recording(listener, run, config) if world.is_main else listener,
@@ -182,15 +188,12 @@ def finish(run: RunDirectory, trainer: Trainer, config: Config, listener: Listen
     steps = run.checkpoints.steps()[-config.training.average_checkpoints :]
     if len(steps) < 2:
         return
-    model, progress = trainer.model, trainer.progress
-    load_weights(
-        model, average_tensors([run.checkpoints.weights(step) for step in steps]), "the mean of the checkpoints"
-    )
-    report = trainer.score()
-    value = report.value(config.training.metric)
+    model, progress, metric = trainer.model, trainer.progress, config.training.metric
+    mean = average_tensors([run.checkpoints.weights(step) for step in steps])
+    load_weights(model, mean, "the mean of the checkpoints")
+    value = trainer.score().value(metric)
     better = value is not None and (progress.best is None or value > progress.best)
     verdict = "better, kept" if better else "not better, left"
-    metric = config.training.metric
     figure = "none" if value is None else f"{abs(value):.3f}"
     listener.message(f"mean of the last {len(steps)} checkpoints: {metric} {figure} ({verdict})")
     if better:
@@ -213,3 +216,78 @@ def summary(out: Path, trainer: Trainer, config: Config) -> TrainingSummary:
         best_step=progress.best_step,
         stopped_early=progress.stopped_early,
     )
+
+
+# --- logs ---
+
+
+def recording(listener: Listener, run: RunDirectory, config: Config) -> Listener:
+    """Return a listener that also writes metrics.jsonl, and TensorBoard files if configured."""
+    if config.training.tensorboard:
+        listener = TensorBoardListener(listener, run.path / "tensorboard")
+    return RecordingListener(listener, run.metrics_path)
+
+
+class RecordingListener:
+    """Forwards all reports, and appends log points and validations to a file, one JSON object a line."""
+
+    def __init__(self, listener: Listener, path: Path) -> None:
+        self.listener = listener
+        self.path = path
+
+    def message(self, text: str) -> None:
+        """Forward a message."""
+        self.listener.message(text)
+
+    def step(self, report: StepReport) -> None:
+        """Log a training step."""
+        self.append({"kind": "step", **asdict(report)})
+        self.listener.step(report)
+
+    def validation(self, report: ValidationReport) -> None:
+        """Log a validation."""
+        self.append({"kind": "validation", **report.plain()})
+        self.listener.validation(report)
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Append a line; values that are not finite become null."""
+        plain = {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in record.items()
+        }
+        with saving("the log", self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+class TensorBoardListener:
+    """Forwards all reports, and writes scalars and a sample for TensorBoard."""
+
+    def __init__(self, listener: Listener, folder: Path) -> None:
+        """Open the folder; raises `MissingExtraError` if TensorBoard is not installed."""
+        self.listener = listener
+        require("tensorboard", extra="tensorboard", purpose="training.tensorboard")
+        writer = require("torch.utils.tensorboard", extra="tensorboard", purpose="training.tensorboard")
+        self.writer = writer.SummaryWriter(str(folder))
+
+    def message(self, text: str) -> None:
+        """Forward a message."""
+        self.listener.message(text)
+
+    def step(self, report: StepReport) -> None:
+        """Log a training step."""
+        self.scalars("train", report.step, asdict(report))
+        self.listener.step(report)
+
+    def validation(self, report: ValidationReport) -> None:
+        """Log a validation."""
+        self.scalars("valid", report.step, report.plain())
+        if report.sample is not None:
+            self.writer.add_text("sample", "\n\n".join(report.sample), report.step)
+        self.writer.flush()
+        self.listener.validation(report)
+
+    def scalars(self, group: str, step: int, values: Mapping[str, Any]) -> None:
+        """Write every number of a report."""
+        for name, value in values.items():
+            if isinstance(value, int | float) and name != "step":
+                self.writer.add_scalar(f"{group}/{name}", value, step)

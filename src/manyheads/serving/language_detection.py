@@ -8,7 +8,7 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.interop.ctranslate2 import is_export
-from manyheads.runs.languages import languages_of
+from manyheads.runs.corpus import languages_of
 from manyheads.text.identification import LanguageProfile, confidences, has_letters
 
 __all__ = ["LanguageConfidence", "LanguageDetector", "make_detector"]

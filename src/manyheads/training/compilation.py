@@ -17,7 +17,7 @@ from torch import Tensor
 
 from manyheads.errors import ConfigError
 from manyheads.model.transformer import Transformer
-from manyheads.training.micro_batch import MicroBatch
+from manyheads.training.batches import MicroBatch
 
 __all__ = ["CompiledLayers", "EagerLayers", "check_compiler", "why_nothing_compiles"]
 

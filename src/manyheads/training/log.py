@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["Listener", "SilentListener", "StepReport", "ValidationReport"]
+from manyheads.errors import TrainingError
+
+__all__ = ["NO_LISTENER", "Listener", "SilentListener", "StepReport", "ValidationReport"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,24 @@ class ValidationReport:
         """Return the value of a metric, higher being better (the loss negated); None where it was not measured."""
         return -self.loss if metric == "loss" else self.scores.get(metric)
 
+    def checked_value(self, metric: str) -> float:
+        """Return the value of a metric as `value` does.
+
+        Raises:
+            TrainingError: the loss is not finite, or the metric was not measured.
+        """
+        if not math.isfinite(self.loss):
+            raise TrainingError(
+                f"the validation loss at step {self.step} is {self.loss}. The last checkpoint is good. "
+                "Try a lower training.learning_rate or a longer warm-up."
+            )
+        value = self.value(metric)
+        if value is None:
+            raise TrainingError(
+                f'training.metric = "{metric}" needs decoded sentences. Set training.valid_sentences.'
+            )
+        return value
+
     def plain(self) -> dict[str, object]:
         """Return all values by name, for JSON; each score has its own name."""
         return {
@@ -114,3 +134,6 @@ class SilentListener:
 
     def validation(self, report: ValidationReport) -> None:
         """Ignore the report."""
+
+
+NO_LISTENER = SilentListener()

@@ -8,9 +8,9 @@ from types import TracebackType
 import torch
 
 from manyheads.errors import TrainingError
-from manyheads.training.generators import put_generators, take_generators
+from manyheads.training.batches import MicroBatch
 from manyheads.training.memory import out_of_memory
-from manyheads.training.micro_batch import MicroBatch
+from manyheads.training.snapshot import put_generators, take_generators
 from manyheads.training.update import Updater
 
 __all__ = ["Attempt", "OomRecovery", "split"]

@@ -1,4 +1,4 @@
-"""The choice of device and number format."""
+"""The choice of device and number format, and how fast a device multiplies matrices."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import time
 from typing import Literal
 
 import torch
+from torch import nn
 
 from manyheads.errors import ConfigError
+from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = ["autocast", "pick_device", "pick_precision"]
+__all__ = [
+    "Precision",
+    "autocast",
+    "flops_per_target_token",
+    "pick_device",
+    "pick_precision",
+    "product_ceiling",
+    "synchronise",
+]
 
+SIDE = 2_048  # rows and columns of the matrices with which the peak is measured
 Precision = Literal["fp32", "bf16"]
 
 
@@ -54,3 +65,45 @@ def product_seconds(dtype: torch.dtype) -> float:
 def autocast(device: torch.device, precision: Precision) -> torch.autocast:
     """Compute matrix products in a number format; weights, residual stream, norms and loss stay in float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_tokens: float) -> float:
+    """Return the floating-point operations of training for each target token: 6 (N_enc S / T + N_dec + N_out).
+
+    N counts the weights of matrix products: two operations each in the forward pass, four in the backward pass.
+    Attention scores, norms, softmax, dropout and the optimiser are left out, and so is padding.
+    Source: Kaplan et al. (2020), appendix B.
+
+    Args:
+        model: the model whose weights are counted.
+        source_tokens: number of real source tokens S.
+        target_tokens: number of real target tokens T.
+    """
+    encoder, decoder = (
+        sum(
+            module.weight.numel() for layer in layers for module in layer.modules() if isinstance(module, nn.Linear)
+        )
+        for layers in (model.encoder_layers, model.decoder_layers)
+    )
+    return 6 * (encoder * source_tokens / target_tokens + decoder + model.output.weight.numel())
+
+
+def product_ceiling(device: torch.device, precision: Precision, seconds: float = 1.0) -> float:
+    """Measure the fastest matrix product of this process, in floating-point operations a second."""
+    a, b = (torch.randn(SIDE, SIDE, device=device) for _ in range(2))
+    if precision == "bf16":
+        a, b = a.bfloat16(), b.bfloat16()
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        synchronise(device)
+        start = time.perf_counter()
+        torch.mm(a, b)
+        synchronise(device)
+        best = min(best, time.perf_counter() - start)
+    return 2 * SIDE**3 / best
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has finished all queued computations."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,4 +1,4 @@
-"""The state of a training: its progress, the sums since the last log point, and the content of a checkpoint."""
+"""The state of a training: its progress, the sums since the last log point, and the detection of divergence."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from manyheads.training.batches import Losses
 from manyheads.training.distributed import World
 from manyheads.training.log import StepReport
-from manyheads.training.micro_batch import Losses
 
-__all__ = ["Progress", "Snapshot", "Window"]
+__all__ = ["DivergenceDetector", "Progress", "Window"]
 
+SETTLED = 5  # log points before divergence can be reported
+MEMORY = 20  # log points over which the running mean is taken, about
+FAR = 1.0  # nats above the running mean at which training diverges: the perplexity has grown e times
 RECENT = 60.0  # seconds after which the weight of an update in the estimate of the time left has fallen to 1 / e
 
 
@@ -52,6 +55,19 @@ class Progress:
     waited: int = 0
     stopped_early: bool = False
 
+    @property
+    def finished(self) -> bool:
+        """Whether no update is left to do."""
+        return self.stopped_early or self.step >= self.total_steps
+
+    def due(self, every: int) -> bool:
+        """Return whether an action is due that takes place every so many updates, and after the last one."""
+        return self.step >= self.total_steps or self.step % every == 0
+
+    def out_of_patience(self, patience: int | None) -> bool:
+        """Return whether `training.patience` validations in a row brought nothing better."""
+        return patience is not None and self.waited >= patience
+
     def advance(self, seconds: float) -> None:
         """Count an update that took so many seconds."""
         weight = max(1 / (self.step + 1), -math.expm1(-seconds / RECENT))
@@ -67,23 +83,6 @@ class Progress:
             return False
         self.best, self.best_step, self.waited = value, self.step, 0
         return True
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The content of a checkpoint: tensors by name, and a state for JSON.
-
-    Attributes:
-        model: the weights with which training continues.
-        published: the weights that were validated and that translate: the averaged ones with `training.ema`.
-        optimizer: moments of the optimiser, averaged weights, and states of the random generators.
-        state: everything else.
-    """
-
-    model: dict[str, Tensor]
-    published: dict[str, Tensor]
-    optimizer: dict[str, Tensor]
-    state: dict[str, Any]
 
 
 class Window:
@@ -156,3 +155,40 @@ class Window:
             seconds_left=(progress.total_steps - progress.step) * progress.recent_seconds,
             skipped=progress.skipped,
         )
+
+
+class DivergenceDetector:
+    """Compares the loss at each log point, in nats per token, with its running mean.
+
+    Attributes:
+        mean: the running mean of the losses, in nats per token.
+        points: number of log points in the mean, at most `MEMORY`.
+        above: whether the last loss was far above the mean.
+    """
+
+    def __init__(self) -> None:
+        self.mean = 0.0
+        self.points = 0
+        self.above = False
+
+    def observe(self, loss: float) -> bool:
+        """Compare the loss of a log point with the mean; return True when training has just begun to diverge.
+
+        A loss far above the mean does not enter the mean. A loss that is not finite is ignored, because skipped
+        updates are counted elsewhere.
+        """
+        if not math.isfinite(loss):
+            return False
+        before, self.above = self.above, self.points >= SETTLED and loss > self.mean + FAR
+        if not self.above:
+            self.points = min(self.points + 1, MEMORY)
+            self.mean += (loss - self.mean) / self.points
+        return self.above and not before
+
+    def state(self) -> dict[str, Any]:
+        """Return the state that resuming needs."""
+        return {"mean": self.mean, "points": self.points, "astray": self.above}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state."""
+        self.mean, self.points, self.above = state["mean"], state["points"], state["astray"]

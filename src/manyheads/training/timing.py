@@ -7,13 +7,29 @@ averaging of checkpoints at the end. Reading the text and learning the vocabular
 from __future__ import annotations
 
 import math
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
 
 from manyheads.config.schema import MeasuredConfig, TrainingConfig
+from manyheads.training.snapshot import put_generators, take_generators
 
-__all__ = ["SAMPLE_SHARE", "WARM_UPDATES", "Costs", "TimeLimit", "expectation", "sampled_validation"]
+if TYPE_CHECKING:
+    from manyheads.training.trainer import Trainer
+
+__all__ = [
+    "WARM_UPDATES",
+    "Costs",
+    "TimeLimit",
+    "expectation",
+    "fix_steps",
+    "sampled_validation",
+    "time_validation",
+]
 
 # The first WARM_UPDATES are not timed. At least MEASURED_UPDATES are timed, for MEASURED_SHARE of the whole time or
 # until the warm-up ends, because after it the learning rate depends on the number of steps. After LATE_SHARE of the
@@ -151,6 +167,55 @@ class TimeLimit:
         warning = costs.warning(config, updates)
         if warning is not None:
             yield warning
+
+
+def fix_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool) -> None:
+    """Time an update, and once enough were timed, fix the number of updates that fit into `max_minutes`.
+
+    A checkpoint is saved to time that too.
+
+    Args:
+        trainer: trainer with a time limit.
+        seconds: time that the update took.
+        tokens: its target tokens in all processes.
+        compiled: whether this process compiled layers in it; such an update says nothing about later ones.
+    """
+    progress, limit, world = trainer.progress, trainer.limit, trainer.world
+    if not world.total([compiled])[0]:
+        limit.add(seconds, tokens)
+    if not world.gather(limit.ready(progress.step, progress.seconds))[0]:
+        return
+    start = time.perf_counter()
+    trainer.save(trainer.snapshot(), False)
+    limit.saving = time.perf_counter() - start
+    limit.spent += limit.saving
+    spent = progress.seconds + limit.spent
+    fitting = limit.costs().fitting(trainer.config, progress.total_steps, done=progress.step, seconds=spent)
+    progress.total_steps = world.gather(fitting)[0]
+    progress.fixed = True
+    for message in limit.messages(progress.total_steps):
+        trainer.listener.message(message)
+
+
+def time_validation(trainer: Trainer) -> float:
+    """Return the seconds that a validation takes; the state of the random generators is kept."""
+    sample, generators = trainer.sample_validation, take_generators(trainer.device)
+
+    def agreed_seconds(every: int) -> float:  # estimated by the first process
+        assert sample is not None
+        return trainer.world.gather(sample(every))[0]
+
+    start = time.perf_counter()
+    trainer.model.eval()
+    with trainer.updater.unsharded(), torch.inference_mode():
+        if sample is None:
+            trainer.validate(trainer.progress.step)
+            seconds = time.perf_counter() - start
+        else:
+            seconds = sampled_validation(agreed_seconds, SAMPLE_SHARE * trainer.limit.allowed)
+    trainer.model.train()
+    put_generators(generators, trainer.device)
+    return seconds
 
 
 def expectation(measured: MeasuredConfig, costs: Costs, config: TrainingConfig, updates: int) -> str:

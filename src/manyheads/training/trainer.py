@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,37 +20,27 @@ from torch import Tensor
 
 from manyheads.config.schema import MeasuredConfig, TrainingConfig
 from manyheads.errors import TrainingError
-from manyheads.model.sharded import full_tensor
+from manyheads.training.batches import BatchSource, Indices, Losses, MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE, World
-from manyheads.training.divergence import DivergenceDetector
 from manyheads.training.ema import ExponentialMovingAverage
-from manyheads.training.generators import generators_of_all, put_generators, restore_generators, take_generators
 from manyheads.training.log import Listener, StepReport, ValidationReport
-from manyheads.training.micro_batch import Losses, MicroBatch
 from manyheads.training.objective import Objective
 from manyheads.training.oom import OomRecovery
-from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
 from manyheads.training.precision import Precision
-from manyheads.training.prefetch import BatchSource, Indices, prefetch_updates
-from manyheads.training.progress import Progress, Snapshot, Window
+from manyheads.training.progress import DivergenceDetector, Progress, Window
 from manyheads.training.schedule import Schedule
-from manyheads.training.timing import SAMPLE_SHARE, TimeLimit, sampled_validation
+from manyheads.training.snapshot import Snapshot, put_generators, restore_snapshot, take_generators, take_snapshot
+from manyheads.training.timing import TimeLimit, fix_steps, time_validation
 from manyheads.training.update import Updater
 
 __all__ = ["Trainer"]
 
 MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
 MOST_ROLLBACKS = 3
-AVERAGE = "average."  # prefix of the names of averaged weights in a checkpoint
 
 
-def never() -> bool:
-    """Return False: the default of callbacks that request something."""
-    return False
-
-
-def no_checkpoint(trainer: Trainer) -> bool:
-    """Return False: the default of `Trainer.go_back` where no checkpoints are kept."""
+def never(*_: object) -> bool:
+    """Return False: the default of callbacks."""
     return False
 
 
@@ -68,7 +58,7 @@ class Trainer:
         listener: Listener,
         validate: Callable[[int], ValidationReport],
         save: Callable[[Snapshot, bool], None],
-        go_back: Callable[[Trainer], bool] = no_checkpoint,
+        go_back: Callable[[Trainer], bool] = never,
         world: World = ALONE,
         sample_validation: Callable[[int], float] | None = None,
         measured: MeasuredConfig | None = None,
@@ -146,16 +136,17 @@ class Trainer:
                 self.skip(where())
             updater.zero_grad()
             seconds = time.perf_counter() - start
-            self.count(seconds)
+            self.window.seconds += seconds
+            self.progress.advance(seconds)
             if not self.progress.fixed:
-                self.measure(seconds, tokens, compiled=len(updater.layers.shapes) > known_shapes)
+                fix_steps(self, seconds, tokens, compiled=len(updater.layers.shapes) > known_shapes)
 
-            if self.due(self.config.log_every):
+            if self.progress.due(self.config.log_every):
                 report = self.log(rate, epoch_updates)
                 if self.divergence.observe(report.loss) and self.diverged(report.loss):
                     start = time.perf_counter()
                     continue  # training is back at its last checkpoint
-            validating = self.due(self.config.save_every)
+            validating = self.progress.due(self.config.save_every)
             if validating:
                 best = self.validated().best
                 self.save(self.snapshot(), best)
@@ -174,7 +165,7 @@ class Trainer:
         Yields:
             The indices of the examples, this process's micro-batches, and the number of updates of the epoch.
         """
-        while not self.finished():
+        while not self.progress.finished:
             epoch, first, rollbacks = self.progress.epoch, self.progress.position, self.progress.rollbacks
             plan = self.batches.epoch(epoch)
             updates = prefetch_updates(self.batches, epoch, plan, first, self.config.workers, self.device)
@@ -182,7 +173,7 @@ class Trainer:
                 yield indices, micro_batches, len(plan)
                 if self.progress.rollbacks != rollbacks:
                     break
-                if self.finished():
+                if self.progress.finished:
                     return
             else:
                 self.progress.epoch, self.progress.position = epoch + 1, 0
@@ -193,14 +184,6 @@ class Trainer:
             return self.config.steps
         return len(self.batches.epoch(0)) * self.config.epochs
 
-    def finished(self) -> bool:
-        """Return whether no update is left to do."""
-        return self.progress.stopped_early or self.progress.step >= self.progress.total_steps
-
-    def due(self, every: int) -> bool:
-        """Return whether an action is due that takes place every so many updates, and after the last one."""
-        return self.progress.step >= self.progress.total_steps or self.progress.step % every == 0
-
     # --- before the first update ---
 
     def prepare(self) -> None:
@@ -209,12 +192,12 @@ class Trainer:
         self.model.train()
         self.try_heaviest()
         if not self.progress.fixed:
-            self.limit.validation = self.time_validation()
+            self.limit.validation = time_validation(self)
             self.limit.spent = time.perf_counter() - start
 
     def try_heaviest(self) -> None:
         """Compute the gradients that need the most memory, and drop them: if memory runs out, then now."""
-        if self.finished():
+        if self.progress.finished:
             return
         position = self.batches.heaviest()
         indices = self.batches.epoch(0)[position]
@@ -254,11 +237,6 @@ class Trainer:
                 f"{MOST_SKIPPED} updates in a row had no finite gradient, up to step {self.progress.step + 1} "
                 f"({where}). The last checkpoint is good. Try a lower training.learning_rate or a longer warm-up."
             )
-
-    def count(self, seconds: float) -> None:
-        """Count an update and the seconds that it took."""
-        self.window.seconds += seconds
-        self.progress.advance(seconds)
 
     # --- log and divergence ---
 
@@ -320,127 +298,20 @@ class Trainer:
         Raises:
             TrainingError: the loss is not finite, or the metric of `training.metric` was not measured.
         """
-        progress = self.progress
-        if not math.isfinite(report.loss):
-            raise TrainingError(
-                f"the validation loss at step {report.step} is {report.loss}. The last checkpoint is good. "
-                "Try a lower training.learning_rate or a longer warm-up."
-            )
-        value = report.value(self.config.metric)
-        if value is None:
-            raise TrainingError(
-                f'training.metric = "{self.config.metric}" needs decoded sentences. Set training.valid_sentences.'
-            )
+        progress, value = self.progress, report.checked_value(self.config.metric)
         self.schedule.validated(report.loss)
         best = progress.compare(value)
         if not self.updater.layerwise.complete(progress.step):  # layers that are unfrozen later may still help
             progress.waited = 0
-        progress.stopped_early = self.out_of_patience()
+        progress.stopped_early = progress.out_of_patience(self.config.patience)
         return best
-
-    def out_of_patience(self) -> bool:
-        """Return whether `training.patience` validations in a row brought nothing better."""
-        return self.config.patience is not None and self.progress.waited >= self.config.patience
-
-    # --- the time limit ---
-
-    def measure(self, seconds: float, tokens: float, *, compiled: bool) -> None:
-        """Time an update, and once enough were timed, fix the number of updates that fit into `max_minutes`.
-
-        A checkpoint is saved to time that too.
-
-        Args:
-            seconds: time that the update took.
-            tokens: its target tokens in all processes.
-            compiled: whether this process compiled layers in it; such an update says nothing about later ones.
-        """
-        progress, limit = self.progress, self.limit
-        if not self.world.total([compiled])[0]:
-            limit.add(seconds, tokens)
-        if not self.world.gather(limit.ready(progress.step, progress.seconds))[0]:
-            return
-        start = time.perf_counter()
-        self.save(self.snapshot(), False)
-        limit.saving = time.perf_counter() - start
-        limit.spent += limit.saving
-        spent = progress.seconds + limit.spent
-        fitting = limit.costs().fitting(self.config, progress.total_steps, done=progress.step, seconds=spent)
-        progress.total_steps = self.world.gather(fitting)[0]
-        progress.fixed = True
-        for message in limit.messages(progress.total_steps):
-            self.listener.message(message)
-
-    def time_validation(self) -> float:
-        """Return the seconds that a validation takes; the state of the random generators is kept."""
-        generators = take_generators(self.device)
-        start = time.perf_counter()
-        self.model.eval()
-        with self.updater.unsharded(), torch.inference_mode():
-            if self.sample_validation is None:
-                self.validate(self.progress.step)
-                seconds = time.perf_counter() - start
-            else:
-                seconds = sampled_validation(self.agreed_sample, SAMPLE_SHARE * self.limit.allowed)
-        self.model.train()
-        put_generators(generators, self.device)
-        return seconds
-
-    def agreed_sample(self, every: int) -> float:
-        """Validate one example in `every`; return the estimated seconds of a whole validation (first process)."""
-        assert self.sample_validation is not None
-        return self.world.gather(self.sample_validation(every))[0]
 
     # --- interruptions ---
 
-    def plan(self) -> dict[str, float | None]:
-        """Return the settings that decide how long training lasts."""
-        return {"steps": self.config.steps, "epochs": self.config.epochs, "max_minutes": self.config.max_minutes}
-
     def snapshot(self) -> Snapshot:
         """Return all that resuming needs."""
-        model = {name: full_tensor(parameter) for name, parameter in self.model.named_parameters()}
-        averages = {} if self.ema is None else self.ema.weights
-        averages = {name: full_tensor(tensor) for name, tensor in averages.items()}
-        return Snapshot(
-            model=model,
-            published=averages or model,
-            optimizer={
-                **optimizer_tensors(self.model, self.updater.optimizer),
-                **generators_of_all(self.device, self.world),
-                **{f"{AVERAGE}{name}": tensor for name, tensor in averages.items()},
-            },
-            state={
-                "progress": asdict(self.progress),
-                "plan": self.plan(),
-                "splits": self.oom.splits,
-                "window": self.window.state(),
-                "watch": self.divergence.state(),
-                "schedule": self.schedule.state(),
-                "precision": self.updater.precision,
-            },
-        )
+        return take_snapshot(self)
 
     def restore(self, optimizer: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-        """Continue from a snapshot whose weights have been loaded into the model already.
-
-        Args:
-            optimizer: `Snapshot.optimizer`.
-            state: `Snapshot.state`.
-        """
-        restore_optimizer(self.model, self.updater.optimizer, optimizer)
-        restore_generators(optimizer, self.device, self.world, self.config.seed)
-        if self.ema is not None:
-            averages = {
-                key.removeprefix(AVERAGE): value for key, value in optimizer.items() if key.startswith(AVERAGE)
-            }
-            self.ema.restore(averages or dict(self.model.named_parameters()))  # `--force` may have turned EMA on
-        self.progress = Progress(**state["progress"])
-        timed, changed = self.config.max_minutes is not None, state.get("plan", self.plan()) != self.plan()
-        if changed or not timed:  # `--force` allows other settings and another corpus
-            self.progress.total_steps, self.progress.fixed = self.planned_steps(), not timed
-        self.progress.stopped_early = self.out_of_patience()
-        self.oom.splits = state["splits"]
-        self.window.restore(state["window"])
-        self.divergence.restore(state["watch"])
-        self.schedule.restore(state["schedule"])
-        self.updater.precision = state["precision"]
+        """Continue from a snapshot whose weights are in the model already (see `restore_snapshot`)."""
+        restore_snapshot(self, optimizer, state)

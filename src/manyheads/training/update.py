@@ -17,11 +17,11 @@ from manyheads.config.schema import TrainingConfig
 from manyheads.errors import TrainingError
 from manyheads.model.layers import DecoderLayer
 from manyheads.model.sharded import full_tensor
+from manyheads.training.batches import Losses, MicroBatch
 from manyheads.training.compilation import CompiledLayers, EagerLayers
 from manyheads.training.distributed import World
 from manyheads.training.layerwise import LayerwiseLearningRate, freeze
 from manyheads.training.memory import out_of_memory
-from manyheads.training.micro_batch import Losses, MicroBatch
 from manyheads.training.objective import Objective
 from manyheads.training.optimizer import build_optimizer
 from manyheads.training.precision import Precision, autocast

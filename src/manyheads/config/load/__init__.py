@@ -1,4 +1,4 @@
-"""Read configurations from TOML files, `--set` and run directories, and report all mistakes at once.
+"""Read configurations from TOML files, recipes, `--set` and run directories, and report all mistakes at once.
 
 A relative path inside a configuration (`data.root`) starts from the current directory, not from the folder of the
 TOML file. TOML has no null: an optional setting is switched off with "none".
@@ -6,17 +6,16 @@ TOML file. TOML has no null: an optional setting is switched off with "none".
 
 from __future__ import annotations
 
+import importlib.resources
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from manyheads.config.load.editors import json_schema
-from manyheads.config.load.mistakes import find_mistakes, optional_settings
-from manyheads.config.load.recipes import recipe_paths, resolve_recipe
+from manyheads.config.load.mistakes import closest, find_mistakes, optional_settings, suggestion
 from manyheads.config.load.toml import NONE, override, read_toml, to_toml
 from manyheads.config.schema import Config
-from manyheads.errors import ConfigError
+from manyheads.errors import ConfigError, UsageError
 
 __all__ = [
     "config_from_json",
@@ -120,3 +119,64 @@ def config_from_json(text: str, origin: str) -> Config:
         cure = f"this manyheads reads up to {FORMAT}. Upgrade it: pip install --upgrade manyheads"
         raise ConfigError([f"format {number} is newer than this program; {cure}"], origin=origin)
     return parse_config(values, origin=origin)
+
+
+def recipe_paths() -> dict[str, Path]:
+    """Return the TOML files of the recipes: in the installed package, or beside `src` in a checkout."""
+    package = Path(str(importlib.resources.files("manyheads")))
+    folders = [package / "recipes"]
+    if package.parent.name == "src":
+        folders.append(package.parent.parent / "recipes")
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+
+
+def resolve_recipe(name_or_path: str) -> Path:
+    """Return the file of a path, or of the name of a recipe; an existing file is preferred.
+
+    Raises:
+        UsageError: there is neither such a file nor such a recipe.
+    """
+    recipes, path = recipe_paths(), Path(name_or_path)
+    if path.exists() and not path.is_dir():
+        return path
+    if name_or_path in recipes:
+        return recipes[name_or_path]
+    if path.is_dir():
+        raise UsageError(f"{name_or_path} is a folder; name the .toml file in it.")
+    guess = suggestion(closest(path.stem, recipes))
+    cure = guess or "; `manyheads recipes` lists the recipes."
+    raise UsageError(f"no configuration file or recipe {name_or_path}{cure}")
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a TOML file, with "none" for null.
+
+    It checks single settings; rules between settings are checked by `load_config` only.
+    """
+    described = with_none(Config.model_json_schema())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **described,
+        "title": "manyheads",
+    }
+
+
+def with_none(schema: Any) -> Any:
+    """Return a part of a schema with "none" in place of null, and without pydantic's titles."""
+    if isinstance(schema, list):
+        return [with_none(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema == {"type": "null"}:
+        return {"const": NONE}
+    changed = {key: with_none(value) for key, value in schema.items() if not titled(key, value)}
+    if "$ref" in changed:  # a section, whose settings have their own defaults
+        changed.pop("default", None)
+    if "default" in changed and changed["default"] is None:
+        changed["default"] = NONE
+    return changed
+
+
+def titled(key: str, value: Any) -> bool:
+    """Return whether an entry is the title of a schema, not a setting named "title"."""
+    return key == "title" and isinstance(value, str)

@@ -37,9 +37,9 @@ def find_mistakes(values: dict[str, Any]) -> list[str]:
     wrong: set[str] = set()
     rest = values
     while errors := validation_errors(rest):
-        found = [describe(error, rest) for error in errors]
-        mistakes += [message for message, names in found if not names & wrong]
-        names = {name for _, names in found for name in names}
+        described = [describe(error, rest) for error in errors]
+        mistakes += [message for message, names in described if not names & wrong]
+        names = {name for _, names in described for name in names}
         if names <= wrong:
             break
         wrong |= names
@@ -120,8 +120,8 @@ def unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
         return f"unknown section [{key}]{guess or '; there are ' + ', '.join(sections) + '.'}", {key}
     near = nearest_settings(section, key)
     cure = suggestion(near) or "; `manyheads show-config` lists all settings."
-    place = f"{section}.{key}" if section else key
-    return f"unknown key {place}{cure}", {key, *(name.rpartition(".")[2] for name in near)}
+    full_name = f"{section}.{key}" if section else key
+    return f"unknown key {full_name}{cure}", {key, *(name.rpartition(".")[2] for name in near)}
 
 
 def nearest_settings(section: str, key: str) -> list[str]:
@@ -129,10 +129,10 @@ def nearest_settings(section: str, key: str) -> list[str]:
     known = known_settings()
     full = {f"{other}.{name}".lstrip("."): name for other, settings in known.items() for name in settings}
     for names in ([key], closest(key, known[section]), closest(key, full.values())):
-        found = [place for place, name in full.items() if name in names]
-        here = [place for place in found if place.startswith(f"{section}.")]
-        if found:
-            return here or found
+        matches = [path for path, name in full.items() if name in names]
+        here = [path for path in matches if path.startswith(f"{section}.")]
+        if matches:
+            return here or matches
     return []
 
 

@@ -38,8 +38,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        fault, place, _ = str(error).partition(" (at line ")
-        if not place:
+        fault, position, _ = str(error).partition(" (at line ")
+        if not position:
             raise ConfigError([f"{fault}."], origin=str(path)) from error
         line, column = map(int, re.findall(r"\d+", str(error)[len(fault) :]))
         cure = cure_of_line(text.split("\n")[line - 1].strip())

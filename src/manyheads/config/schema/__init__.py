@@ -1,17 +1,27 @@
-"""Every setting, defined once: type, default, unit, range, and section of the paper.
+"""Every setting, defined once: type, default, unit, range, section of the paper; and rules between the sections.
 
 No other file holds a default. The tree is frozen, refuses unknown keys, and imports neither torch nor the
 rest of the package. "Section 3.2" and the like point into Vaswani et al. (2017), "Attention Is All You Need".
 """
 
-from manyheads.config.schema.config import Config
-from manyheads.config.schema.data import DataConfig
-from manyheads.config.schema.measured import MeasuredConfig
-from manyheads.config.schema.model import ModelConfig
-from manyheads.config.schema.tasks import METRICS, Task, languages_needed
-from manyheads.config.schema.tokenizer import TokenizerConfig
-from manyheads.config.schema.training import TrainingConfig
-from manyheads.config.schema.use import EvaluationConfig, SearchConfig
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from manyheads.config.schema.sections import (
+    DataConfig,
+    EvaluationConfig,
+    ModelConfig,
+    SearchConfig,
+    Section,
+    TokenizerConfig,
+)
+from manyheads.config.schema.training import MeasuredConfig, TrainingConfig
 
 __all__ = [
     "METRICS",
@@ -26,3 +36,160 @@ __all__ = [
     "TrainingConfig",
     "languages_needed",
 ]
+
+Task = Literal["translation", "classification", "language-modeling", "masked-lm"]
+METRICS: dict[Task, tuple[str, ...]] = {  # what `training.metric` may be
+    "translation": ("loss", "bleu", "chrf"),
+    "classification": ("loss", "accuracy", "macro_f1"),
+    "language-modeling": ("loss",),
+    "masked-lm": ("loss",),
+}
+
+
+def languages_needed(task: Task) -> tuple[str, ...]:
+    """Return the settings of `[data]` that name the languages of a task."""
+    return ("source", "target") if task == "translation" else ("language",)
+
+
+# Settings that leave the score after a number of updates as it is, or nearly: where the text lies, how long and on
+# what training runs, how often it validates.
+NO_MATTER: Any = {
+    "data": {"root"},
+    "training": {
+        "steps", "epochs", "max_minutes", "accumulation", "precision", "device", "seed", "compile", "shard",
+        "workers", "save_every", "log_every", "keep_checkpoints", "valid_sentences", "tensorboard",
+    },
+    "search": {"batch_tokens"},
+    "measured": True,
+}  # fmt: skip
+
+
+class Config(Section):
+    """The whole configuration of one run."""
+
+    task: Task = Field("translation", description="what is learnt")
+    data: DataConfig
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    search: SearchConfig = SearchConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    measured: MeasuredConfig = MeasuredConfig()
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Languages of source and target; for tasks other than translation, twice the language of the text."""
+        if self.task == "translation":
+            return self.data.source, self.data.target
+        return self.data.language, self.data.language
+
+    @property
+    def whole_files(self) -> bool:
+        """Whether the whole file is one text."""
+        return self.task == "language-modeling" and self.data.documents == "file"
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a short hash of the settings that a score depends on.
+
+        Settings at their defaults are left out, so that a new version with one more setting keeps the fingerprints.
+        """
+        settings = self.model_dump(mode="json", exclude=NO_MATTER, exclude_defaults=True)
+        filled = {name: section for name, section in settings.items() if section}
+        return hashlib.sha256(json.dumps(filled, sort_keys=True).encode()).hexdigest()[:12]
+
+    def expected(self, pairs: int) -> MeasuredConfig | None:
+        """Return the measured scores if they are valid for these settings and this number of pairs, else None."""
+        measured = self.measured
+        holds = measured.settings == self.fingerprint and measured.pairs == pairs
+        return measured if measured.updates and holds else None
+
+    @model_validator(mode="before")
+    @classmethod
+    def keep_space_of_language_models(cls, values: Any) -> Any:
+        """Keep white space for language models: it is part of their output."""
+        if not isinstance(values, dict) or values.get("task") != "language-modeling":
+            return values
+        given = values.get("tokenizer", {})
+        if isinstance(given, TokenizerConfig) and "keep_space" not in given.model_fields_set:
+            return {**values, "tokenizer": given.model_copy(update={"keep_space": True})}
+        return {**values, "tokenizer": {"keep_space": True, **given}} if isinstance(given, dict) else values
+
+    @model_validator(mode="after")
+    def check_language_model(self) -> Self:
+        """Refuse settings that a language model cannot use, and those that only a language model can use."""
+        data, tokenizer, model = self.data, self.tokenizer, self.model
+        if self.task != "language-modeling":
+            if tokenizer.keep_space:
+                raise ValueError(f'tokenizer.keep_space = true is for "language-modeling", not for "{self.task}".')
+            return self
+        if not tokenizer.keep_space:
+            raise ValueError('tokenizer.keep_space = false, but a "language-modeling" run must write white space.')
+        if tokenizer.kind == "words" or tokenizer.sampling:
+            name = "sampling" if tokenizer.sampling else "kind"
+            raise ValueError(
+                f"tokenizer.{name} = {vars(tokenizer)[name]!r} is not for language-modeling: text becomes tokens "
+                'once, and must come back as it was. Use kind = "bpe", "unigram", "characters" or "bytes", and no '
+                "sampling."
+            )
+        if data.weights is not None or data.temperature != 1:
+            raise ValueError(
+                "data.weights and data.temperature are for pairs; a language model reads all text once."
+            )
+        if model.positions == "learned" and model.max_positions < data.max_length:
+            raise ValueError(
+                f"data.max_length = {data.max_length} tokens a block, but model.max_positions = "
+                f"{model.max_positions}. Use as many."
+            )
+        if self.evaluation.stride is not None and self.evaluation.stride > data.max_length:
+            raise ValueError(
+                f"evaluation.stride = {self.evaluation.stride} leaves out text: it is more than data.max_length = "
+                f"{data.max_length}, the window."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def check_languages(self) -> Self:
+        """Require the languages of the task, and no others."""
+        given = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
+        needed = languages_needed(self.task)
+        for name, value in given.items():
+            if name in needed and not value:
+                what = DataConfig.model_fields[name].description
+                raise PydanticCustomError("languages", f"data.{name} is missing: {what}.")
+            if name not in needed and value:
+                right = " and ".join(f"data.{other}" for other in needed)
+                raise PydanticCustomError(
+                    "languages", f'data.{name} = "{value}" has no meaning for task = "{self.task}". Give {right}.'
+                )
+        return self
+
+    @model_validator(mode="after")
+    def check_task(self) -> Self:
+        """Refuse settings that have no meaning for the task."""
+        metric, known = self.training.metric, METRICS[self.task]
+        if metric not in known:
+            raise ValueError(
+                f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
+            )
+        if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
+            raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
+        if self.model.init_from is None and self.model.init_vocabulary != "keep":
+            raise ValueError(
+                f'model.init_vocabulary = "{self.model.init_vocabulary}" is for a pre-trained model, and '
+                "model.init_from names none. Name it, or leave both out."
+            )
+        if self.task != "translation" and self.training.r_drop:
+            raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
+        return self
+
+    @model_validator(mode="after")
+    def check_tying(self) -> Self:
+        """Require a joint vocabulary if all embeddings are tied."""
+        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes" and self.task == "translation"
+        if separate and self.model.tied_embeddings == "all":
+            raise ValueError(
+                'model.tied_embeddings = "all" needs one vocabulary, but tokenizer.joint = false. '
+                'Use tied_embeddings = "decoder" or joint = true.'
+            )
+        return self

@@ -17,7 +17,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.doctor.after.curves import Curves
 from manyheads.inspection.metrics import records_of
-from manyheads.runs.export import pairs_at_hand
+from manyheads.runs.corpus import available_pairs
 from manyheads.text.tokenizer import EOS, Tokenizer
 
 __all__ = ["TextAtHand", "best_loss", "broken_tensors", "counts_of", "curves_of", "token_entropy"]
@@ -37,7 +37,7 @@ class TextAtHand:
         """What can be read."""
         splits: list[tuple[Split, int]] = [("train", TRAIN), ("valid", VALID)]
         train, valid = (
-            [pair for pair in pairs_at_hand(config, split, most) if filled(pair)] for split, most in splits
+            [pair for pair in available_pairs(config, split, most) if filled(pair)] for split, most in splits
         )
         return cls(train, valid)
 

@@ -21,12 +21,12 @@ from manyheads.runs.examination.text import examine_text
 from manyheads.runs.examination.tokens import token_counts, token_findings, vocabularies
 from manyheads.runs.initialize import with_initial_shape
 from manyheads.runs.training_tasks import TrainingTask, prepare_task
-from manyheads.runs.validation import Validation
+from manyheads.runs.translation import Validation
+from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import Listener, SilentListener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
-from manyheads.training.prefetch import BatchSource
 from manyheads.training.timing import Costs, expectation, sampled_validation
 
 __all__ = ["examine_config"]

@@ -31,10 +31,10 @@ from manyheads.runs.examination.at_hand import TextAtHand, best_loss, counts_of,
 from manyheads.runs.examination.heads import heads_of
 from manyheads.runs.examination.start import LONGEST, Reader
 from manyheads.runs.examination.tokens import side_tokens, vocabulary_of
-from manyheads.runs.text_scores import stream_of
+from manyheads.runs.language_modeling import stream_of
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
-from manyheads.training.language_modeling import Windows, window_nll
+from manyheads.training.objective import Windows, window_nll
 
 __all__ = ["examine_language_model", "examine_masked"]
 

@@ -27,11 +27,10 @@ from manyheads.model.encoder_only import EncoderOnly, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.training_tasks import TrainingTask
 from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.training.batches import BatchSource, MicroBatch
 from manyheads.training.distributed import ALONE
-from manyheads.training.micro_batch import MicroBatch
 from manyheads.training.objective import Objective
 from manyheads.training.precision import Precision, autocast
-from manyheads.training.prefetch import BatchSource
 from manyheads.training.update import Updater
 
 __all__ = ["LONGEST", "Measured", "Reader", "examine_model", "first_loss", "free_memory", "measure_update"]

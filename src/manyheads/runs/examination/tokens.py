@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.data.labelled import split_texts
+from manyheads.data.stream import TokenStream
 from manyheads.data.texts import TextStore
 from manyheads.doctor.before.tokens import RARE, SideTokens, Vocabulary, length_findings, side_findings
 from manyheads.doctor.evidence import Example
 from manyheads.doctor.report import Finding
 from manyheads.runs.training_tasks import TrainingTask
-from manyheads.runs.training_tasks.classification import ClassificationTask
-from manyheads.runs.training_tasks.language_modeling import LanguageModelingTask
-from manyheads.runs.training_tasks.masked import MaskedTask
-from manyheads.runs.training_tasks.translation import TranslationTask
 from manyheads.tasks.classification import longest_text
 from manyheads.text.interface import lower
 from manyheads.text.normalize import unify
@@ -34,12 +31,12 @@ def token_findings(kind: TrainingTask) -> Iterator[Finding]:
     """What the tokenizers make of the text, and what is too long."""
     for name, tokenizer, texts in sides(kind):
         yield from side_findings(side_tokens(name, tokenizer, texts))
-    limit = longest_text(kind.config)
-    if isinstance(kind, TranslationTask):
-        whole = len(kind.store) + kind.too_long
+    limit, store = longest_text(kind.config), kind.store
+    if kind.config.task == "translation":
+        whole = len(store) + kind.too_long
         yield from length_findings(kind.too_long, whole, kind.config.data.max_length, dropped=True)
-    elif isinstance(kind, ClassificationTask):
-        lengths = kind.store.source.lengths
+    elif kind.config.task == "classification" and not isinstance(store, TokenStream):
+        lengths = store.source.lengths
         yield from length_findings(int((lengths > limit).sum()), len(lengths), limit, dropped=False)
 
 
@@ -125,20 +122,19 @@ def usable_piece(piece: str) -> bool:
 
 def token_counts(kind: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
     """How often each token comes in train: name of the vocabulary, tokenizer, counts (V,)."""
-    tokenizers = kind.tokenizers
-    if isinstance(kind, TranslationTask):
-        if tokenizers.joint:
-            both = counted(kind.store.source.values, tokenizers.source)
-            yield "vocabulary", tokenizers.source, both + counted(kind.store.target.values, tokenizers.target)
-        else:
-            yield "source vocabulary", tokenizers.source, counted(kind.store.source.values, tokenizers.source)
-            yield "target vocabulary", tokenizers.target, counted(kind.store.target.values, tokenizers.target)
-    elif isinstance(kind, ClassificationTask):
-        yield "vocabulary", tokenizers.source, counted(kind.store.source.values, tokenizers.source)
-    elif isinstance(kind, MaskedTask):
-        yield "vocabulary", tokenizers.source, counted(kind.store.target.values, tokenizers.source)
-    elif isinstance(kind, LanguageModelingTask):
-        yield "vocabulary", tokenizers.target, counted(kind.stream.tokens, tokenizers.target)
+    tokenizers, store = kind.tokenizers, kind.store
+    if isinstance(store, TokenStream):
+        yield "vocabulary", tokenizers.target, counted(store.tokens, tokenizers.target)
+    elif kind.config.task == "classification":
+        yield "vocabulary", tokenizers.source, counted(store.source.values, tokenizers.source)
+    elif kind.config.task == "masked-lm":
+        yield "vocabulary", tokenizers.source, counted(store.target.values, tokenizers.source)
+    elif tokenizers.joint:
+        both = counted(store.source.values, tokenizers.source)
+        yield "vocabulary", tokenizers.source, both + counted(store.target.values, tokenizers.target)
+    else:
+        yield "source vocabulary", tokenizers.source, counted(store.source.values, tokenizers.source)
+        yield "target vocabulary", tokenizers.target, counted(store.target.values, tokenizers.target)
 
 
 def counted(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int64]:

@@ -41,7 +41,7 @@ from manyheads.runs.examination.heads import heads_of
 from manyheads.runs.examination.tokens import side_tokens, vocabulary_of
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerPair
-from manyheads.training.validation import corpus_nll
+from manyheads.training.objective import corpus_nll
 
 __all__ = ["examine_translator"]
 

@@ -11,7 +11,7 @@ from tests.training.parts import CollectingListener
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.bench_train import RATE, WARM_UPDATES, bench_train
-from manyheads.training.flops import flops_per_target_token
+from manyheads.training.precision import flops_per_target_token
 from manyheads.training.update import Updater
 
 S, T = 5, 13  # tokens a side, end marks counted

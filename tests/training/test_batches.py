@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from manyheads.training.prefetch import AHEAD, prefetch
+from manyheads.training.batches import AHEAD, prefetch
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])

@@ -16,13 +16,13 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.training_tasks import prepare_task
-from manyheads.runs.validation import Validation
+from manyheads.runs.translation import Validation
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
 
-module = importlib.import_module("manyheads.runs.validation")
+module = importlib.import_module("manyheads.runs.translation")
 Search = Callable[..., list[list[Hypothesis]]]
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from manyheads.training.distributed import ALONE, World
-from manyheads.training.generators import generators_of_all, restore_generators, seed_process
+from manyheads.training.snapshot import generators_of_all, restore_generators, seed_process
 
 CPU = torch.device("cpu")
 SEED = 7

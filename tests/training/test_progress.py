@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from manyheads.training.divergence import FAR, MEMORY, SETTLED, DivergenceDetector
+from manyheads.training.progress import FAR, MEMORY, SETTLED, DivergenceDetector
 
 
 def seen(*losses: float) -> DivergenceDetector:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tests.training.parts import BOS, EOS, PairUpdates, pair_losses, random_pairs, tiny_model
 
-from manyheads.training.validation import corpus_nll
+from manyheads.training.objective import corpus_nll
 
 
 def by_pairs(sources: list[list[int]], targets: list[list[int]]) -> tuple[float, int]:

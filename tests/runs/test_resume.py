@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from manyheads.runs.signals import SAVING, STOPPING, Requests, heeding_signals
+from manyheads.runs.resume import SAVING, STOPPING, Requests, heeding_signals
 
 
 class Obeyed(BaseException):

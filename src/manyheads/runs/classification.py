@@ -1,0 +1,275 @@
+"""Score classifiers: labels of a text, validation during training, evaluation of a trained classifier."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.examples import cut_text, make_texts
+from manyheads.data.labelled import BETWEEN
+from manyheads.errors import DataError
+from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1
+from manyheads.inspection.capture import mean_entropies, watch_text
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.runs.corpus import Corpus
+from manyheads.runs.translation import ENTROPY_TEXTS, evenly
+from manyheads.tasks.classification import Classifier, Labels, class_probabilities, encode_texts, longest_text
+from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+from manyheads.training.distributed import World
+from manyheads.training.log import Listener, ValidationReport
+
+__all__ = [
+    "ClassEvaluation",
+    "ClassValidation",
+    "check_labels",
+    "evaluate_labels",
+    "in_order",
+    "label_numbers",
+    "labels_of",
+    "warnings_of",
+    "with_text",
+]
+
+FEW = 10  # number of labels that never causes a warning, however few the examples
+WIDEST = 12  # classes whose confusion matrix is printed
+
+
+def labels_of(corpus: Corpus) -> Labels:
+    """Return the sorted labels of the training text: numbers by value, else as texts.
+
+    Raises:
+        DataError: there is only one label.
+    """
+    texts, names = corpus.train.sides()
+    distinct = set(names)
+    if len(distinct) < 2:
+        raise DataError(
+            f'every training example has the label "{distinct.pop()}": there is nothing to tell apart. '
+            "Give examples of at least two labels."
+        )
+    two = any(BETWEEN in text for text in texts)
+    return Labels(tuple(sorted(distinct, key=in_order(distinct))), 2 if two else 1)
+
+
+def in_order(labels: Iterable[str]) -> Callable[[str], Any]:
+    """Return the sort key of labels."""
+    try:
+        values = {label: float(label) for label in labels}
+    except ValueError:
+        return str
+    return lambda label: (values[label], label)
+
+
+def check_labels(pairs: Sequence[Pair], names: Sequence[str], where: str) -> None:
+    """Raise `DataError` for labels that the training text does not have, with the first line of each."""
+    known, unknown = set(names), dict[str, int]()
+    for pair in pairs:
+        if pair.target not in known:
+            unknown.setdefault(pair.target, pair.line)
+    if unknown:
+        raise DataError(unseen([f'"{name}" (line {unknown[name]:,})' for name in sorted(unknown)], names, where))
+
+
+def label_numbers(labels: Iterable[str], names: Sequence[str], where: str) -> NDArray[np.int64]:
+    """Return the class of each label (N,).
+
+    Raises:
+        DataError: the training text does not have some labels; the message names them.
+    """
+    number_of = {name: number for number, name in enumerate(names)}
+    labels = list(labels)
+    unknown = sorted(set(labels) - number_of.keys())
+    if unknown:
+        raise DataError(unseen([f'"{name}"' for name in unknown], names, where))
+    return np.array([number_of[label] for label in labels], np.int64)
+
+
+def unseen(unknown: Sequence[str], names: Sequence[str], where: str) -> str:
+    """Return the error for labels that the training text does not have."""
+    shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+    known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return (
+        f"{where} has labels that training has not seen: {shown}. It has seen: {known}. "
+        "Mend those labels, or train on examples of them too."
+    )
+
+
+def warnings_of(config: Config, corpus: Corpus, names: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about the text: probable mistakes that do not prevent training."""
+    count = len(corpus.train)
+    if len(names) > max(FEW, count // 2):
+        yield (
+            f"{len(names):,} labels in {count:,} examples: hardly any comes twice. A line is label<TAB>text; are "
+            "the columns the other way round?"
+        )
+    valid_labels = {pair.target for pair in corpus.valid}
+    if len(valid_labels) == 1:
+        cure = "Shuffle the lines of train" if isinstance(config.data.valid, float) else "Take others"
+        yield (
+            f'all {len(corpus.valid):,} examples of data.valid have the label "{valid_labels.pop()}": whoever '
+            f"always says that is always right. {cure}."
+        )
+
+
+class ClassValidation:
+    """Validates a classifier; with several processes, each takes a share, and all get the result."""
+
+    def __init__(
+        self,
+        config: Config,
+        pairs: Sequence[Pair],
+        tokenizer: Tokenizer,
+        labels: Labels,
+        model: TextClassifier,
+        world: World,
+    ) -> None:
+        self.model = model
+        self.world = world
+        limit = longest_text(config)
+        rows = encode_texts(tokenizer.encode, [pair.source for pair in pairs], tokenizer.marks_between)
+        self.rows = [cut_text(row, limit, eos=EOS) for row in rows]
+        self.right = label_numbers((pair.target for pair in pairs), labels.names, "data.valid")
+
+    def __call__(self, step: int) -> ValidationReport:
+        """Validate the weights of a step."""
+        share = self.world.share(range(len(self.rows)))
+        right = self.right[list(share)]
+        probabilities = class_probabilities(self.model, [self.rows[row] for row in share])
+        with np.errstate(divide="ignore"):
+            nats = -np.log(probabilities[np.arange(len(right)), right])
+        classes = probabilities.shape[1]
+        counts = confusion_matrix(right, probabilities.argmax(1), classes)
+        total, *flat = self.world.total([float(nats.sum()), *counts.flatten().tolist()])
+        confusion = np.array(flat).reshape(classes, classes).astype(np.int64)
+        scores = {"accuracy": accuracy(confusion), "macro_f1": macro_f1(confusion)}
+        loss = total / len(self.rows)
+        return ValidationReport(step, loss, scores, False, None, attention_entropy=self.entropy())
+
+    def entropy(self) -> dict[str, list[list[float]]]:
+        """Return the attention entropy of each head, on a few texts."""
+        device = next(self.model.parameters()).device
+        with_types = self.model.config.token_types > 1
+        readings = []
+        for row in evenly(len(self.rows), ENTROPY_TEXTS):
+            ids, types = make_texts([self.rows[row]], pad=PAD, bos=BOS, eos=EOS, with_types=with_types)
+            readings.append(watch_text(self.model, ids.to(device), None if types is None else types.to(device)))
+        return mean_entropies(readings)
+
+
+@dataclass(frozen=True)
+class ClassEvaluation:
+    """Scores of a classifier on texts.
+
+    Attributes:
+        loss: nats per text, without label smoothing.
+        scores: accuracy, F1 and others, 0 to 1.
+        outputs: predicted labels, text by text; "" for an empty text, which is not scored.
+        truncated: number of texts longer than the model takes.
+        seconds: time of the computation in seconds.
+    """
+
+    loss: float
+    scores: ClassScores
+    outputs: list[str]
+    truncated: int
+    seconds: float
+
+    @property
+    def examples(self) -> int:
+        """Number of scored texts."""
+        return sum(score.support for score in self.scores.classes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of `evaluate --json`."""
+        return {
+            "task": "classification",
+            "loss": self.loss,
+            **self.scores.to_json(),
+            "examples": self.examples,
+            "truncated": self.truncated,
+            "seconds": self.seconds,
+        }
+
+    def lines(self) -> list[str]:
+        """Return lines of text."""
+        scores, speed = self.scores, len(self.outputs) / max(self.seconds, 1e-9)
+        cut = f"; {self.truncated:,} texts cut at data.max_length" if self.truncated else ""
+        return [
+            f"accuracy {scores.accuracy:.2%}   macro F1 {scores.macro_f1:.2%}   loss {self.loss:.3f}   "
+            f"calibration error {scores.calibration_error:.2%}",
+            *self.table(),
+            f"{self.examples:,} texts, {speed:,.0f} a second{cut}",
+        ]
+
+    def table(self) -> list[str]:
+        """Return a table of the classes with scores and predicted labels."""
+        classes = self.scores.classes
+        wide = len(classes) <= WIDEST
+        predicted = [f"-> {score.label}" for score in classes] if wide else []
+        rows = [["label", "precision", "recall", "F1", "texts", *predicted]]
+        for score, counts in zip(classes, self.scores.confusion, strict=True):
+            figures = [f"{value:.2%}" for value in (score.precision, score.recall, score.f1)]
+            cells = [f"{count:,}" for count in counts] if wide else []
+            rows.append([score.label, *figures, f"{score.support:,}", *cells])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+
+
+def evaluate_labels(
+    classifier: Classifier,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    listener: Listener,
+    where: str = "the text to score",
+) -> ClassEvaluation:
+    """Classify and score texts in memory; empty ones are left out.
+
+    Args:
+        classifier: classifier to score.
+        texts: examples of one text, or two with a tab between them.
+        labels: true labels.
+        listener: receives messages.
+        where: name of the texts in messages.
+
+    Raises:
+        DataError: no text is left, or a label is unknown to the classifier.
+    """
+    filled = with_text(texts, listener)
+    right = label_numbers((labels[index] for index in filled), classifier.labels.names, where)
+    if classifier.warning:
+        listener.message(f"warning: {classifier.warning}")
+    listener.message(f"classifying {len(filled):,} texts")
+    start = time.perf_counter()
+    results = classifier.classify(texts)
+    seconds = time.perf_counter() - start
+    probabilities = np.array([list(results[index].probabilities.values()) for index in filled])
+    of_right = probabilities[np.arange(len(right)), right]
+    return ClassEvaluation(
+        loss=math.fsum(-math.log(max(value, 1e-300)) for value in of_right) / len(of_right),
+        scores=ClassScores.of(probabilities, right, classifier.labels.names),
+        outputs=[result.label for result in results],
+        truncated=sum(result.truncated for result in results),
+        seconds=seconds,
+    )
+
+
+def with_text(texts: Sequence[str], listener: Listener) -> list[int]:
+    """Return the indices of the texts that are not empty, and report the number of empty ones.
+
+    Raises:
+        DataError: all texts are empty.
+    """
+    filled = [index for index, text in enumerate(texts) if text.strip()]
+    if not filled:
+        raise DataError("0 texts: there is nothing to score. Give at least one.")
+    if len(filled) < len(texts):
+        listener.message(f"{len(texts) - len(filled):,} of {len(texts):,} lines without text: left out")
+    return filled
