@@ -34,10 +34,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from uvicorn.loops.auto import auto_loop_factory
+
 import machine
 from manyheads import Translator
 from manyheads.data.lines import read_lines
-from manyheads.serving.server import event_loop
 from manyheads.tasks.options import TranslateOptions
 from tiny import train_run
 
@@ -321,7 +322,7 @@ async def sweep(server: Server, pair: tuple[str, str], lines: list[str], options
 
 
 def run(parts: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=event_loop()) as runner:
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         runner.run(parts)
 
 

@@ -1,4 +1,4 @@
-"""manyheads: train, check, look into and serve a Transformer of your own.
+"""manyheads: train, check, inspect and serve Transformer models.
 
 ```python
 from manyheads import Translator

@@ -6,13 +6,14 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from manyheads.cli.main import run
-from manyheads.cli.search_options import ConstraintFiles
-from manyheads.cli.translate import input_lines, write_json, write_lines
+from manyheads.cli.streams import ConstraintFiles, input_lines, write_results
+from manyheads.cli.translate import LineNumbers, output_lines, with_warnings
 from manyheads.cli.translate import translations as translations_of
 from manyheads.errors import DataError
 from manyheads.tasks.translation import Candidate, TranslateOptions, Translation
@@ -67,11 +68,20 @@ def translations(
     )
 
 
+def write(
+    results: Iterator[Translation], stream: io.BytesIO, n_best: int = 1, *, as_json: bool = False
+) -> LineNumbers:
+    """Write translations as the verb does; returns the lines with warnings."""
+    warned = LineNumbers(list)
+    write_results(with_warnings(results, warned), stream, partial(output_lines, n_best=n_best), as_json=as_json)
+    return warned
+
+
 def test_a_line_out_for_each_line_in(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes("\n".join(STRANGE).encode())
     translator, stream = Upper(), io.BytesIO()
-    cut = write_lines(translations(translator, input_lines(path, "error"), 4), stream, 1)
+    cut = write(translations(translator, input_lines(path, "error"), 4), stream)
     lines = stream.getvalue().decode().split("\n")
     assert lines == [
         *(f"{text.upper()}0  .".replace("\r", " ") if text.strip() else "" for text in STRANGE),
@@ -84,7 +94,7 @@ def test_a_line_out_for_each_line_in(tmp_path: Path) -> None:
 def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
     stream = io.BytesIO()
     found = translations(Upper(), iter(["a", "", "b"]), 2, 2)
-    assert write_lines(found, stream, 2) == {"repetition": [2]}
+    assert write(found, stream, 2) == {"repetition": [2]}
     assert stream.getvalue().decode().split("\n") == [
         "0 ||| A0  . ||| -0.0000",
         "0 ||| A1  . ||| -1.0000",
@@ -96,7 +106,7 @@ def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
 
 def test_json_is_one_document_with_an_entry_for_each_line() -> None:
     stream = io.BytesIO()
-    assert write_json(translations(Upper(), iter(STRANGE), 4), stream)["truncated"] == [6]
+    assert write(translations(Upper(), iter(STRANGE), 4), stream, as_json=True)["truncated"] == [6]
     document = json.loads(stream.getvalue())
     assert [entry["source"] for entry in document] == STRANGE
     assert document[1]["translation"] == ""
@@ -105,19 +115,8 @@ def test_json_is_one_document_with_an_entry_for_each_line() -> None:
 def test_no_lines_in_no_lines_out(monkeypatch: pytest.MonkeyPatch) -> None:
     set_stdin(monkeypatch, b"")
     stream = io.BytesIO()
-    assert write_lines(translations(Upper(), input_lines(Path("-"), "error"), 4), stream, 1) == {}
+    assert write(translations(Upper(), input_lines(Path("-"), "error"), 4), stream) == {}
     assert stream.getvalue() == b""
-
-
-def test_standard_input_ends_lines_at_line_feeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_stdin(monkeypatch, "a\u2028b\x85c\n\n가\r\nd".encode())
-    assert list(input_lines(Path("-"), "error")) == ["a\u2028b\x85c", "", "가", "d"]
-
-
-def test_bytes_that_are_no_utf8_are_named_with_line_and_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_stdin(monkeypatch, b"ok\nStra\xdfe\n")
-    with pytest.raises(DataError, match=r"standard input, line 2: byte 0xDF at offset 7 "):
-        list(input_lines(Path("-"), "error"))
 
 
 def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,13 +136,8 @@ def test_lines_before_one_that_cannot_be_read_are_translated(monkeypatch: pytest
     set_stdin(monkeypatch, b"one\ntwo\nStra\xdfe\nfour\n")
     stream = io.BytesIO()
     with pytest.raises(DataError, match="line 3"):
-        write_lines(translations(Upper(), input_lines(Path("-"), "error"), 4), stream, 1)
+        write(translations(Upper(), input_lines(Path("-"), "error"), 4), stream)
     assert stream.getvalue() == b"ONE0  .\nTWO0  .\n"
-
-
-def test_bytes_that_are_no_utf8_are_replaced_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_stdin(monkeypatch, b"Stra\xdfe\n")
-    assert list(input_lines(Path("-"), "replace")) == ["Stra\ufffde"]
 
 
 def test_constraint_files_are_read_along_with_the_input(tmp_path: Path) -> None:

@@ -171,6 +171,6 @@ def test_what_is_not_a_number_is_told(compiled: bool) -> None:
 def test_only_a_plain_search_can_be_joined() -> None:
     engine = make_translator().engine
     assert engine.can_batch_continuously(options(4, 2))  # type: ignore[attr-defined]
-    for changes in ({"no_repeat_ngram": 2}, {"attention": True}, {"prefixes": ((5,),)}, {"min_length_ratio": 0.5}):
+    for changes in ({"no_repeat_ngram": 2}, {"alignment": True}, {"prefixes": ((5,),)}, {"min_length_ratio": 0.5}):
         other = SearchOptions(**(vars(options(4)) | changes))
         assert not engine.can_batch_continuously(other)  # type: ignore[attr-defined]

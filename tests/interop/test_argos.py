@@ -96,7 +96,9 @@ def test_the_calls_of_argos_give_our_translations(tmp_path: Path, changes: dict[
     (tmp_path / "own").mkdir()
     write_ctranslate2(tmp_path / "own", opened.config, opened.tokenizers, opened.model)
     _, engine = open_ctranslate2(tmp_path / "own")
-    options = SearchOptions(4, 0.2, 0.0, 39, 4_096)
+    options = SearchOptions(
+        beam_size=4, length_penalty=0.2, max_length_ratio=0.0, max_length_offset=39, batch_tokens=4_096
+    )
     right = []
     for row in opened.tokenizers.source.encode(texts):  # an output has a token at least: Argos says nothing else
         right += engine.search([row], replace(options, min_length_ratio=1.001 / len(row)))

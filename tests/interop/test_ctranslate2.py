@@ -270,7 +270,7 @@ def test_attention_is_that_of_the_last_layer_and_adds_up_to_one(tmp_path: Path) 
         scores = query @ key.transpose(-1, -2) / query.size(-1) ** 0.5
         seen.append(scores.softmax(-1).mean(1)[0])
 
-    for row, (one,) in zip(rows, engine.search(rows, replace(GREEDY, attention=True)), strict=True):
+    for row, (one,) in zip(rows, engine.search(rows, replace(GREEDY, alignment=True)), strict=True):
         attention.observer = look
         parts[2](torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *one.tokens]]))
         attention.observer = None
@@ -287,8 +287,8 @@ def test_attention_is_that_of_the_last_layer_and_adds_up_to_one(tmp_path: Path) 
         (replace(BEAM, coverage_penalty=0.2), "coverage_penalty"),
         (replace(BEAM, rivals=2), "rivals"),
         (replace(BEAM, required=(((5,),),)), "required"),
-        (replace(BEAM, attention=True, attention_layer=0), "attention_layer"),
-        (replace(BEAM, attention=True, prefixes=((5,),)), "prefixes"),
+        (replace(BEAM, alignment=True, attention_layer=0), "attention_layer"),
+        (replace(BEAM, alignment=True, prefixes=((5,),)), "prefixes"),
     ],
 )
 def test_what_it_cannot_do_is_refused_by_name(tmp_path: Path, options: SearchOptions, name: str) -> None:

@@ -51,13 +51,13 @@ def test_options_that_are_on_are_named_for_engines_that_lack_them() -> None:
     assert options(n_best=2).in_use() == []
     assert options(diverse_strength=2.0, attention_layer=1).in_use() == [], "off without what they belong to"
     asked = options(
-        diverse_groups=2, diverse_strength=2.0, attention_layer=1, attention=True, prefixes=((4,),), rivals=1
+        diverse_groups=2, diverse_strength=2.0, attention_layer=1, alignment=True, prefixes=((4,),), rivals=1
     )
     assert asked.in_use() == [
         "diverse_groups",
         "diverse_strength",
         "rivals",
-        "attention",
+        "alignment",
         "attention_layer",
         "prefixes",
     ]
@@ -77,3 +77,12 @@ def test_limits_follow_the_source_and_leave_room_for_what_must_come() -> None:
     asked = options(prefixes=((4,) * 9, (4,), ()), required=((), ((5,),), ((5,) * 4, (6,) * 3)))
     assert asked.longest(rows, 100) == [9, 18, 7]
     assert options(min_length_ratio=0.8).shortest(rows) == [1, 8, 1]
+
+
+@pytest.mark.parametrize(
+    "name", ["beam_size", "length_penalty", "max_length_ratio", "max_length_offset", "batch_tokens"]
+)
+def test_an_engine_gets_every_setting_of_the_run(name: str) -> None:
+    given = {one: value for one, value in vars(options()).items() if one != name}
+    with pytest.raises(TypeError, match=name):
+        SearchOptions(**given)

@@ -172,8 +172,8 @@ class Steps:
     batches: list[tuple[dict[int, int], dict[int, int], Cancelled, OnResult]] = field(default_factory=list)
 
     @property
-    def active_batches(self) -> int:
-        return len(self.batches)
+    def parts(self) -> Sequence[object]:
+        return self.batches
 
     @property
     def full(self) -> bool:
@@ -254,13 +254,14 @@ def test_where_a_step_fails_one_fails_alone(batcher: Batcher) -> None:
 def test_what_has_waited_longest_is_not_passed_by_those_that_could_join(batcher: Batcher) -> None:
     group, other = stepping(), stepping()
     with ThreadPoolExecutor(3) as pool:
-        first = begin(pool, batcher, items(group, [30]))
+        (first,) = items(group, [30])
+        begin(pool, batcher, [first])
         while not group.steps:
             sleep(0.001)
         waiting = begin(pool, batcher, items(other, [2]))
         later = begin(pool, batcher, items(group, [2]))
         assert waiting.result() == [4]
-        assert first.done()
+        assert first.future.done()
         assert later.result() == [4]
     assert group.joined == [[30], [2]]
     assert group.steps <= 32  # the later one did not join the first

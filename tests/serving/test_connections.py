@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from manyheads.serving import connections
 from manyheads.serving.connections import Connection
-from manyheads.serving.server import event_loop
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -180,7 +179,8 @@ def test_the_server_runs_on_uvloop_and_without_it_on_asyncio(monkeypatch: pytest
         return type(asyncio.get_running_loop()).__module__
 
     def module() -> str:
-        with asyncio.Runner(loop_factory=event_loop()) as runner:
+        factory = uvicorn.Config(Starlette()).get_loop_factory()  # as `uvicorn.Server.run` takes it
+        with asyncio.Runner(loop_factory=factory) as runner:
             return runner.run(loop())
 
     assert module().startswith("uvloop")

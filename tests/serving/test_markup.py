@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.serving.markup.blocks import Block
-from manyheads.serving.markup.document import read_html
-from manyheads.serving.markup.html_reader import read_blocks
+from manyheads.serving.markup.document import read_blocks, read_html
 from manyheads.serving.markup.tag_projection import project_tags
 
 

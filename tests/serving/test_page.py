@@ -363,3 +363,24 @@ def test_the_command_writes_a_page_that_stands_alone(
         assert text in reader.page.locator(".about").inner_text()
     assert reader.faults == []
     reader.close()
+
+
+def test_the_explorer_has_a_form_for_every_operation_and_sends_it(browser: Browser, address: str) -> None:
+    context = browser.new_context(base_url=address)
+    page = context.new_page()
+    specification = page.request.get("/spec").json()
+    page.goto("/docs")
+    page.locator("#operations details").first.wait_for()
+    operations = page.locator("#operations details")
+    assert operations.count() == len(specification["paths"])
+    form = operations.filter(has_text="/translate").first
+    form.locator("summary").click()
+    names = form.locator("[name]").evaluate_all("elements => elements.map(element => element.name)")
+    assert names == ["q", "source", "target", "format", "alternatives"]
+    form.locator("textarea[name=q]").fill(SENTENCE)
+    form.locator("select[name=source]").select_option("de")
+    form.locator("select[name=target]").select_option("en")
+    form.locator("button").click()
+    form.locator("pre", has_text="translatedText").wait_for(timeout=30_000)
+    assert form.locator("pre").inner_text().startswith("200 after ")
+    context.close()

@@ -124,7 +124,7 @@ def test_attention_and_rivals_are_those_of_the_model() -> None:
     texts = lines(5)
     ids = translator.tokenizers.source.encode(texts)
     for layer in (0, 1, -1):
-        asked = make_options(attention=True, attention_layer=layer, rivals=3)
+        asked = make_options(alignment=True, attention_layer=layer, rivals=3)
         for row, hypotheses in zip(ids, translator.engine.search(ids, asked), strict=True):
             for one in hypotheses:
                 source, target = torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *one.tokens]])
@@ -154,7 +154,7 @@ def test_coverage_is_equation_14() -> None:
 def test_coverage_ranks_all_that_the_beam_has_found() -> None:
     translator = make_translator(search={"beam_size": 6})
     ids = translator.tokenizers.source.encode(lines(9))
-    plain = translator.engine.search(ids, make_options(beam_size=6, n_best=6, attention=True))
+    plain = translator.engine.search(ids, make_options(beam_size=6, n_best=6, alignment=True))
     ranked = translator.engine.search(ids, make_options(beam_size=6, n_best=2, coverage_penalty=2.0))
     changed = 0
     for before, after in zip(plain, ranked, strict=True):
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused(asked, message) -> None:
 
 def test_a_split_of_another_name_is_refused() -> None:
     with pytest.raises(UsageError, match="words"):
-        TranslateOptions(split="words")  # type: ignore[arg-type]
+        make_translator().translate(["a"], options=TranslateOptions(split="words"))  # type: ignore[arg-type]
 
 
 # --- ensembles ---

@@ -6,50 +6,23 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import (
-    Verb,
-    VerbGroup,
-    device_option,
-    echo_result,
-    json_option,
-    option,
-    set_option,
-    settings_of,
-)
+from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, device_option, json_option, option, set_option
+from manyheads.cli.verbs import echo_result, settings_of, verb, verb_group
 
 __all__ = ["VERBS"]
 
 
-@click.group(
-    cls=VerbGroup,
-    epilog="""\b
-Examples:
-  manyheads bench train multi30k-de-en --set data.root=data/multi30k
-  manyheads bench decode runs/mine""",
-)
+@verb_group("bench")
 def bench() -> None:
     """Measure how fast this machine trains and translates."""
 
 
-@bench.command(
-    cls=Verb,
-    short_help="Measure the speed of training.",
-    epilog="""\b
-Examples:
-  manyheads bench train
-  manyheads bench train multi30k-de-en --set data.root=data/multi30k --set training.precision=fp32 --json""",
-)
+@verb("bench train", bench)
 @click.argument("config", default="demo-de-en")
-@set_option()
-@option("--rounds", type=click.IntRange(min=1), metavar="N", default=5, help="Number of measurements.")
-@option(
-    "--updates",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=10,
-    help="Number of optimiser updates per measurement.",
-)
-@json_option()
+@set_option
+@option("--rounds", type=COUNT, default=5, help="Number of measurements.")
+@option("--updates", type=COUNT, default=10, help="Number of optimiser updates per measurement.")
+@json_option
 @click.pass_context
 def train(
     context: click.Context, config: str, overrides: tuple[str, ...], rounds: int, updates: int, as_json: bool
@@ -71,27 +44,19 @@ def train(
     echo_result(speed, as_json=as_json)
 
 
-@bench.command(
-    cls=Verb,
-    short_help="Measure the speed of translating.",
-    epilog="""\b
-Examples:
-  manyheads bench decode runs/mine
-  manyheads bench decode runs/mine --precision bf16 --beam 1 --batch 1 --json""",
-)
-@click.argument("run", type=click.Path(path_type=Path))
+@verb("bench decode", bench)
+@click.argument("run", type=PATH)
 @option(
     "--precision",
     type=click.Choice(["fp32", "bf16", "int8"]),
     default="fp32",
     help="Number format of the computation; fp32 is exact.",
 )
-@device_option()
+@device_option
 @option(
     "--beam",
     "beams",
-    type=click.IntRange(min=1),
-    metavar="N",
+    type=COUNT,
     multiple=True,
     show_default="1 and search.beam_size of the run",
     help="Beam size; may be repeated to measure several.",
@@ -99,21 +64,14 @@ Examples:
 @option(
     "--batch",
     "batches",
-    type=click.IntRange(min=0),
-    metavar="N",
+    type=NOT_NEGATIVE,
     multiple=True,
     default=(1, 64, 0),
     help="Number of sentences translated in one call; 0 means all; may be repeated to measure several.",
 )
-@option(
-    "--sentences",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=500,
-    help="Maximum number of test sentences to use.",
-)
-@option("--rounds", type=click.IntRange(min=1), metavar="N", default=3, help="Number of measurements.")
-@json_option()
+@option("--sentences", type=COUNT, default=500, help="Maximum number of test sentences to use.")
+@option("--rounds", type=COUNT, default=3, help="Number of measurements.")
+@json_option
 @click.pass_context
 def decode(
     context: click.Context,

@@ -1,52 +1,37 @@
-r"""`classify`: one output line for each input line, in the same order.
-
-Only "\n" ends a line. Text is UTF-8 in every locale.
-"""
+"""`classify`: one output line for each input line, in the same order."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.verbs import (
-    Verb,
-    device_option,
+from manyheads.cli.options import PATH, device_option, json_option, output_option
+from manyheads.cli.streams import (
+    batches,
+    check_output,
     input_lines,
-    json_option,
+    lines_at_once,
+    numbers_text,
     open_output,
-    output_option,
-    settings_of,
-    text_line,
+    write_results,
 )
-from manyheads.errors import UsageError
+from manyheads.cli.verbs import settings_of, verb
 
 if TYPE_CHECKING:
     from manyheads.tasks.classification import Classification, Classifier
 
 __all__ = ["VERBS"]
 
-BATCH_LINES = 512  # lines classified in one call; 1 when a person types at a terminal
 
-
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  echo "a gripping film" | manyheads classify runs/sst2-scratch
-  manyheads classify runs/mine reviews.txt --output labels.tsv
-  manyheads classify runs/mine --json < reviews.txt""",
-)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("file", type=click.Path(path_type=Path), default="-")
-@device_option()
+@verb("classify")
+@click.argument("run", type=PATH)
+@click.argument("file", type=PATH, default="-")
+@device_option
 @output_option("labels")
-@json_option()
+@json_option
 @click.pass_context
 def classify(
     context: click.Context, run: Path, file: Path, device: str, output: Path | None, as_json: bool
@@ -56,53 +41,47 @@ def classify(
     Empty lines stay empty. If the classifier takes two texts, separate them by a tab. --json prints the
     probabilities of all labels.
     """
-    if output is not None and output.exists() and file.exists() and output.samefile(file):
-        raise UsageError(f"{output} is the input; write to another file.")
+    check_output(output, file)
 
     from manyheads.tasks.classification import Classifier
 
-    interactive = str(file) == "-" and sys.stdin.isatty()
     quiet = settings_of(context).quiet
-    if interactive and not quiet:
-        click.echo("Type a line to label it; Ctrl-D ends.", err=True)
+    size = lines_at_once(file, "label", quiet=quiet)
     classifier = Classifier.load(run, device=device)
     if classifier.warning and not quiet:
         click.echo(f"warning: {classifier.warning}", err=True)
     lines = input_lines(file, classifier.config.data.invalid_utf8)
-    results = classifications(classifier, lines, 1 if interactive else BATCH_LINES)
+    truncated: list[int] = []
+    results = classifications(classifier, lines, size, truncated)
     with open_output(output) as sink:
-        truncated = write_json(results, sink) if as_json else write_lines(results, sink)
+        write_results(results, sink, output_lines, as_json=as_json)
     if truncated and not quiet:
-        shown = ", ".join(map(str, truncated[:10])) + (", ..." if len(truncated) > 10 else "")
-        limit = classifier.longest
         click.echo(
-            f"warning: longer than {limit:,} tokens, and only their beginning was read: line {shown}", err=True
+            f"warning: longer than {classifier.longest:,} tokens, and only their beginning was read: "
+            f"line {numbers_text(truncated)}",
+            err=True,
         )
 
 
-def classifications(classifier: Classifier, lines: Iterator[str], size: int) -> Iterator[Classification]:
-    """Yield the classification of each line in order, classifying `size` lines in one call."""
-    while batch := list(islice(lines, size)):
-        yield from classifier.classify(batch)
+def classifications(
+    classifier: Classifier, lines: Iterator[str], size: int, truncated: list[int]
+) -> Iterator[Classification]:
+    """Yield the classification of each line in order, classifying `size` lines in one call.
+
+    The numbers of truncated lines, from 1, are added to `truncated`.
+    """
+    number = 0
+    for batch in batches(lines, size):
+        for result in classifier.classify(batch):
+            number += 1
+            if result.truncated:
+                truncated.append(number)
+            yield result
 
 
-def write_lines(results: Iterator[Classification], stream: BinaryIO) -> list[int]:
-    """Write one line for each classification; returns the numbers of the truncated lines, from 1."""
-    truncated = []
-    for number, result in enumerate(results, start=1):
-        stream.write(text_line(f"{result.label}\t{result.probability:.4f}" if result.label else ""))
-        stream.flush()
-        if result.truncated:
-            truncated.append(number)
-    return truncated
-
-
-def write_json(results: Iterator[Classification], stream: BinaryIO) -> list[int]:
-    """Write one JSON list; returns the numbers of the truncated lines, from 1."""
-    classified = list(results)
-    document = json.dumps([result.to_json() for result in classified], ensure_ascii=False, indent=2)
-    stream.write(document.encode() + b"\n")
-    return [number for number, result in enumerate(classified, start=1) if result.truncated]
+def output_lines(index: int, result: Classification) -> list[str]:
+    """Return the output line of an input line."""
+    return [f"{result.label}\t{result.probability:.4f}" if result.label else ""]
 
 
 VERBS = {"classify": classify}

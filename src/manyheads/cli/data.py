@@ -6,37 +6,18 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import (
-    Verb,
-    VerbGroup,
-    echo_json,
-    echo_result,
-    json_option,
-    option,
-    set_option,
-    settings_of,
-)
+from manyheads.cli.options import json_option, option, set_option
+from manyheads.cli.verbs import echo_json, echo_result, settings_of, verb, verb_group
 
 __all__ = ["VERBS"]
 
 
-@click.group(
-    cls=VerbGroup,
-    epilog="""\b
-Example:
-  manyheads data report multi30k-en-de-tiny --set data.root=data/multi30k""",
-)
+@verb_group("data")
 def data() -> None:
     """Fetch public corpora, and report on text before training."""
 
 
-@data.command(
-    cls=Verb,
-    short_help="Download a public corpus and verify it, or list all corpora.",
-    epilog="""\b
-Example:
-  manyheads data fetch multi30k --root data""",
-)
+@verb("data fetch", data)
 @click.argument("name", required=False)
 @option(
     "--root",
@@ -45,7 +26,7 @@ Example:
     metavar="DIR",
     help="Directory in which the folder of the corpus is created.",
 )
-@json_option()
+@json_option
 @click.pass_context
 def fetch(context: click.Context, name: str | None, root: Path, as_json: bool) -> None:
     """Download the public corpus NAME and verify it; without NAME, list all corpora."""
@@ -70,16 +51,10 @@ def fetch(context: click.Context, name: str | None, root: Path, as_json: bool) -
         click.echo(f"Use it with: --set data.root={folder}")
 
 
-@data.command(
-    cls=Verb,
-    short_help="Report counts and lengths of the text of a configuration.",
-    epilog="""\b
-Example:
-  manyheads data report multi30k-en-de-tiny --set data.root=data/multi30k --json""",
-)
+@verb("data report", data)
 @click.argument("config")
-@set_option()
-@json_option()
+@set_option
+@json_option
 def report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Report counts and lengths of the text of a configuration, and the share that training would use.
 

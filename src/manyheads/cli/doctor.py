@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.folding import DEFAULT_WIDTH, fold_lines, terminal_width
-from manyheads.cli.verbs import Verb, echo_json, json_option, option, set_option, settings_of
+from manyheads.cli.options import LANGUAGE, json_option, option, set_option
+from manyheads.cli.verbs import echo_json, settings_of, verb
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,28 +22,25 @@ if TYPE_CHECKING:
     from manyheads.doctor.machine import MachineReport
     from manyheads.doctor.texts import Language
 
-__all__ = ["VERBS"]
+__all__ = ["VERBS", "fold_lines"]
+
+DEFAULT_WIDTH, MAX_WIDTH = 80, 100  # columns; longer lines are hard to read
+FILLER = "\0"  # second column of a wide character
+# Beginning of a line: spaces, and a label with the spaces after it.
+LABEL = re.compile(r" *(?:(?:seen|cause|cure|page) +|\S{1,16} {2,})?")
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads doctor
-  manyheads doctor multi30k-de-en --set data.root=data/multi30k
-  manyheads doctor runs/multi30k-de-en --json
-  manyheads doctor runs/multi30k-de-en --lang ko""",
-)
+@verb("doctor")
 @click.argument("subject", metavar="[CONFIG|RUN]", required=False)
-@set_option()
+@set_option
 @option(
     "--lang",
     "language",
-    type=click.Choice(["en", "ko"]),
+    type=LANGUAGE,
     default="en",
     help="Language of causes and cures: English or Korean; measured figures are described in English.",
 )
-@json_option()
+@json_option
 @click.pass_context
 def doctor(
     context: click.Context, subject: str | None, overrides: tuple[str, ...], language: Language, as_json: bool
@@ -84,23 +87,16 @@ def examine(context: click.Context, subject: str, overrides: tuple[str, ...]) ->
         return examine_config(config, subject, listener=progress)
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads museum
-  manyheads museum target-not-shifted
-  manyheads museum 3 --lang ko""",
-)
+@verb("museum")
 @click.argument("name", metavar="[EXHIBIT]", required=False)
 @option(
     "--lang",
     "language",
-    type=click.Choice(["en", "ko"]),
+    type=LANGUAGE,
     default="en",
     help="Language of titles, explanations, causes and cures: English or Korean.",
 )
-@json_option()
+@json_option
 def museum(name: str | None, language: Language, as_json: bool) -> None:
     """Run a small program with a typical defect of Transformer code, and show the doctor's diagnosis.
 
@@ -124,6 +120,39 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
         return
     for line in fold_lines(played(chosen, language), terminal_width() or DEFAULT_WIDTH):
         click.echo(line)
+
+
+def terminal_width() -> int | None:
+    """Return the number of columns to fold at; None (no folding) if stdout is not a terminal."""
+    return min(MAX_WIDTH, shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns) if sys.stdout.isatty() else None
+
+
+def fold_lines(lines: Iterable[str], width: int | None) -> Iterator[str]:
+    """Fold lines between words at `width` columns; continuation lines are indented below the text after the label.
+
+    Wide characters, such as Hangul, take two columns. Words are never split, so that a longer word makes a longer
+    line. A width of None folds nothing.
+    """
+    for line in lines:
+        if width is None or len(widened(line)) <= width:
+            yield line
+            continue
+        match = LABEL.match(line)
+        start = widened(match[0]) if match else ""
+        folded = textwrap.wrap(
+            widened(line)[len(start) :],
+            width,
+            initial_indent=start,
+            subsequent_indent=" " * len(start),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        yield from (text.replace(FILLER, "") for text in folded)
+
+
+def widened(text: str) -> str:
+    """Return a text with a filler behind each wide character, so that its length is its width in columns."""
+    return "".join(one + FILLER * (unicodedata.east_asian_width(one) in "WF") for one in text)
 
 
 VERBS = {"doctor": doctor, "museum": museum}

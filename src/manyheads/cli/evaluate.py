@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.verbs import (
-    Verb,
-    echo_result,
-    json_option,
-    open_output,
-    option,
-    output_option,
-    set_option,
-    settings_of,
-    text_line,
-)
+from manyheads.cli.options import PATH, json_option, option, output_option, set_option
+from manyheads.cli.streams import open_output, text_line
+from manyheads.cli.verbs import echo_result, settings_of, verb
 
 if TYPE_CHECKING:
     from manyheads.data.locate import Split
@@ -27,15 +19,8 @@ __all__ = ["VERBS"]
 FILE = click.Path(path_type=Path)
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads evaluate runs/multi30k-en-de-tiny
-  manyheads evaluate runs/mine --source new.en --reference new.de --json
-  manyheads evaluate runs/mine --against runs/other""",
-)
-@click.argument("run", type=click.Path(path_type=Path))
+@verb("evaluate")
+@click.argument("run", type=PATH)
 @option(
     "--split",
     type=click.Choice(["train", "valid", "test"]),
@@ -49,15 +34,10 @@ Examples:
     metavar="FILE",
     help="File of reference translations or labels, one line for each line of --source.",
 )
-@option(
-    "--against",
-    type=click.Path(path_type=Path),
-    metavar="RUN",
-    help="Another run to compare with, by paired bootstrap resampling.",
-)
-@set_option()
+@option("--against", type=PATH, metavar="RUN", help="Another run to compare with, by paired bootstrap resampling.")
+@set_option
 @output_option("translations or labels")
-@json_option()
+@json_option
 @click.pass_context
 def evaluate(
     context: click.Context,

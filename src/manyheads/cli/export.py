@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, echo_result, json_option, option, settings_of
+from manyheads.cli.options import json_option, option
+from manyheads.cli.verbs import echo_json, echo_result, settings_of, verb
 
 __all__ = ["VERBS"]
 
@@ -24,16 +25,7 @@ QUANTIZATIONS = [
 FOLDER = click.Path(path_type=Path)
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads export runs/mine --to ctranslate2 exported/mine --quantization int8
-  manyheads export runs/mine --to argos mine.argosmodel
-  manyheads export runs/mine --to huggingface exported/mine-marian
-  manyheads export runs/mine --to onnx exported/mine-onnx
-  manyheads export runs/sentiment --to sentence-transformers exported/sentiment""",
-)
+@verb("export")
 @click.argument("run", type=FOLDER)
 @click.argument("out", type=FOLDER)
 @option("--to", type=click.Choice(FORMATS), required=True, help="Format to write, named after the program.")
@@ -48,7 +40,7 @@ Examples:
     is_flag=True,
     help="Keep a quantized export even if it loses more than 1 BLEU or 0.1 nats per token.",
 )
-@json_option()
+@json_option
 @click.pass_context
 def export(
     context: click.Context, run: Path, out: Path, to: str, quantization: str | None, force: bool, as_json: bool
@@ -66,16 +58,7 @@ def export(
     echo_result(result, as_json=as_json)
 
 
-@click.command(
-    name="import",
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads import Helsinki-NLP/opus-mt-de-en runs/opus-de-en
-  manyheads import folders/opus-mt-de-en runs/opus-de-en --source de --target en
-  manyheads import folders/gpt2 runs/gpt2 --language en
-  manyheads import folders/bert-sst2 runs/sentiment --language en""",
-)
+@verb("import")
 @click.argument("model")
 @click.argument("out", type=FOLDER)
 @option(
@@ -103,7 +86,7 @@ Examples:
     is_flag=True,
     help="Read weights from a pickle file; use this only if you trust the author of the model.",
 )
-@json_option()
+@json_option
 def import_(
     model: str,
     out: Path,
@@ -134,16 +117,11 @@ def import_(
     echo_result(imported, as_json=as_json)
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Example:
-  manyheads push runs/mine somebody/de-en --private""",
-)
+@verb("push")
 @click.argument("run", type=FOLDER)
 @click.argument("name")
 @option("--private", is_flag=True, help="Create the repository as private, if it does not exist yet.")
-@json_option()
+@json_option
 @click.pass_context
 def push(context: click.Context, run: Path, name: str, private: bool, as_json: bool) -> None:
     """Upload the model of RUN to the Hugging Face hub as NAME, in the form user/name (extra hf).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -10,79 +9,46 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from manyheads.cli.verbs import (
-    Verb,
+from manyheads.cli.options import (
+    COUNT,
+    NOT_NEGATIVE,
+    PATH,
     device_option,
-    echo_json,
-    input_lines,
+    field_option,
     json_option,
-    open_output,
     option,
     output_option,
-    settings_of,
 )
+from manyheads.cli.streams import check_output, input_lines, numbers_text, open_output, write_json
+from manyheads.cli.verbs import settings_of, verb
 from manyheads.errors import UsageError
+from manyheads.search.options import Sampling
 
 if TYPE_CHECKING:
-    from manyheads.tasks.language_modeling import Continuation, GenerateOptions, Generator
+    from manyheads.tasks.language_modeling import GenerateOptions, Generator
 
 __all__ = ["VERBS"]
 
 SEPARATOR = "---"  # line between two texts
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads generate runs/shakespeare-char --prompt "ROMEO:" --seed 7
-  manyheads generate runs/mine --samples 3 --temperature 0.8 --top-k 40 --max-tokens 500
-  manyheads generate runs/mine beginning.txt --stop "." --json""",
-)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@verb("generate")
+@click.argument("run", type=PATH)
+@click.argument("file", type=PATH, required=False)
 @option("--prompt", metavar="TEXT", show_default="empty", help="Text to continue.")
-@option(
-    "--temperature",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    metavar="X",
-    help="Sampling temperature: below 1 makes likely tokens likelier; 0 always takes the likeliest token.",
+@field_option(
+    Sampling, "temperature", "X", type=click.FloatRange(min=0), note="; 0 always takes the likeliest token."
 )
-@option(
-    "--top-k",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="Sample from the N likeliest tokens only; 0 means all tokens.",
-)
-@option(
-    "--top-p",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=1.0,
-    metavar="P",
-    help="Sample from the smallest set of likeliest tokens with total probability P.",
-)
-@option("--seed", type=click.IntRange(min=0), default=1, metavar="N", help="Random seed of the sampling.")
-@option(
-    "--max-tokens",
-    type=click.IntRange(min=1),
-    default=256,
-    metavar="N",
-    help="Maximum number of tokens to generate for each text.",
-)
+@field_option(Sampling, "top_k", "N", type=NOT_NEGATIVE)
+@field_option(Sampling, "top_p", "P", type=click.FloatRange(0, 1, min_open=True))
+@field_option(Sampling, "seed", "N", type=NOT_NEGATIVE)
+@option("--max-tokens", type=COUNT, default=256, help="Maximum number of tokens to generate for each text.")
 @option("--stop", multiple=True, metavar="TEXT", help="End the output before this text; may be repeated.")
-@option(
-    "--samples",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="N",
-    help="Number of texts to generate for each prompt.",
-)
+@option("--samples", type=COUNT, default=1, help="Number of texts to generate for each prompt.")
 @option("--stream", is_flag=True, help="Print each token as soon as it is generated.")
-@device_option()
+@device_option
 @output_option("texts")
-@json_option()
+@json_option
 @click.pass_context
 def generate(
     context: click.Context,
@@ -115,24 +81,19 @@ def generate(
     if temperature == 0 and samples > 1:
         raise click.UsageError("--temperature 0 always writes the same. With --samples, take one above 0.", context)
 
-    from manyheads.search.options import Sampling
     from manyheads.tasks.language_modeling import GenerateOptions, Generator
 
     sampling = Sampling(temperature, top_k, top_p, seed) if temperature else None
     options = GenerateOptions(sampling=sampling, samples=samples, max_tokens=max_tokens, stop=stop)
     generator = Generator.load(run, device=device)
     prompts = [prompt or ""] if file is None else read_prompts(generator, file)
-    if output is not None and file is not None and output.exists() and file.exists() and output.samefile(file):
-        raise UsageError(f"{output} is the input; write to another file.")
+    check_output(output, file or Path("-"))
     if not settings_of(context).quiet:
         warn_about_prompts(generator, prompts)
     if as_json:
         document = [continuation.to_json() for continuation in generator.generate(prompts, options)]
-        if output is None:
-            echo_json(document)
-            return
         with open_output(output) as sink:
-            sink.write(json.dumps(document, ensure_ascii=False, indent=2).encode() + b"\n")
+            write_json(document, sink)
         return
     texts = stream_texts(generator, prompts, options) if stream else complete_texts(generator, prompts, options)
     with open_output(output) as sink:
@@ -174,16 +135,14 @@ def prompts_text(numbers: Sequence[int], count: int) -> str:
     """Return the subject of a warning about the prompts of these line numbers, out of `count` prompts."""
     if count == 1:
         return "the beginning is"
-    shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
-    return f"the beginnings of lines {shown} are"
+    return f"the beginnings of lines {numbers_text(numbers)} are"
 
 
 def complete_texts(
     generator: Generator, prompts: Sequence[str], options: GenerateOptions
 ) -> Iterator[Iterator[str]]:
     """Yield each text as two pieces: the prompt and its complete continuation."""
-    continuations: list[Continuation] = generator.generate(prompts, options)
-    for continuation in continuations:
+    for continuation in generator.generate(prompts, options):
         for sample in continuation.samples:
             yield iter([continuation.prompt, sample.text])
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.verbs import Decorator, Verb, device_option, json_option, option, settings_of
+from manyheads.cli.options import NOT_NEGATIVE, PATH, beam_option, device_option, json_option, option
+from manyheads.cli.verbs import settings_of, verb
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,24 +25,22 @@ MIN_WIDTH, MAX_WIDTH = 40, 160  # columns
 FORMATS = ("html", "svg", "png", "json", "csv")
 
 
-def save_option() -> Decorator:
-    """Add `--save`."""
-    return option(
-        "--save",
-        "--out",
-        "save",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Write to FILE instead of printing, in the format of its suffix: .html, .svg, .png (extra plot), "
-        ".json or .csv.",
-    )
+save_option = option(
+    "--save",
+    "--out",
+    "save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write to FILE instead of printing, in the format of its suffix: .html, .svg, .png (extra plot), .json or "
+    ".csv.",
+)
 
 
-def check_file(path: Path | None) -> None:
+def check_save(context: click.Context, path: Path | None, *, as_json: bool) -> None:
     """Check the path of --save before the computation.
 
     Raises:
-        UsageError: the suffix is unknown, or the directory does not exist.
+        UsageError: the suffix is unknown, the directory does not exist, or --json is given too.
     """
     if path is None:
         return
@@ -49,6 +48,8 @@ def check_file(path: Path | None) -> None:
         raise UsageError(f"--save {path}: the name must end in one of .{', .'.join(FORMATS)}.")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--save {path}: there is no folder {path.parent}. Make it first.")
+    if as_json:
+        raise click.UsageError("--json prints, and --save writes a file: give one of them.", context)
 
 
 def deliver(
@@ -83,26 +84,8 @@ def deliver(
         click.echo(line)
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Views:
-  translation     probabilities, alignment, attention, heads, beam, outputs,
-                  occlusion, masks, neighbours, tokens
-  classification  classes, attention, heads, occlusion, masks, neighbours,
-                  tokens
-  language model  probabilities, next, attention, heads, masks, neighbours,
-                  tokens
-  without TEXT    blocks, tensors, positions, learning-rate, symbols
-
-\b
-Examples:
-  manyheads inspect runs/mine "Ein Hund läuft." --view attention --kind cross --layer 2 --head mean
-  manyheads inspect runs/mine "Ein Hund läuft." --view beam --beam 3
-  manyheads inspect runs/mine "Ein Hund läuft." --save dog.html
-  manyheads inspect runs/mine --view positions --save positions.svg""",
-)
-@click.argument("run", type=click.Path(path_type=Path))
+@verb("inspect")
+@click.argument("run", type=PATH)
 @click.argument("text", required=False)
 @option(
     "--view",
@@ -116,53 +99,35 @@ Examples:
     show_default="the last one that the model has",
     help="Attention to show.",
 )
+@option("--layer", type=int, default=-1, help="Layer whose attention to show, from 0; -1 is the last layer.")
 @option(
-    "--layer",
-    type=int,
-    default=-1,
-    metavar="N",
-    help="Layer whose attention to show, from 0; -1 is the last layer.",
-)
-@option(
-    "--head",
-    default="mean",
-    metavar="N",
-    help="Head whose attention to show, from 0; mean averages all heads.",
+    "--head", default="mean", metavar="N", help="Head whose attention to show, from 0; mean averages all heads."
 )
 @option("--target", metavar="TEXT", help="Output to inspect instead of the one that the search finds.")
 @option("--prefix", default="", show_default=False, metavar="TEXT", help="Beginning of the output.")
-@option(
-    "--beam",
-    type=click.IntRange(min=1),
-    metavar="N",
-    show_default="search.beam_size of the run",
-    help="Beam size; 1 is greedy search.",
-)
+@beam_option
 @option(
     "--rivals",
-    type=click.IntRange(min=0),
+    type=NOT_NEGATIVE,
     default=5,
-    metavar="N",
     help="Number of alternative tokens to show for each output token.",
 )
 @option(
     "--padding",
-    type=click.IntRange(min=0),
+    type=NOT_NEGATIVE,
     default=0,
-    metavar="N",
     help="Number of <pad> tokens to append to the source, to check that the attention masks hide them.",
 )
 @option(
     "--max-tokens",
-    type=click.IntRange(min=0),
+    type=NOT_NEGATIVE,
     default=0,
-    metavar="N",
     help="Number of tokens that a language model generates after TEXT.",
 )
 @option("--no-occlusion", is_flag=True, help="Skip the occlusion view, which runs the model once for each word.")
-@device_option()
-@save_option()
-@json_option()
+@device_option
+@save_option
+@json_option
 @click.pass_context
 def inspect(
     context: click.Context,
@@ -187,9 +152,7 @@ def inspect(
 
     Without TEXT, show the weights and the structure of the model itself.
     """
-    check_file(save)
-    if as_json and save is not None:
-        raise click.UsageError("--json prints, and --save writes a file: give one of them.", context)
+    check_save(context, save, as_json=as_json)
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
@@ -215,23 +178,11 @@ def inspect(
     deliver(context, inspection, save, view, look, as_json=as_json, page=page)
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads curves runs/mine
-  manyheads curves runs/adam runs/muon --view loss --save both.svg
-  manyheads curves runs/mine --save training.html""",
-)
-@click.argument("run", type=click.Path(path_type=Path), nargs=-1, required=True)
-@option(
-    "--view",
-    metavar="NAME",
-    show_default="loss; all views in HTML",
-    help="View to show, from the list above.",
-)
-@save_option()
-@json_option()
+@verb("curves")
+@click.argument("run", type=PATH, nargs=-1, required=True)
+@option("--view", metavar="NAME", show_default="loss; all views in HTML", help="View to show, from the list above.")
+@save_option
+@json_option
 @click.pass_context
 def curves(
     context: click.Context, run: tuple[Path, ...], view: str | None, save: Path | None, as_json: bool
@@ -240,9 +191,7 @@ def curves(
 
     Views: loss, perplexity, scores, learning-rate, gradient-norm, speed, attention-entropy, samples.
     """
-    check_file(save)
-    if as_json and save is not None:
-        raise click.UsageError("--json prints, and --save writes a file: give one of them.", context)
+    check_save(context, save, as_json=as_json)
 
     from manyheads.inspection.views import Look
     from manyheads.runs.inspect import curves

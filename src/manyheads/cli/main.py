@@ -18,70 +18,25 @@ from typing import ClassVar
 import click
 
 from manyheads import __version__
-from manyheads.cli.verbs import INTERRUPTED, LazyGroup, Settings, in_color
+from manyheads.cli.verbs import INTERRUPTED, TEXTS, LazyGroup, Settings, in_color
 from manyheads.errors import ManyheadsError
 
 __all__ = ["main", "program", "run"]
 
 OUTPUT_CLOSED = 141
-EPILOG = """\b
-Examples:
-  manyheads demo
-  manyheads train multi30k-en-de-tiny --set data.root=data/multi30k
-  echo "A dog runs." | manyheads translate runs/multi30k-en-de-tiny
-
-\b
-Exit codes:
-  0    success
-  1    failure: an internal error, a failed training or comparison;
-       for `doctor`, problems were found
-  2    wrong usage or configuration
-  3    unusable data or run directory
-  4    an optional package is missing; the message says how to install it
-  130  interrupted by Ctrl-C (`train` saves a checkpoint first)
-  143  ended by SIGTERM (`train` saves a checkpoint first)
-
-\b
-Environment:
-  NO_COLOR          disable colours
-  FORCE_COLOR       enable colours even without a terminal
-  MANYHEADS_NATIVE  decode on the CPU with torch (0) or with the C decoder (1);
-                    default: the one that was measured to be faster
-  CC                C compiler that builds the C decoder
-  XDG_CACHE_HOME    directory for compiled code; default: ~/.cache
-
-Read docs/index.md in the source for a tutorial, every verb and every setting."""
 
 
 class Program(LazyGroup):
-    """The verbs, in the order in which a new user needs them."""
+    """The verbs of `verbs.toml`."""
 
     verbs: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "demo": ("manyheads.cli.train", "Train a small translator on built-in text in about a minute."),
-        "recipes": ("manyheads.cli.recipes", "List the recipes and their measured results."),
-        "init": ("manyheads.cli.recipes", "Write a configuration file for you to edit."),
-        "show-config": ("manyheads.cli.recipes", "Show every setting of a configuration, with its meaning."),
-        "data": ("manyheads.cli.data", "Fetch public corpora, and report on text before training."),
-        "train": ("manyheads.cli.train", "Train a model; run the same command again to resume."),
-        "bench": ("manyheads.cli.bench", "Measure how fast this machine trains and translates."),
-        "average": ("manyheads.cli.train", "Average the last checkpoints of a run."),
-        "evaluate": ("manyheads.cli.evaluate", "Score a run on its test set, or compare it with another run."),
-        "translate": ("manyheads.cli.translate", "Translate text: one output line for each input line."),
-        "inspect": ("manyheads.cli.inspect", "Show attention, probabilities and other internals of a model."),
-        "curves": ("manyheads.cli.inspect", "Plot the training curves of runs."),
-        "export": ("manyheads.cli.export", "Convert a run for another program, and compare the outputs."),
-        "import": ("manyheads.cli.export", "Import a pretrained model of transformers as a run."),
-        "push": ("manyheads.cli.export", "Upload the model of a run to the Hugging Face hub."),
-        "doctor": ("manyheads.cli.doctor", "Find problems in this machine, a configuration or a run."),
-        "museum": ("manyheads.cli.doctor", "Show typical defects of Transformer code in small programs."),
-        "classify": ("manyheads.cli.classify", "Classify text: one output line for each input line."),
-        "generate": ("manyheads.cli.generate", "Generate text with a language model."),
-        "serve": ("manyheads.cli.serve", "Serve models over HTTP: LibreTranslate's REST interface."),
-        "keys": ("manyheads.cli.serve", "Create, list and remove the API keys of a server."),
+        name: (f"manyheads.cli.{texts['module']}", texts["help"])
+        for name, texts in TEXTS.items()
+        if "module" in texts
     }
 
 
-@click.group(cls=Program, epilog=EPILOG)
+@click.group(cls=Program, epilog=TEXTS["manyheads"]["epilog"])
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def program() -> None:
     """Train, check, inspect and serve Transformer models."""

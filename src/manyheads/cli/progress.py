@@ -6,9 +6,10 @@ import math
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol, TextIO
+from typing import NamedTuple, TextIO
 
 import click
 from rich.cells import cell_len
@@ -17,7 +18,7 @@ from rich.live import Live
 from rich.text import Text
 
 from manyheads.cli.verbs import Settings, in_color
-from manyheads.training.log import Listener, StepReport, ValidationReport
+from manyheads.training.log import StepReport, ValidationReport
 
 __all__ = ["LiveProgress", "NoProgress", "PlainProgress", "Progress", "open_progress"]
 
@@ -31,14 +32,6 @@ SCORES = {
     "accuracy": ("accuracy", ".1%", True),
     "macro_f1": ("macro F1", ".1%", False),
 }
-
-
-class Progress(Listener, Protocol):
-    """A listener that can also print results to stdout during the training."""
-
-    def write(self, text: str) -> None:
-        """Print a line of the result to stdout."""
-        ...
 
 
 @contextmanager
@@ -70,7 +63,40 @@ def open_progress(settings: Settings, unit: str = "tokens") -> Iterator[Progress
         yield PlainProgress(stream, verbose=settings.verbose, unit=unit)
 
 
-class NoProgress:
+class Progress(ABC):
+    """A `Listener` of a training that can also print results to stdout.
+
+    Attributes:
+        verbose: whether to print every report in full.
+        unit: unit of the speed, "tokens" or "texts" (per second).
+        score: main score of the last validation.
+    """
+
+    def __init__(self, *, verbose: bool = False, unit: str = "tokens") -> None:
+        self.verbose = verbose
+        self.unit = unit
+        self.score: str | None = None
+
+    @abstractmethod
+    def message(self, text: str) -> None:
+        """Print the message as a line."""
+
+    @abstractmethod
+    def step(self, report: StepReport) -> None:
+        """Show the report of a step."""
+
+    def validation(self, report: ValidationReport) -> None:
+        """Print the scores, and show the main score in the reports of the next steps."""
+        self.score = main_score(report)
+        for line in validation_lines(report, verbose=self.verbose):
+            self.message(line)
+
+    def write(self, text: str) -> None:
+        """Print a line of the result to stdout."""
+        click.echo(text)
+
+
+class NoProgress(Progress):
     """Print results only."""
 
     def message(self, text: str) -> None:
@@ -79,15 +105,8 @@ class NoProgress:
     def step(self, report: StepReport) -> None:
         """Ignore the report."""
 
-    def validation(self, report: ValidationReport) -> None:
-        """Ignore the report."""
 
-    def write(self, text: str) -> None:
-        """Print a line of the result to stdout."""
-        click.echo(text)
-
-
-class PlainProgress:
+class PlainProgress(Progress):
     """Print plain lines at intervals, for files and pipes."""
 
     def __init__(
@@ -98,13 +117,11 @@ class PlainProgress:
         unit: str = "tokens",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(verbose=verbose, unit=unit)
         self.stream = stream
-        self.unit = unit
-        self.verbose = verbose
         self.clock = clock
         self.last_time = -math.inf
         self.last_step = -math.inf
-        self.score: str | None = None
 
     def message(self, text: str) -> None:
         """Print the message as a line."""
@@ -121,26 +138,17 @@ class PlainProgress:
             segments = step_segments(report, self.score, self.unit, verbose=self.verbose)
             self.message("  ".join(segment.text for segment in segments))
 
-    def validation(self, report: ValidationReport) -> None:
-        """Print every report."""
-        self.score = main_score(report)
-        for line in validation_lines(report, verbose=self.verbose):
-            self.message(line)
 
-    def write(self, text: str) -> None:
-        """Print a line of the result to stdout."""
-        click.echo(text)
+class LiveProgress(Progress):
+    """Redraw one line of a terminal at each report; messages are printed above this line.
 
-
-class LiveProgress:
-    """Redraw one line of a terminal at each report; messages are printed above this line."""
+    By rich's `Live`, not by its `Progress`, whose columns share a narrow terminal where ours leave it by priority.
+    """
 
     def __init__(self, console: Console, *, verbose: bool = False, unit: str = "tokens") -> None:
+        super().__init__(verbose=verbose, unit=unit)
         self.console = console
-        self.unit = unit
-        self.verbose = verbose
         self.live: Live | None = None
-        self.score: str | None = None
 
     def message(self, text: str) -> None:
         """Print the message above the live line."""
@@ -154,16 +162,10 @@ class LiveProgress:
         segments = [bar(report), *step_segments(report, self.score, self.unit, verbose=self.verbose)]
         self.live.update(fit_to_width(segments, self.console.width - 1), refresh=True)
 
-    def validation(self, report: ValidationReport) -> None:
-        """Print the scores above the live line, and show the main score in the line."""
-        self.score = main_score(report)
-        for line in validation_lines(report, verbose=self.verbose):
-            self.message(line)
-
     def write(self, text: str) -> None:
         """Remove the live line, then print to stdout."""
         self.pause()
-        click.echo(text)
+        super().write(text)
 
     def pause(self) -> None:
         """Remove the live line until the next report."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, in_color, json_option, option, set_option
+from manyheads.cli.options import PATH, json_option, option, set_option
+from manyheads.cli.verbs import echo_json, in_color, verb
 from manyheads.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -25,13 +26,8 @@ MEASURED = "Measured:"  # begins the measured result, at the end of the comment 
 FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Example:
-  manyheads recipes --json""",
-)
-@json_option()
+@verb("recipes")
+@json_option
 def recipes(as_json: bool) -> None:
     """List the recipes: the model that each trains, and its measured result.
 
@@ -74,19 +70,13 @@ def headline(text: str) -> dict[str, Any]:
     return {"description": FIRST_SENTENCE.split(description, 1)[0].strip(), "measured": measured.strip() or None}
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads init swahili --data my/text --source en --target sw
-  manyheads init mine --from multi30k-en-de""",
-)
+@verb("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @option("--from", "recipe", metavar="RECIPE", help="Recipe or TOML file to copy.")
 @option(
     "--data",
     "root",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="ROOT",
     help="Directory of parallel text; choose the settings by its size. Requires --source and --target.",
 )
@@ -125,18 +115,10 @@ def init(folder: Path, recipe: str | None, root: Path | None, source: str | None
         click.echo(f"With the settings and the text as they are: {scores}")
 
 
-@click.command(
-    "show-config",
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads show-config
-  manyheads show-config multi30k-en-de-tiny --set model.d_model=512
-  manyheads show-config --schema > manyheads.schema.json""",
-)
+@verb("show-config")
 @click.argument("config", required=False)
-@set_option()
-@json_option()
+@set_option
+@json_option
 @option("--schema", is_flag=True, help="Print the JSON Schema of configurations, for editors.")
 def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, schema: bool) -> None:
     """Show every setting as TOML with its meaning, its value, and its default if that differs.

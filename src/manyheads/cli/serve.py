@@ -10,125 +10,51 @@ from time import strftime
 
 import click
 
-from manyheads.cli.verbs import Verb, VerbGroup, device_option, echo_json, json_option, option, settings_of
+from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, device_option, field_option, json_option, option
+from manyheads.cli.verbs import echo_json, settings_of, verb, verb_group
 from manyheads.errors import require
+from manyheads.serving.settings import ServeSettings
 
 __all__ = ["VERBS"]
 
 REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "prometheus_client")  # extra serve
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads serve runs/demo-de-en
-  manyheads serve runs/de-en runs/en-de --engine ctranslate2 --port 8000
-  manyheads serve runs/de-en --host 0.0.0.0 --keys keys.json
-  curl http://127.0.0.1:5000/translate -d q="Guten Tag." -d source=de -d target=en""",
-)
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on.")
-@option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="PORT",
-    default=5000,
-    help="Port to listen on; 0 picks a free port.",
-)
-@option("--public", is_flag=True, help="Allow a --host that other machines can reach without requiring keys.")
-@option(
-    "--keys",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Require an API key of this file, made by `manyheads keys`.",
-)
-@option(
-    "--host-name",
+@verb("serve")
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
+@field_option(ServeSettings, "host", "ADDRESS")
+@field_option(ServeSettings, "port", "PORT", type=click.IntRange(0, 65535))
+@field_option(ServeSettings, "public")
+@field_option(ServeSettings, "keys", "FILE", type=PATH)
+@field_option(
+    ServeSettings,
     "host_names",
+    "NAME",
+    flag="--host-name",
     multiple=True,
-    metavar="NAME",
     show_default="any name; on a loopback address only the machine's own",
-    help="Host name that clients may use (Host header); may be repeated.",
 )
-@option(
-    "--cors-origin",
-    "cors_origins",
-    multiple=True,
-    metavar="ORIGIN",
-    help="Web origin whose pages may read responses (CORS); * allows all; may be repeated.",
-)
-@option(
-    "--trust-forwarded-for",
-    is_flag=True,
-    help="Take client addresses from X-Forwarded-For; safe only behind a reverse proxy.",
-)
-@option(
-    "--metrics-token",
-    envvar="MANYHEADS_METRICS_TOKEN",
-    show_envvar=True,
-    metavar="TOKEN",
-    help="Enable /metrics for requests with this token; the environment variable keeps it out of process lists.",
-)
-@option("--char-limit", type=click.IntRange(1), metavar="N", default=5_000, help="Maximum characters per request.")
-@option("--batch-limit", type=click.IntRange(1), metavar="N", default=64, help="Maximum texts per request.")
-@option(
-    "--alternatives-limit",
-    type=click.IntRange(0),
-    metavar="N",
-    default=10,
-    help="Maximum alternative translations per text.",
-)
-@option(
-    "--body-limit",
-    type=click.IntRange(1),
-    metavar="BYTES",
-    default=2**20,
-    help="Maximum size of a request body in bytes.",
-)
-@option(
-    "--queue",
-    type=click.IntRange(1),
-    metavar="N",
-    default=64,
-    help="Maximum requests waiting or running; further requests are answered with status 503.",
-)
-@option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    default=30.0,
-    help="Request timeout in seconds.",
-)
-@option(
-    "--req-limit",
-    type=click.IntRange(0),
-    metavar="N",
+@field_option(ServeSettings, "cors_origins", "ORIGIN", flag="--cors-origin", multiple=True)
+@field_option(ServeSettings, "trust_forwarded_for")
+@field_option(ServeSettings, "metrics_token", "TOKEN", envvar="MANYHEADS_METRICS_TOKEN", show_envvar=True)
+@field_option(ServeSettings, "char_limit", "N", type=COUNT)
+@field_option(ServeSettings, "batch_limit", "N", type=COUNT)
+@field_option(ServeSettings, "alternatives_limit", "N", type=NOT_NEGATIVE)
+@field_option(ServeSettings, "body_limit", "BYTES", type=COUNT)
+@field_option(ServeSettings, "queue", "N", type=COUNT)
+@field_option(ServeSettings, "timeout", "SECONDS", type=click.FloatRange(min=0, min_open=True))
+@field_option(
+    ServeSettings,
+    "req_limit",
+    "N",
+    type=NOT_NEGATIVE,
     show_default="120; unlimited on a loopback address",
-    help="Maximum requests per minute for one key or client address; 0 is unlimited.",
 )
-@option(
-    "--max-batch-tokens",
-    type=click.IntRange(1),
-    metavar="N",
-    default=4_096,
-    help="Maximum size of a batch: source tokens x beam size.",
-)
-@option(
-    "--max-wait-ms",
-    type=click.FloatRange(min=0),
-    metavar="MS",
-    default=2.0,
-    help="Maximum batching delay in milliseconds.",
-)
-@option("--engine", type=click.Choice(["torch", "ctranslate2"]), default="torch", help="Inference engine.")
-@option(
-    "--precision",
-    type=click.Choice(["fp32", "bf16", "int8"]),
-    default="fp32",
-    help="Number format of the torch engine; fp32 is exact, bf16 and int8 are faster.",
-)
-@device_option()
+@field_option(ServeSettings, "max_batch_tokens", "N", type=COUNT)
+@field_option(ServeSettings, "max_wait_ms", "MS", type=click.FloatRange(min=0))
+@field_option(ServeSettings, "engine", type=click.Choice(["torch", "ctranslate2"]))
+@field_option(ServeSettings, "precision", type=click.Choice(["fp32", "bf16", "int8"]))
+@device_option
 @click.pass_context
 def serve(context: click.Context, /, runs: tuple[Path, ...], **options: object) -> None:
     """Serve translators through LibreTranslate's REST interface, and classifiers and language models beside them.
@@ -139,7 +65,6 @@ def serve(context: click.Context, /, runs: tuple[Path, ...], **options: object) 
     for module in REQUIRED_MODULES:
         require(module, extra="serve", purpose="The server")
     from manyheads.serving.server import serve as run
-    from manyheads.serving.settings import ServeSettings
 
     settings = ServeSettings(**options)  # type: ignore[arg-type]  # click has checked the types
     quiet, lock = settings_of(context).quiet, threading.Lock()
@@ -154,25 +79,17 @@ def serve(context: click.Context, /, runs: tuple[Path, ...], **options: object) 
     run(runs, settings, log)
 
 
-@click.group(
-    cls=VerbGroup,
-    epilog="""\b
-Examples:
-  manyheads keys add keys.json weblate
-  manyheads keys list keys.json
-  manyheads keys remove keys.json weblate""",
-)
+@verb_group("keys")
 def keys() -> None:
     """Create, list and remove the API keys of a server; FILE stores only their hashes."""
 
 
-@keys.command("add", cls=Verb, epilog="\b\nExample:\n  manyheads keys add keys.json weblate --req-limit 600")
-@click.argument("file", type=click.Path(path_type=Path))
+@verb("keys add", keys)
+@click.argument("file", type=PATH)
 @click.argument("name")
 @option(
     "--req-limit",
     type=click.IntRange(0),
-    metavar="N",
     show_default="--req-limit of the server",
     help="Maximum requests per minute with this key; 0 is unlimited.",
 )
@@ -186,9 +103,9 @@ def add(file: Path, name: str, req_limit: int | None) -> None:
     click.echo(KeyFile(file).add(name, req_limit))
 
 
-@keys.command("list", cls=Verb, epilog="\b\nExample:\n  manyheads keys list keys.json")
-@click.argument("file", type=click.Path(path_type=Path))
-@json_option()
+@verb("keys list", keys)
+@click.argument("file", type=PATH)
+@json_option
 def show(file: Path, as_json: bool) -> None:
     """List the names and request limits of the keys."""
     from manyheads.serving.keys import KeyFile
@@ -202,8 +119,8 @@ def show(file: Path, as_json: bool) -> None:
         click.echo(f"{key.name}{limit}")
 
 
-@keys.command("remove", cls=Verb, epilog="\b\nExample:\n  manyheads keys remove keys.json weblate")
-@click.argument("file", type=click.Path(path_type=Path))
+@verb("keys remove", keys)
+@click.argument("file", type=PATH)
 @click.argument("name")
 def remove(file: Path, name: str) -> None:
     """Remove a key; a running server rejects it within a second."""

@@ -7,31 +7,26 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.verbs import Verb, echo_json, json_option, option, program_name, set_option, settings_of
+from manyheads.cli.options import COUNT, PATH, json_option, option, set_option
+from manyheads.cli.verbs import echo_json, program_name, settings_of, verb
 
 __all__ = ["VERBS"]
 
 RUNS = Path("runs")
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Examples:
-  manyheads train multi30k-en-de-tiny --set data.root=data/multi30k
-  manyheads train my.toml --set training.max_minutes=20 --out runs/mine""",
-)
+@verb("train")
 @click.argument("config")
-@set_option()
+@set_option
 @option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN",
     show_default="runs/ and the name of CONFIG",
     help="Run directory to write or resume.",
 )
 @option("--force", is_flag=True, help="Resume even if the settings or the text have changed since the run began.")
-@json_option()
+@json_option
 @click.pass_context
 def train(
     context: click.Context, config: str, overrides: tuple[str, ...], out: Path | None, force: bool, as_json: bool
@@ -67,28 +62,16 @@ def train(
     click.echo(f"Next: manyheads evaluate {summary.out}{split}")
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Example:
-  manyheads average runs/multi30k-en-de-tiny --last 5 --out runs/multi30k-en-de-tiny-averaged""",
-)
-@click.argument("run", type=click.Path(path_type=Path))
+@verb("average")
+@click.argument("run", type=PATH)
 @option(
     "--last",
-    type=click.IntRange(min=1),
-    metavar="N",
+    type=COUNT,
     show_default="all checkpoints of the run",
     help="Number of checkpoints to average, counted from the last one.",
 )
-@option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    show_default="RUN-averaged",
-    help="New run directory to write.",
-)
-@json_option()
+@option("--out", type=PATH, metavar="DIR", show_default="RUN-averaged", help="New run directory to write.")
+@json_option
 def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> None:
     """Average the weights of the last checkpoints of RUN into a new run."""
     from manyheads.runs.resume import average as average_run
@@ -100,25 +83,14 @@ def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> Non
         click.echo(f"{written}: averaged. Next: manyheads evaluate {written} --against {run}")
 
 
-@click.command(
-    cls=Verb,
-    epilog="""\b
-Example:
-  manyheads demo --pair ko-en""",
-)
+@verb("demo")
 @option(
     "--pair",
     type=click.Choice(["de-en", "ko-en"]),
     default="de-en",
     help="Source and target language: German-English or Korean-English.",
 )
-@option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="RUN",
-    show_default="runs/demo-PAIR",
-    help="Run directory to write.",
-)
+@option("--out", type=PATH, metavar="RUN", show_default="runs/demo-PAIR", help="Run directory to write.")
 @click.pass_context
 def demo(context: click.Context, pair: str, out: Path | None) -> None:
     """Train a small translator on built-in text in about a minute, score it, and translate with it."""

@@ -1,4 +1,4 @@
-"""Options, lazy import and output that the verbs of the command line share."""
+"""What all verbs of the command line share: common options, lazy import, and the printing of results."""
 
 from __future__ import annotations
 
@@ -7,45 +7,22 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
-from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TextIO
+from typing import Any, ClassVar, Protocol, TextIO
 
 import click
 
-from manyheads.data.lines import InvalidUtf8, decode_lines, read_lines
-from manyheads.errors import UsageError
-
-if TYPE_CHECKING:
-    from click.types import OptionHelpExtra
-
 __all__ = [
-    "INTERRUPTED",
-    "LazyGroup",
-    "Settings",
-    "Verb",
-    "VerbGroup",
-    "device_option",
-    "echo_json",
-    "echo_result",
-    "in_color",
-    "input_lines",
-    "json_option",
-    "open_output",
-    "option",
-    "output_option",
-    "program_name",
-    "set_option",
-    "settings_of",
-    "text_line",
-]
+    "INTERRUPTED", "TEXTS", "LazyGroup", "Settings", "Verb", "VerbGroup", "echo_json", "echo_result", "in_color",
+    "program_name", "settings_of", "verb", "verb_group",
+]  # fmt: skip
 
 INTERRUPTED = 130  # the exit code after Ctrl-C
+TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 
 
 @dataclass
@@ -77,10 +54,8 @@ def in_color(stream: TextIO) -> bool:
 
 def store_common_option(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     """Store a common option in `Settings`, where an option that was given before the verb stays set."""
-    settings = settings_of(context)
-    settings.quiet |= value and parameter.name == "quiet"
-    settings.verbose |= value and parameter.name == "verbose"
-    settings.debug |= value and parameter.name == "debug"
+    assert parameter.name is not None
+    vars(settings_of(context))[parameter.name] |= value
 
 
 def common_flag(*names: str, text: str) -> click.Option:
@@ -97,39 +72,6 @@ COMMON_OPTIONS = (
 )
 
 
-class Option(click.Option):
-    """An option whose help states its range in words: "at least 1" instead of click's "x>=1"."""
-
-    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """Return click's additions to the help text: the range in words, a default in words without parentheses."""
-        extra = super().get_help_extra(ctx)
-        if isinstance(self.show_default, str):
-            extra["default"] = self.show_default
-        if "range" in extra:
-            extra["range"] = range_in_words(self.type)
-        return extra
-
-
-def range_in_words(number_type: click.ParamType[Any]) -> str:
-    """Return the range of a number type, such as "at least 1" or "above 0, at most 1"."""
-    assert isinstance(number_type, click.IntRange | click.FloatRange)
-    if (
-        number_type.min is not None
-        and number_type.max is not None
-        and not (number_type.min_open or number_type.max_open)
-    ):
-        return f"{number_type.min} to {number_type.max}"
-    bounds = []
-    if number_type.min is not None:
-        bounds.append(f"{'above' if number_type.min_open else 'at least'} {number_type.min}")
-    if number_type.max is not None:
-        bounds.append(f"{'below' if number_type.max_open else 'at most'} {number_type.max}")
-    return ", ".join(bounds)
-
-
-option = partial(click.option, cls=Option, show_default=True)
-
-
 class Verb(click.Command):
     """A command that also takes the common options; its epilog holds an example."""
 
@@ -138,7 +80,7 @@ class Verb(click.Command):
         return [*super().get_params(ctx), *COMMON_OPTIONS]
 
 
-class VerbGroup(click.Group):
+class VerbGroup(Verb, click.Group):
     """A group of verbs that also takes the common options, and without a verb prints its help."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -153,10 +95,6 @@ class VerbGroup(click.Group):
             click.echo(ctx.get_help())
         return result
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the group's own parameters, then the common options."""
-        return [*super().get_params(ctx), *COMMON_OPTIONS]
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the name and the help line of each verb."""
         with formatter.section("Verbs"):
@@ -165,6 +103,23 @@ class VerbGroup(click.Group):
     def help_lines(self) -> list[tuple[str, str]]:
         """Return (name, help line) of each verb."""
         return [(name, command.get_short_help_str(70)) for name, command in self.commands.items()]
+
+
+def verb(path: str, group: click.Group | None = None) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return the decorator that makes a function a verb, with the texts of `verbs.toml`.
+
+    Args:
+        path: what a user types after `manyheads`, such as "bench train".
+        group: group of the verb; None for a verb of the program.
+    """
+    make = click.command if group is None else group.command
+    texts = TEXTS[path]
+    return make(path.rpartition(" ")[2], cls=Verb, epilog=texts["epilog"], short_help=texts["help"])
+
+
+def verb_group(name: str) -> Callable[[Callable[..., Any]], VerbGroup]:
+    """Return the decorator that makes a function a group of verbs, with the texts of `verbs.toml`."""
+    return click.group(name, cls=VerbGroup, epilog=TEXTS[name]["epilog"])
 
 
 class LazyGroup(VerbGroup):
@@ -201,46 +156,6 @@ class LazyGroup(VerbGroup):
         return [(name, line) for name, (_, line) in self.verbs.items()]
 
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def json_option() -> Decorator:
-    """Add `--json`."""
-    return option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
-
-
-def device_option() -> Decorator:
-    """Add `--device`."""
-    return option(
-        "--device",
-        default="auto",
-        metavar="NAME",
-        help="Device to compute on: cpu, cuda, cuda:1, or auto (a GPU if there is one, else the CPU).",
-    )
-
-
-def set_option() -> Decorator:
-    """Add `--set`, which may be repeated."""
-    return option(
-        "--set",
-        "overrides",
-        multiple=True,
-        metavar="SECTION.KEY=VALUE",
-        help="Override a setting of the configuration; may be repeated.",
-    )
-
-
-def output_option(content: str) -> Decorator:
-    """Add `--output`, the file for the content named; "-" means stdout."""
-    return option(
-        "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        show_default="stdout",
-        help=f"Write the {content} to FILE; - is stdout.",
-    )
-
-
 def echo_json(document: object) -> None:
     """Print one JSON document."""
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
@@ -265,46 +180,6 @@ def echo_result(result: Result, *, as_json: bool) -> None:
         return
     for line in result.lines():
         click.echo(line)
-
-
-@contextmanager
-def open_output(path: Path | None) -> Iterator[BinaryIO]:
-    """Open a file for writing bytes; None and "-" mean stdout.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    if path is None or str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    try:
-        file = path.open("wb")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
-    with file:
-        yield file
-
-
-def text_line(text: str) -> bytes:
-    """Encode a text as exactly one line of UTF-8; line ends inside it become spaces."""
-    return text.replace("\r", " ").replace("\n", " ").encode(errors="replace") + b"\n"
-
-
-def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
-    """Return the lines of a file (also .gz, .xz, .zst), or of standard input for "-".
-
-    The first line is read at once, so that an unreadable input is reported before an output file is opened and
-    its former content is lost.
-
-    Raises:
-        DataError: the file is missing or damaged, or (during iteration) a line is not UTF-8.
-    """
-    if str(file) == "-":
-        lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
-        return (line.text for line in lines)
-    texts = read_lines(file, invalid_utf8=invalid_utf8)
-    return chain(list(islice(texts, 1)), texts)
 
 
 def program_name() -> str:

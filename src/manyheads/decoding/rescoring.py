@@ -50,7 +50,7 @@ def review(
     Returns:
         The outputs of each source; sorted again, best first, if there is a coverage penalty and no sampling.
     """
-    if not (options.coverage_penalty or options.rivals or options.attention):
+    if not (options.coverage_penalty or options.rivals or options.alignment):
         return outputs
     pairs = [(row, rank) for row, hypotheses in enumerate(outputs) for rank in range(len(hypotheses))]
     lengths = np.array([len(rows[row]) + len(outputs[row][rank].tokens) + 2 for row, rank in pairs])
@@ -68,7 +68,7 @@ def review(
                 output,
                 score=output.score + options.coverage_penalty * coverage_term(attention),
                 rivals=others,
-                attention=tuple(map(tuple, attention.tolist())) if options.attention else None,
+                attention=tuple(map(tuple, attention.tolist())) if options.alignment else None,
             )
     if options.coverage_penalty and options.sampling is None:
         return [sorted(hypotheses, key=lambda output: -output.score) for hypotheses in reviewed]

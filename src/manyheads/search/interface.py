@@ -55,7 +55,7 @@ class Hypothesis:
         rivals: for each of token_scores, the likeliest other tokens and their log-probabilities, best first; None
             unless requested (`SearchOptions.rivals`).
         attention: for each of token_scores, attention weights on the source tokens and, last, on the source's end
-            mark, which sum to 1; None unless requested (`SearchOptions.attention`).
+            mark, which sum to 1; None unless requested (`SearchOptions.alignment`).
     """
 
     tokens: tuple[int, ...]

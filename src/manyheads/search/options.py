@@ -1,15 +1,12 @@
-"""The options of a search, the same for every engine.
-
-A "row" is here a source sentence as token ids.
-"""
+"""The options of a search, from the caller to the engine. A "row" is a source sentence as token ids."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Self, TypeVar
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Literal, Self, TypeVar
 
-__all__ = ["Ids", "Sampling", "SearchOptions"]
+__all__ = ["Ids", "Sampling", "SearchOptions", "TranslateOptions"]
 
 Ids = tuple[int, ...]
 Entry = TypeVar("Entry")
@@ -20,13 +17,14 @@ class Sampling:
     """Options of sampling: draw each token from the model's distribution.
 
     Each token is drawn from p ** (1 / temperature), normalised, of which the top_k most likely tokens are kept, and
-    of these the fewest whose probabilities add up to top_p (nucleus sampling, Holtzman et al. 2020).
+    of these the fewest whose probabilities add up to top_p (nucleus sampling, Holtzman et al. 2020). The samples of
+    a row depend on the seed, the row and their index alone.
 
     Attributes:
-        temperature: above 0; 1 is the model's own distribution, less prefers likely tokens, more flattens it.
-        top_k: number of tokens to keep; 0 keeps all.
-        top_p: probability mass to keep, above 0 and at most 1, which keeps all.
-        seed: of the random numbers; the samples of a row depend on the seed, the row and their index alone.
+        temperature: sampling temperature: below 1 makes likely tokens likelier.
+        top_k: sample from the top_k likeliest tokens only; 0 means all tokens.
+        top_p: sample from the smallest set of likeliest tokens with total probability top_p.
+        seed: random seed of the sampling.
     """
 
     temperature: float = 1.0
@@ -48,55 +46,74 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class SearchOptions:
-    """All options of a search, constraints on the outputs included.
+class TranslateOptions:
+    """Options of a translation, the same for all lines; None stands for the setting of the run.
 
-    The options without a default are settings of a model (`SearchConfig`). All others are off by default; `in_use`
-    names those that are on, so that an engine can refuse an option that it does not support.
+    One object from the caller to the engine: the command line fills it from its options and the server from JSON,
+    `Translator.translate` takes it, and as `SearchOptions` it reaches the engine. All options are off by default.
+
+    Attributes:
+        length_penalty: exponent of the length in score = log-probability / length ** length_penalty; 0 favours
+            short outputs.
+        coverage_penalty: weight of the penalty for source tokens without attention (Wu et al. 2016, beta).
+        max_length_ratio: maximum output length: max_length_ratio x source tokens + search.max_length_offset.
+        min_length_ratio: minimum output length: min_length_ratio x source tokens.
+        no_repeat_ngram: never repeat an n-gram of no_repeat_ngram tokens within an output; 0 allows repetitions.
+        sampling: draw outputs by random sampling instead of beam search; None is off.
+        diverse_groups: number of diverse beam groups (Vijayakumar et al. 2018); must divide the beam size.
+        diverse_strength: penalty in nats on the log-probability of a token, for each prefix of an earlier beam
+            group that chose the token at the same step.
+        rivals: number of alternative tokens to report for each output token, the likeliest first.
+        alignment: report the word alignment, from the attention on the source (mean of the heads of one layer).
+        attention_layer: decoder layer whose attention gives the alignment and the coverage penalty, from 0; -1 is
+            the last layer.
+        token_scores: report the log-probability of each token; an engine that computes them separately is faster
+            without.
+        split: split lines into sentences and translate each by itself: every line (sentences), only lines longer
+            than any training example (auto), or no line (none), which cuts a line at the model's limit.
+    """
+
+    length_penalty: float | None = None
+    coverage_penalty: float | None = None
+    max_length_ratio: float | None = None
+    min_length_ratio: float = 0.0
+    no_repeat_ngram: int | None = None
+    sampling: Sampling | None = None
+    diverse_groups: int = 1
+    diverse_strength: float = 0.5
+    rivals: int = 0
+    alignment: bool = False
+    attention_layer: int | None = None
+    token_scores: bool = True
+    split: Literal["auto", "sentences", "none"] = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(TranslateOptions):
+    """The options of one call of an engine: those of the caller, completed by the settings of the run.
+
+    `in_use` names the options that are on, so that an engine can refuse an option that it does not support.
 
     Attributes:
         beam_size: number of open prefixes a sentence; 1 is greedy.
-        length_penalty: score = log_probability / length ** length_penalty.
-        max_length_ratio: maximum output length = max_length_ratio x source tokens + max_length_offset.
-        max_length_offset: in tokens.
+        max_length_offset: in tokens; see `max_length_ratio`. The end symbol is not counted.
         batch_tokens: approximate number of source tokens x beam_size decoded at the same time; it does not change
             the results.
         n_best: number of outputs to return for each row, at most beam_size; when sampling, number of samples.
-        min_length_ratio: minimum output length = min_length_ratio x source tokens, the end symbol not counted.
-        coverage_penalty: weight of the penalty for source tokens without attention (beta in equation 14 of Wu et
-            al. 2016); added to the score of every finished output.
-        no_repeat_ngram: length in tokens of the n-grams that must not occur twice in an output; 0 is off.
-        sampling: options of sampling, instead of a search; None is off.
-        diverse_groups: number of diverse beam groups, each penalised for the tokens that earlier groups chose at
-            the same step (Vijayakumar et al. 2018); 1 is off.
-        diverse_strength: penalty in nats on such a token, for each prefix that chose it.
-        rivals: number of likeliest other tokens to return for each token; 0 is off.
-        attention: whether to return the attention on the source (mean of the heads of one layer) for each token.
-        attention_layer: decoder layer of that attention and of the coverage penalty; 0 is the lowest, -1 the
-            highest.
-        token_scores: whether to return the log-probability of each token; if false, an engine that computes them
-            separately may return none.
         prefixes: forced beginning of the output of each row; empty, or one entry a row.
         forbidden: for each row, sequences that must not occur after its prefix; empty, or one entry a row.
         required: for each row, sequences that must occur; empty, or one entry a row.
     """
 
     beam_size: int
-    length_penalty: float
-    max_length_ratio: float
+    length_penalty: float = field()  # required: without field(), None would be inherited as the default
+    max_length_ratio: float = field()
     max_length_offset: int
     batch_tokens: int
     n_best: int = 1
-    min_length_ratio: float = 0.0
     coverage_penalty: float = 0.0
     no_repeat_ngram: int = 0
-    sampling: Sampling | None = None
-    diverse_groups: int = 1
-    diverse_strength: float = 0.5
-    rivals: int = 0
-    attention: bool = False
     attention_layer: int = -1
-    token_scores: bool = True
     prefixes: tuple[Ids, ...] = ()
     forbidden: tuple[tuple[Ids, ...], ...] = ()
     required: tuple[tuple[Ids, ...], ...] = ()
@@ -133,14 +150,14 @@ class SearchOptions:
             raise ValueError("a forbidden or required sequence of tokens is empty.")
 
     def in_use(self) -> list[str]:
-        """Return the names of the options that are on, except the first six, which every engine supports."""
-        names = [field.name for field in fields(self)[6:] if vars(self)[field.name] != field.default]
+        """Return the names of the options that are on, except those that every engine supports."""
+        skipped = {"n_best", "token_scores", "split"}
         if self.diverse_groups == 1:
-            names = [name for name in names if name != "diverse_strength"]
-        names = [name for name in names if name != "token_scores"]
-        if not (self.attention or self.coverage_penalty):
-            names = [name for name in names if name != "attention_layer"]
-        return names
+            skipped.add("diverse_strength")
+        if not (self.alignment or self.coverage_penalty):
+            skipped.add("attention_layer")
+        defaults = {one.name: one.default for one in fields(self) if one.default is not MISSING}
+        return [name for name in defaults if name not in skipped and vars(self)[name] != defaults[name]]
 
     def select_rows(self, rows: Sequence[int]) -> Self:
         """Return the options of some of the rows, given by their indices."""

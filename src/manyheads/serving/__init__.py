@@ -7,8 +7,9 @@ access.py    API keys and rate limits               responses.py JSON responses 
 request_pool.py  one thread per request, time limit batching.py  dynamic and continuous batching
 models.py    the runs that are served               queued_engine.py  a translator's engine that uses the queue
 connections.py   uvicorn's connection with a time limit
-translation_routes.py  classification_routes.py  completion_routes.py  inspection_routes.py  monitoring_routes.py
-markup/      HTML to text blocks and back           language_detection.py  the language of a text
-static_files.py  files for a browser                metrics.py   Prometheus metrics        openapi.py  /spec
+translation_routes.py  classification_routes.py  completion_routes.py  inspection_routes.py
+service_routes.py  /health, /metrics, /spec         openapi.json the interface, for /spec
+markup/      HTML to text blocks and back           static_files.py  files for a browser
+metrics.py   Prometheus metrics
 ```
 """

@@ -13,8 +13,7 @@ from manyheads.serving import (
     classification_routes,
     completion_routes,
     inspection_routes,
-    monitoring_routes,
-    openapi,
+    service_routes,
     static_files,
     translation_routes,
 )
@@ -32,8 +31,7 @@ ROUTE_MODULES = (
     classification_routes,
     completion_routes,
     inspection_routes,
-    monitoring_routes,
-    openapi,
+    service_routes,
     static_files,
 )
 

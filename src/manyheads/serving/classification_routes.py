@@ -1,10 +1,9 @@
-"""The route /classify, and the choice of a model by its name."""
+"""The route /classify."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,16 +11,12 @@ from starlette.routing import Route
 
 from manyheads.errors import UsageError
 from manyheads.search.interface import Cancelled
-from manyheads.serving.fields import Fields, read_fields
 from manyheads.serving.queue_items import QueueItem
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
-from manyheads.serving.translation_routes import texts_of
 from manyheads.tasks.classification import Classification, Classifier
 
-__all__ = ["choose_model", "classify", "routes"]
-
-Model = TypeVar("Model")
+__all__ = ["classify", "routes"]
 
 
 @dataclass(frozen=True)
@@ -37,11 +32,9 @@ class ClassificationGroup:
 
 async def classify(request: Request) -> Response:
     """POST /classify: `q` text or list, `model` the name of a run where several are served."""
-    service = Service.of(request)
-    fields = await read_fields(request, service.settings.body_limit)
-    service.access.check(request, fields)
-    texts, is_list = texts_of(fields, service)
-    group = ClassificationGroup(choose_model(service.models.classifiers, fields, "classifier"))
+    service, fields = await Service.read(request)
+    texts, is_list = fields.limited_texts(service.settings)
+    group = ClassificationGroup(fields.model(service.models.classifiers, "classifier"))
     try:
         classifications = await service.requests.run(
             request.receive,
@@ -62,22 +55,6 @@ async def classify(request: Request) -> Response:
         for result in classifications
     ]
     return json_response(content if is_list else content[0])
-
-
-def choose_model(models: dict[str, Model], fields: Fields, kind: str) -> Model:
-    """Return the model that a request names, or the only one.
-
-    Raises:
-        ApiError: no model has this name (404), or no name was given where there are several models (400).
-    """
-    name = fields.text("model")
-    if not models:
-        raise ApiError(404, f"No {kind} is served here")
-    if name in models:
-        return models[name]
-    if name is None and len(models) == 1:
-        return next(iter(models.values()))
-    raise ApiError(404 if name else 400, f"model must be one of: {', '.join(models)}")
 
 
 def routes() -> list[Route]:

@@ -15,8 +15,7 @@ from starlette.routing import Route
 
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling
-from manyheads.serving.classification_routes import choose_model
-from manyheads.serving.fields import Fields, missing_field, read_fields
+from manyheads.serving.fields import Fields, missing_field
 from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
 from manyheads.serving.responses import ApiError, json_bytes, json_response
 from manyheads.serving.service import Service
@@ -96,10 +95,8 @@ class StreamingGroup:
 
 async def complete(request: Request) -> Response:
     """POST /v1/completions."""
-    service = Service.of(request)
-    fields = await read_fields(request, service.settings.body_limit)
-    service.access.check(request, fields)
-    generator = choose_model(service.models.generators, fields, "language model")
+    service, fields = await Service.read(request)
+    generator = fields.model(service.models.generators, "language model")
     name = next(name for name, model in service.models.generators.items() if model is generator)
     completion = completion_request(fields, name, service)
     service.metrics.count_texts(len(completion.prompts), sum(map(len, completion.prompts)))

@@ -1,4 +1,8 @@
-"""Request fields from JSON, a form, a multipart form, or the query string."""
+"""Request fields from JSON, a form, a multipart form, or the query string.
+
+The body is read here and not by starlette's `Request.form` and `Request.json`, which have no limit of time for slow
+clients, take no query string beside a form, and answer mistakes in other words than LibreTranslate.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import math
 import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
@@ -17,11 +21,13 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
 from manyheads.serving.responses import ApiError, ClientDisconnected
+from manyheads.serving.settings import ServeSettings
 
-__all__ = ["Fields", "missing_field", "read_fields", "replace_surrogates"]
+__all__ = ["Fields", "check_size", "missing_field", "read_fields", "replace_surrogates"]
 
 MAX_FIELDS = 100
 BODY_SECONDS = 10.0  # that a client may take to send its body
+Model = TypeVar("Model")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -64,11 +70,11 @@ class Fields:
             raise missing_field(name)
         return value
 
-    def integer(self, name: str, default: int, least: int = 0) -> int:
+    def integer(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
         """Return an integer, which may be written as text.
 
         Raises:
-            ApiError: 400, the value is not an integer or is less than `least`.
+            ApiError: 400, the value is not an integer, or is not from `least` to `most`.
         """
         value = self.get(name)
         if value is None:
@@ -81,6 +87,8 @@ class Fields:
             raise ApiError(400, f"Invalid request: {name} parameter must be a whole number")
         if value < least:
             raise ApiError(400, f"Invalid request: {name} parameter must be >= {least}")
+        if most is not None and value > most:
+            raise ApiError(400, f"Invalid request: {name} parameter must be <= {most}")
         return value
 
     def number(self, name: str, default: float) -> float:
@@ -127,6 +135,39 @@ class Fields:
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise ApiError(400, f"Invalid request: {name} parameter must be text or a list of texts")
         return [replace_surrogates(text) for text in value]
+
+    def limited_texts(self, settings: ServeSettings) -> tuple[list[str], bool]:
+        """Return the texts `q`, and whether they were sent as a list.
+
+        Raises:
+            ApiError: 400, the texts are missing, too many or too long.
+        """
+        value = self.texts("q")
+        texts = value if isinstance(value, list) else [value]
+        check_size(len(texts), settings.batch_limit)
+        check_size(sum(map(len, texts)), settings.char_limit)
+        return texts, isinstance(value, list)
+
+    def model(self, models: Mapping[str, Model], kind: str) -> Model:
+        """Return the model that the field `model` names, or the only one.
+
+        Raises:
+            ApiError: no model has this name (404), or no name was given where there are several models (400).
+        """
+        name = self.text("model")
+        if not models:
+            raise ApiError(404, f"No {kind} is served here")
+        if name is not None and name in models:
+            return models[name]
+        if name is None and len(models) == 1:
+            return next(iter(models.values()))
+        raise ApiError(404 if name else 400, f"model must be one of: {', '.join(models)}")
+
+
+def check_size(size: int, limit: int) -> None:
+    """Raise `ApiError` 400 if a request has more texts or characters than allowed."""
+    if size > limit:
+        raise ApiError(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
 
 
 def missing_field(name: str) -> ApiError:

@@ -20,7 +20,7 @@ from manyheads.runs import page
 from manyheads.runs.inspect import curves, inspect_loaded
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling
-from manyheads.serving.fields import Fields, missing_field, read_fields, replace_surrogates
+from manyheads.serving.fields import Fields, check_size, missing_field, replace_surrogates
 from manyheads.serving.models import ServedRun
 from manyheads.serving.queue_items import QueueItem, RequestHandle
 from manyheads.serving.queued_engine import queued_translator
@@ -100,8 +100,8 @@ async def inspect(request: Request) -> Response:
     text = text_of(fields, service, may_be_empty=True)
     target = fields.text("target")
     prefix, beam = ids_of(fields), beam_of(fields)
-    padding = bounded_integer(fields, "padding", MAX_PADDING)
-    max_tokens = bounded_integer(fields, "max_tokens", MAX_GENERATED)
+    padding = fields.integer("padding", 0, most=MAX_PADDING)
+    max_tokens = fields.integer("max_tokens", 0, most=MAX_GENERATED)
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         model = apart(run.torch_model(), cancelled)
@@ -124,7 +124,7 @@ async def next_token(request: Request) -> Response:
     text, generator = text_of(fields, service, may_be_empty=True), run.loaded
     if not isinstance(generator, Generator):
         raise ApiError(400, f"{run.name} is no language model")
-    max_tokens = bounded_integer(fields, "write", MAX_GENERATED)
+    max_tokens = fields.integer("write", 0, most=MAX_GENERATED)
     try:
         sampling = Sampling(
             temperature=fields.number("temperature", 1.0),
@@ -178,15 +178,8 @@ async def read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
     Raises:
         ApiError: the body, the key or the name of the run is not valid.
     """
-    service = Service.of(request)
-    fields = await read_fields(request, service.settings.body_limit)
-    service.access.check(request, fields)
-    name, runs = fields.text("model"), service.models.runs
-    if name is None and len(runs) == 1:
-        return service, fields, next(iter(runs.values()))
-    if name not in runs:
-        raise ApiError(404 if name else 400, f"model must be one of: {', '.join(runs)}")
-    return service, fields, runs[name]
+    service, fields = await Service.read(request)
+    return service, fields, fields.model(service.models.runs, "model")
 
 
 async def run_task(
@@ -225,9 +218,7 @@ def text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> 
     text = fields.text("q")
     if text is None and not may_be_empty:
         raise missing_field("q")
-    size = len(text or "") + len(fields.text("target") or "")
-    if size > service.settings.char_limit:
-        raise ApiError(400, f"Invalid request: request ({size}) exceeds text limit ({service.settings.char_limit})")
+    check_size(len(text or "") + len(fields.text("target") or ""), service.settings.char_limit)
     return replace_surrogates(text or "")
 
 
@@ -242,15 +233,7 @@ def ids_of(fields: Fields) -> tuple[int, ...]:
 
 def beam_of(fields: Fields) -> int | None:
     """Return the beam size; None means that of the run."""
-    return bounded_integer(fields, "beam", MAX_BEAM) or None
-
-
-def bounded_integer(fields: Fields, name: str, maximum: int) -> int:
-    """Return an integer field from 0 to a maximum; 0 if it is missing."""
-    value = fields.integer(name, 0)
-    if value > maximum:
-        raise ApiError(400, f"Invalid request: {name} parameter must be <= {maximum}")
-    return value
+    return fields.integer("beam", 0, most=MAX_BEAM) or None
 
 
 def routes() -> list[Route]:

@@ -1,4 +1,9 @@
-"""ASGI middleware around all routes: host and origin checks, security headers, request log and metrics."""
+"""ASGI middleware around all routes: host and origin checks, security headers, request log and metrics.
+
+Not starlette's `TrustedHostMiddleware` and `CORSMiddleware`: they answer in plain text, where LibreTranslate's
+clients read `{"error": ...}`, pass requests of foreign origins on to the models, and would need a third class
+around them to log their answers and to add the security headers.
+"""
 
 from __future__ import annotations
 

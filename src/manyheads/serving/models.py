@@ -1,11 +1,12 @@
-"""The served runs: loading, lookup by language pair or name, and warm-up."""
+"""The served runs: loading, lookup by language pair or name, language detection, and warm-up."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.ctranslate2 import is_export
+from manyheads.runs.corpus import languages_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.page import described, example_of
 from manyheads.serving.batching import Batcher
-from manyheads.serving.language_detection import LanguageDetector, make_detector
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
@@ -27,13 +28,34 @@ from manyheads.tasks.classification import Classifier
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
+from manyheads.text.identification import LanguageProfile, confidences, has_letters
 from manyheads.training.precision import pick_device
 
-__all__ = ["Models", "ServedRun", "check_runs", "load_models", "make_batcher"]
+__all__ = ["LanguageConfidence", "Models", "ServedRun", "check_runs", "load_models", "make_batcher"]
 
 Pair = tuple[str, str]
+LanguageConfidence = tuple[str, float]  # language code, confidence in percent
 MAX_WORKERS = 8
 WORKER_NICENESS = 5  # increment of "nice": beside another busy thread, a worker keeps a quarter of a core
+
+
+class LanguageDetector:
+    """Detects languages by character n-gram profiles of the runs' training texts.
+
+    Attributes:
+        profiles: by language code.
+        fallback: language returned with confidence 0 where no language can be detected.
+    """
+
+    def __init__(self, profiles: Mapping[str, LanguageProfile] | None = None, fallback: str = "en") -> None:
+        self.profiles = profiles or {}
+        self.fallback = fallback
+
+    def detect(self, text: str) -> Sequence[LanguageConfidence]:
+        """Return languages with their confidence, the most probable first; at least one."""
+        shares = confidences(text, self.profiles) if has_letters(text) else []
+        percents = [(language, round(100 * share, 1)) for language, share in shares]
+        return [(language, percent) for language, percent in percents if percent > 0] or [(self.fallback, 0.0)]
 
 
 @dataclass(eq=False)
@@ -177,6 +199,32 @@ def new_name(run: Path, others: dict[str, object] | dict[str, Classifier] | dict
     if name in others:
         raise UsageError(f"two runs are named {name}. Clients choose by that name: give one folder another.")
     return name
+
+
+def make_detector(runs: Sequence[Path], languages: Sequence[str], log: Callable[[str], None]) -> LanguageDetector:
+    """Return a detector for the languages of some runs; counts of a language in several runs are added up.
+
+    Args:
+        runs: run directories; exported folders are skipped, as they have no profile.
+        languages: codes of the served languages.
+        log: gets a warning where a language has no profile.
+    """
+    counts: dict[str, Counter[str]] = {language: Counter() for language in languages}
+    for run in runs:
+        if is_export(run) or RunDirectory.existing(run).config().task != "translation":
+            continue
+        for language, profile in languages_of(RunDirectory(run)).items():
+            counts[language].update(profile.counts)
+    profiles = {language: LanguageProfile(grams) for language, grams in counts.items() if grams}
+    missing = [language for language in languages if language not in profiles]
+    if missing:
+        log(
+            f"languages cannot be detected: no run says what {', '.join(missing)} looks like (it was made by an "
+            "older version, or elsewhere). Clients that ask for source = auto get the first language, confidence 0."
+        )
+        profiles = {}
+    fallback = "en" if "en" in languages or not languages else languages[0]
+    return LanguageDetector(profiles, fallback)
 
 
 def warm_up(models: Models, batcher: Batcher) -> None:

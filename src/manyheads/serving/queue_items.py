@@ -33,8 +33,8 @@ class ContinuousBatch(Protocol):
     """Items that are computed step by step; further items may join between two steps."""
 
     @property
-    def active_batches(self) -> int:
-        """Number of added batches with an unfinished item."""
+    def parts(self) -> Sequence[object]:
+        """The batches of items that were added together, while any of their items is unfinished."""
         ...
 
     @property

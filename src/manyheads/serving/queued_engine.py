@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manyheads.decoding import continuous
+from manyheads.decoding.continuous import ContinuousBatching
 from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import UsageError
 from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
 from manyheads.search.options import Ids, SearchOptions
 from manyheads.serving.batching import Batcher
-from manyheads.serving.queue_items import QueueItem, RequestHandle
+from manyheads.serving.queue_items import BatchGroup, QueueItem, RequestHandle
 from manyheads.tasks.translation import Translator
 
 __all__ = ["queued_translator"]
@@ -47,46 +47,26 @@ class SearchGroup:
             required=per_row([row.required for row in payloads]),
         )
         rows = [row.ids for row in payloads]
-        if options.attention or options.rivals or options.coverage_penalty:
+        if options.alignment or options.rivals or options.coverage_penalty:
             with ATTENTION_LOCK:
                 return self.engine.search(rows, options, cancelled)
         return self.engine.search(rows, options, cancelled)
 
 
 @dataclass(frozen=True)
-class ContinuousSearchGroup(SearchGroup):
-    """Rows without options of their own, which support continuous batching."""
+class ContinuousSearchGroup:
+    """Token ids of rows without constraints, which support continuous batching."""
 
     engine: TorchEngine
+    options: SearchOptions
 
-    def begin(self) -> ContinuousSearchBatch:
+    def compute(self, payloads: Sequence[Ids], cancelled: Cancelled) -> list[list[Hypothesis]]:
+        """Search for all rows; see `BatchGroup.compute`."""
+        return self.engine.search(payloads, self.options, cancelled)
+
+    def begin(self) -> ContinuousBatching:
         """Return an empty batch; see `ContinuousBatchGroup.begin`."""
-        return ContinuousSearchBatch(self.engine.begin(self.options))
-
-
-class ContinuousSearchBatch:
-    """A `ContinuousBatch` of rows."""
-
-    def __init__(self, search: continuous.ContinuousBatching) -> None:
-        self.search = search
-
-    @property
-    def active_batches(self) -> int:
-        """Number of added batches with an unfinished row."""
-        return len(self.search.parts)
-
-    @property
-    def full(self) -> bool:
-        """Whether no further rows should be added for now."""
-        return self.search.full
-
-    def add(self, payloads: Sequence[Row], cancelled: Cancelled, on_result: Callable[[int, Any], None]) -> None:
-        """Add rows; see `ContinuousBatch.add`."""
-        self.search.add([row.ids for row in payloads], cancelled, on_result)
-
-    def step(self) -> None:
-        """Decode one step of all rows."""
-        self.search.step()
+        return self.engine.begin(self.options)
 
 
 def per_row(values: list[Any]) -> tuple[Any, ...]:
@@ -108,18 +88,19 @@ class QueuedEngine:
         """Return the hypotheses of each row, as `Engine.search`; `handle`, not `cancelled`, ends the search."""
         common = replace(options, prefixes=(), forbidden=(), required=(), batch_tokens=self.batcher.max_tokens)
         width = options.n_best if options.sampling else options.beam_size
-        group = SearchGroup(self.engine, common)
+        group: BatchGroup
+        payloads: Sequence[Any] = rows
         if isinstance(self.engine, TorchEngine) and self.engine.can_batch_continuously(options):
             group = ContinuousSearchGroup(self.engine, common)
-        items = []
-        for index, ids in enumerate(rows):
-            row = Row(
-                ids,
-                options.prefixes[index] if options.prefixes else (),
-                options.forbidden[index] if options.forbidden else (),
-                options.required[index] if options.required else (),
-            )
-            items.append(QueueItem(group, row, (len(ids) + 1) * width, self.handle))
+        else:
+            group = SearchGroup(self.engine, common)
+            none = ((),) * len(rows)
+            constraints = (options.prefixes or none, options.forbidden or none, options.required or none)
+            payloads = [Row(*row) for row in zip(rows, *constraints, strict=True)]
+        items = [
+            QueueItem(group, payload, (len(ids) + 1) * width, self.handle)
+            for payload, ids in zip(payloads, rows, strict=True)
+        ]
         hypotheses: list[list[Hypothesis]] = self.batcher.compute_all(items)
         return hypotheses
 

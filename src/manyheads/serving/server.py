@@ -7,11 +7,10 @@ refuse new ones.
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import gc
 import logging
-import signal
+import os
 import socket
 import sys
 import threading
@@ -20,7 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import Any
 
 import uvicorn
 
@@ -34,12 +32,11 @@ from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
 from manyheads.training.memory import keep_decoding_small
 
-__all__ = ["event_loop", "serve"]
+__all__ = ["serve"]
 
 DRAIN_SECONDS = 25.0  # that running requests have to finish after a signal; then they are cancelled
 KEEP_ALIVE = 15  # seconds that an idle connection stays open
 BACKLOG = 512  # connections that the system queues before they are accepted
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SWITCH_INTERVAL = 0.001  # seconds that a thread may hold the interpreter lock while another one waits for it
 
 
@@ -65,8 +62,7 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
         service = Service(settings, batcher, requests, access, log)
         server = Server(service, runs, url_of(settings, sock))
         logging.getLogger("uvicorn.error").disabled = True  # its messages may quote what clients sent
-        with asyncio.Runner(loop_factory=event_loop()) as runner:
-            runner.run(server.serve(sockets=[sock]))
+        server.run(sockets=[sock])
         requests.cancel_all()
         batcher.close(5.0)
         requests.threads.shutdown(wait=False, cancel_futures=True)
@@ -76,6 +72,13 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
 
 class Server(uvicorn.Server):
     """uvicorn's server, which loads the models while it listens and drains running requests at the end.
+
+    uvicorn's own shutdown closes the listening socket at the first signal, so that waiting clients see a broken
+    connection; this one answers them with status 503 until the running requests have finished.
+
+    uvicorn takes uvloop's event loop where it is installed. asyncio releases the interpreter lock at each read or
+    write, and while other threads decode it waits up to a switch interval to get it back; uvloop releases it far
+    less often.
 
     Attributes:
         failure: the error that ended the server while it loaded the models, or None.
@@ -120,18 +123,8 @@ class Server(uvicorn.Server):
         names = [*pairs, *service.models.classifiers, *service.models.generators]
         service.log(f"ready: {', '.join(names)} at {self.url}")
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle SIGINT and SIGTERM while the context is open."""
-        previous = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Refuse new requests at the first signal; stop at once at the second."""
+        """Refuse new requests at the first SIGINT or SIGTERM; stop at once at the second."""
         if self.service.requests.draining:
             self.force_exit = self.should_exit = True
         self.service.requests.draining = True
@@ -146,19 +139,6 @@ class Server(uvicorn.Server):
                 requests.cancel_all()
             self.should_exit = late or not requests.running
         return await super().on_tick(counter)
-
-
-def event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's event loop factory if uvloop is installed, else None for asyncio's own.
-
-    asyncio releases the interpreter lock at each read or write, and while other threads decode it waits up to a
-    switch interval to get it back. uvloop releases it far less often.
-    """
-    try:
-        import uvloop
-    except ImportError:  # not for Windows
-        return None
-    return uvloop.new_event_loop
 
 
 def freeze_garbage_collector() -> None:
@@ -187,24 +167,23 @@ def bound_socket(settings: ServeSettings) -> Iterator[socket.socket]:
     """
     where = f"--host {settings.host} --port {settings.port}"
     try:
-        addresses: list[Any] = socket.getaddrinfo(
+        (family, *_), *_ = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, kind, protocol, _, sockaddr = addresses[0]
-        sock = socket.socket(family, kind, protocol)
     except OSError as error:
         raise UsageError(f"{where} is no address of this machine: {error.strerror}.") from error
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()  # "::" also takes clients by IPv4
+    try:
+        sock = socket.create_server(
+            (settings.host, settings.port), family=family, backlog=BACKLOG, dualstack_ipv6=both
+        )
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"{where} is taken by another program. Choose another port, such as --port {settings.port + 1}."
+            ) from error
+        raise UsageError(f"{where} cannot be had: {os.strerror(error.errno or 0)}.") from error
     with sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind(sockaddr)
-            sock.listen(BACKLOG)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise UsageError(
-                    f"{where} is taken by another program. Choose another port, such as --port {settings.port + 1}."
-                ) from error
-            raise UsageError(f"{where} cannot be had: {error.strerror}.") from error
         sock.setblocking(False)
         yield sock
 

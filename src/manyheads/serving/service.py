@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 from starlette.requests import Request
 
 from manyheads.serving.access import Access
 from manyheads.serving.batching import Batcher
+from manyheads.serving.fields import Fields, read_fields
 from manyheads.serving.metrics import Metrics
 from manyheads.serving.models import Models
 from manyheads.serving.request_pool import RequestPool
@@ -44,9 +46,21 @@ class Service:
     def __post_init__(self) -> None:
         self.metrics = Metrics(self.requests, self.batcher)
 
-    @staticmethod
-    def of(request: Request) -> Service:
+    @classmethod
+    def of(cls, request: Request) -> Self:
         """Return the service of the server that received a request."""
         service = request.app.state.service
-        assert isinstance(service, Service)
+        assert isinstance(service, cls)
         return service
+
+    @classmethod
+    async def read(cls, request: Request) -> tuple[Self, Fields]:
+        """Read the fields of a request, and check its key and its rate; return the service and the fields.
+
+        Raises:
+            ApiError: the body cannot be read, or the request is not allowed; see `read_fields` and `Access.check`.
+        """
+        service = cls.of(request)
+        fields = await read_fields(request, service.settings.body_limit)
+        service.access.check(request, fields)
+        return service, fields

@@ -15,27 +15,33 @@ PUBLIC_REQUESTS = 120  # default per minute and key or address, where other mach
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """All settings with the defaults of the command line; named as in LibreTranslate where the meaning is the same.
+    """All settings with their defaults; named as in LibreTranslate where the meaning is the same.
+
+    Each setting is an option of `manyheads serve`, whose help is the text below; None and an empty tuple stand for
+    the default that the help of the option states.
 
     Attributes:
-        host, port: address to listen at; port 0 takes a free port.
-        public: listen beyond this machine without keys.
-        host_names: allowed Host headers; on loopback the names of this machine are always allowed.
-        cors_origins: origins whose web pages may read responses; "*" allows all.
-        keys: the file of `manyheads keys`; every computing request then needs one of its keys.
-        metrics_token: token that `/metrics` requires; None disables the route.
-        trust_forwarded_for: take the client's address from the last entry of X-Forwarded-For; only behind a proxy.
+        host: address to listen on.
+        port: port to listen on; 0 picks a free port.
+        public: allow a --host that other machines can reach without requiring keys.
+        keys: require an API key of this file, made by `manyheads keys`.
+        host_names: host name that clients may use (Host header); may be repeated.
+        cors_origins: web origin whose pages may read responses (CORS); * allows all; may be repeated.
+        trust_forwarded_for: take client addresses from X-Forwarded-For; safe only behind a reverse proxy.
+        metrics_token: enable /metrics for requests with this token; the environment variable keeps it out of
+            process lists.
         char_limit: maximum characters per request.
         batch_limit: maximum texts per request.
-        alternatives_limit: maximum further translations per text.
-        body_limit: maximum bytes of a request's body.
-        queue: maximum requests at once, waiting or computed; further ones are refused with 503.
-        timeout: seconds that a request may take.
-        req_limit: requests per minute and key or address, 0 means no limit; None means no limit on loopback and
-            120 elsewhere.
-        max_batch_tokens: token budget of a batch: source tokens x beam size, padding included.
-        max_wait_ms: maximum batching delay in milliseconds, while a worker is free.
-        engine, precision, device: see `Translator.load`.
+        alternatives_limit: maximum alternative translations per text.
+        body_limit: maximum size of a request body in bytes.
+        queue: maximum requests waiting or running; further requests are answered with status 503.
+        timeout: request timeout in seconds.
+        req_limit: maximum requests per minute for one key or client address; 0 is unlimited.
+        max_batch_tokens: maximum size of a batch: source tokens x beam size.
+        max_wait_ms: maximum batching delay in milliseconds.
+        engine: inference engine.
+        precision: number format of the torch engine; fp32 is exact, bf16 and int8 are faster.
+        device: see `Translator.load`.
     """
 
     host: str = "127.0.0.1"

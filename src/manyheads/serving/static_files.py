@@ -1,6 +1,7 @@
 """Static files for a browser: those of two folders beside this module, read once when the server starts.
 
-`page/` is served at /, its other files below /page/; `explorer/` at /docs, its other files below /docs/.
+`page/` is served at /, its other files below /page/; `explorer/` at /docs, its other files below /docs/. Not by
+starlette's `StaticFiles`, which sends scripts with their comments, and is one route for log and metrics.
 """
 
 from __future__ import annotations

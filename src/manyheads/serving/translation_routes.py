@@ -11,9 +11,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from manyheads.errors import UsageError
-from manyheads.serving.fields import Fields, read_fields
-from manyheads.serving.language_detection import LanguageConfidence
+from manyheads.serving.fields import Fields
 from manyheads.serving.markup.document import Document, plain_document, read_html
+from manyheads.serving.models import LanguageConfidence
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
@@ -49,9 +49,7 @@ class TranslationRequest:
 
 async def translate(request: Request) -> Response:
     """POST /translate."""
-    service = Service.of(request)
-    fields = await read_fields(request, service.settings.body_limit)
-    service.access.check(request, fields)
+    service, fields = await Service.read(request)
     query = translation_request(fields, service)
     content = await service.requests.run(request.receive, lambda handle: translations(service, query, handle))
     return json_response(content)
@@ -59,10 +57,8 @@ async def translate(request: Request) -> Response:
 
 async def detect(request: Request) -> Response:
     """POST /detect."""
-    service = Service.of(request)
-    fields = await read_fields(request, service.settings.body_limit)
-    service.access.check(request, fields)
-    texts, _ = texts_of(fields, service)
+    service, fields = await Service.read(request)
+    texts, _ = fields.limited_texts(service.settings)
     text = "\n".join(texts)
     detected = await service.requests.run(request.receive, lambda handle: service.models.detector.detect(text))
     return json_response([language_json(language) for language in detected])
@@ -127,12 +123,9 @@ def translation_request(fields: Fields, service: Service) -> TranslationRequest:
     Raises:
         ApiError: 400, a field is missing or has an invalid value.
     """
-    texts, is_list = texts_of(fields, service)
+    texts, is_list = fields.limited_texts(service.settings)
     source, target = fields.required("source"), fields.required("target")
-    alternatives = fields.integer("alternatives", 0)
-    if alternatives > service.settings.alternatives_limit:
-        maximum = service.settings.alternatives_limit
-        raise ApiError(400, f"Invalid request: alternatives parameter must be <= {maximum}")
+    alternatives = fields.integer("alternatives", 0, most=service.settings.alternatives_limit)
     kind = (fields.text("format") or "text").lower()
     if kind not in ("text", "html"):
         raise ApiError(400, f"{kind[:20]} format is not supported")
@@ -144,21 +137,6 @@ def translation_request(fields: Fields, service: Service) -> TranslationRequest:
         html=kind == "html",
         alternatives=alternatives,
     )
-
-
-def texts_of(fields: Fields, service: Service) -> tuple[list[str], bool]:
-    """Return the texts of a request, and whether they were sent as a list.
-
-    Raises:
-        ApiError: 400, the texts are missing, too many or too long.
-    """
-    value = fields.texts("q")
-    texts = value if isinstance(value, list) else [value]
-    limits = service.settings
-    for size, limit in ((len(texts), limits.batch_limit), (sum(map(len, texts)), limits.char_limit)):
-        if size > limit:
-            raise ApiError(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
-    return texts, isinstance(value, list)
 
 
 def served_language(code: str, service: Service) -> str:

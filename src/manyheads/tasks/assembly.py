@@ -50,7 +50,7 @@ class Assembler:
             source=line.text,
             hypotheses=candidates,
             truncated=cut or any(output is not None and not output.ended for output in best),
-            alignment=pharaoh(self.alignment(line, best)) if self.options.attention else None,
+            alignment=pharaoh(self.alignment(line, best)) if self.options.alignment else None,
             sentences=len(line.parts),
             warnings=self.warnings(line, best, candidates[0].text, expected),
         )

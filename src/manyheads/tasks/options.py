@@ -1,62 +1,20 @@
-"""The options of a translator in terms of text, and their conversion to `SearchOptions` in terms of tokens."""
+"""Constraints on single lines as tokens, and the completion of `TranslateOptions` to `SearchOptions`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from manyheads.config.schema import SearchConfig
 from manyheads.errors import UsageError
-from manyheads.search.options import Ids, Sampling, SearchOptions
-from manyheads.tasks.parts import Split
+from manyheads.search.options import Ids, SearchOptions, TranslateOptions
 from manyheads.text.tokenizer import UNK, Tokenizer
 
 __all__ = ["Expected", "PerLine", "TranslateOptions", "plain_search", "search_options"]
 
 MAX_SPELLINGS = 64  # token sequences of a forbidden phrase; further ones are too unlikely to be generated
 Entry = TypeVar("Entry")
-
-
-@dataclass(frozen=True)
-class TranslateOptions:
-    """Options of a translation, the same for all lines. None stands for the setting of the run.
-
-    Attributes:
-        length_penalty: see `SearchConfig`.
-        coverage_penalty: see `SearchConfig`.
-        max_length_ratio: see `SearchConfig`.
-        no_repeat_ngram: see `SearchConfig`.
-        attention_layer: see `SearchConfig`.
-        min_length_ratio: minimum length of a translation = min_length_ratio x source tokens.
-        sampling: options of sampling, instead of a search; None is off.
-        diverse_groups: number of diverse beam groups (Vijayakumar et al. 2018); 1 is off.
-        diverse_strength: penalty in nats on a token that an earlier group chose, for each prefix that chose it.
-        rivals: number of likeliest other tokens to return for each token.
-        alignment: whether to return the word alignment.
-        token_scores: whether to return the score of each token; some engines are faster without.
-        split: "sentences" translates each sentence of a line separately; "auto" does so if the line is longer than
-            any line of the training data (data.max_length); "none" never does, and cuts the line at the model's
-            limit.
-    """
-
-    length_penalty: float | None = None
-    coverage_penalty: float | None = None
-    max_length_ratio: float | None = None
-    no_repeat_ngram: int | None = None
-    attention_layer: int | None = None
-    min_length_ratio: float = 0.0
-    sampling: Sampling | None = None
-    diverse_groups: int = 1
-    diverse_strength: float = 0.5
-    rivals: int = 0
-    alignment: bool = False
-    token_scores: bool = True
-    split: Split = "auto"
-
-    def __post_init__(self) -> None:
-        if self.split not in ("auto", "sentences", "none"):
-            raise UsageError(f'split = "{self.split}" is none of "auto", "sentences", "none".')
 
 
 @dataclass(frozen=True)
@@ -178,7 +136,7 @@ def normalised(tokenizer: Tokenizer, phrases: Sequence[str]) -> list[str]:
 
 
 def plain_search(search: SearchConfig) -> SearchOptions:
-    """Return the beam search of a run, without the options of a single call."""
+    """Return the beam search of a run, without the options of a single call and without rules for outputs."""
     return SearchOptions(
         beam_size=search.beam_size,
         length_penalty=search.length_penalty,
@@ -191,7 +149,7 @@ def plain_search(search: SearchConfig) -> SearchOptions:
 def search_options(
     search: SearchConfig, options: TranslateOptions, beam_size: int | None, n_best: int, parts: PerLine
 ) -> SearchOptions:
-    """Return the options of one call of the engine.
+    """Return the options of one call of the engine: those that are not None, else the settings of the run.
 
     Args:
         search: settings of the run.
@@ -203,32 +161,12 @@ def search_options(
     Raises:
         UsageError: an option is out of its range, or cannot be combined with another.
     """
+    if options.split not in ("auto", "sentences", "none"):
+        raise UsageError(f'split = "{options.split}" is none of "auto", "sentences", "none".')
+    values = search.model_dump() | {name: value for name, value in vars(options).items() if value is not None}
     beam = search.beam_size if beam_size is None else beam_size
+    values |= {"beam_size": beam if options.sampling else max(beam, n_best), "n_best": n_best, "split": "auto"}
     try:
-        return replace(
-            plain_search(search),
-            beam_size=beam if options.sampling else max(beam, n_best),
-            length_penalty=value_or(options.length_penalty, search.length_penalty),
-            max_length_ratio=value_or(options.max_length_ratio, search.max_length_ratio),
-            n_best=n_best,
-            min_length_ratio=options.min_length_ratio,
-            coverage_penalty=value_or(options.coverage_penalty, search.coverage_penalty),
-            no_repeat_ngram=value_or(options.no_repeat_ngram, search.no_repeat_ngram),
-            sampling=options.sampling,
-            diverse_groups=options.diverse_groups,
-            diverse_strength=options.diverse_strength,
-            rivals=options.rivals,
-            attention=options.alignment,
-            attention_layer=value_or(options.attention_layer, search.attention_layer),
-            token_scores=options.token_scores,
-            prefixes=parts.prefixes,
-            forbidden=parts.forbidden,
-            required=parts.required,
-        )
+        return SearchOptions(**values, prefixes=parts.prefixes, forbidden=parts.forbidden, required=parts.required)
     except ValueError as error:
         raise UsageError(str(error)) from error
-
-
-def value_or(value: Entry | None, setting: Entry) -> Entry:
-    """Return the value, or the setting if the value is None."""
-    return setting if value is None else value

@@ -18,7 +18,7 @@ from manyheads.text.tokenizer import EOS, SPECIALS
 __all__ = ["CTranslate2Engine"]
 
 MOST_TOKENS = 1024  # of a batch: more are no faster on a CPU, and leave less to share out among the workers
-KNOWN = {"n_best", "min_length_ratio", "no_repeat_ngram", "attention", "attention_layer", "prefixes", "forbidden"}
+KNOWN = {"n_best", "min_length_ratio", "no_repeat_ngram", "alignment", "attention_layer", "prefixes", "forbidden"}
 REASONS = {
     "sampling": "what it draws for a row depends on the rows beside it",
     "coverage_penalty": "its coverage penalty follows another formula",
@@ -168,9 +168,9 @@ class CTranslate2Engine:
         """Refuse what the library cannot do, by name."""
         asked = options.in_use()
         wrong = [name for name in asked if name not in KNOWN]
-        if options.attention and options.attention_layer not in (-1, self.last_layer):
+        if options.alignment and options.attention_layer not in (-1, self.last_layer):
             wrong.append("attention_layer")
-        if options.attention and options.prefixes:
+        if options.alignment and options.prefixes:
             wrong.append("prefixes")
         if wrong:
             told = [f"{name} ({REASONS[name]})" if name in REASONS else name for name in wrong]
@@ -222,7 +222,7 @@ class CTranslate2Engine:
             min_decoding_length=part.least,
             return_scores=True,
             return_end_token=True,
-            return_attention=options.attention,
+            return_attention=options.alignment,
         )
         for i, result in zip(part.places, results, strict=True):
             attention = result.attention or [None] * len(result.hypotheses)

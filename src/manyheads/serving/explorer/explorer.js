@@ -8,9 +8,14 @@ function element(name, text, attributes) {
   return made;
 }
 
-function field(name, schema, required) {
+// Returns a schema in the place of a reference to it.
+function resolved(schema, spec) {
+  return schema.$ref ? spec.components.schemas[schema.$ref.split("/").pop()] : schema;
+}
+
+function field(name, schema, required, spec) {
   const label = element("label", name + (required ? " (required)" : ""));
-  const kind = schema.oneOf ? schema.oneOf[0] : schema;
+  const kind = schema.oneOf ? resolved(schema.oneOf[0], spec) : schema;
   let input;
   if (kind.enum) {
     input = element("select");
@@ -63,15 +68,16 @@ async function send(method, path, form, output) {
   }
 }
 
-function operation(method, path, described) {
+function operation(method, path, described, spec) {
   const box = element("details");
   const title = element("summary");
   title.append(element("code", method.toUpperCase() + " " + path), " " + described.summary);
   const form = element("form");
   const body = described.requestBody && described.requestBody.content["application/json"].schema;
   if (body) {
-    Object.entries(body.properties).forEach(([name, schema]) => {
-      if (name !== "api_key") form.append(field(name, schema, body.required.includes(name)));
+    const { properties, required } = resolved(body, spec);
+    Object.entries(properties).forEach(([name, schema]) => {
+      if (name !== "api_key") form.append(field(name, resolved(schema, spec), required.includes(name), spec));
     });
   }
   const output = element("pre", "", { role: "status" });
@@ -88,7 +94,7 @@ async function begin() {
   const spec = await (await fetch("/spec")).json();
   const place = document.getElementById("operations");
   Object.entries(spec.paths).forEach(([path, methods]) => {
-    Object.entries(methods).forEach(([method, described]) => place.append(operation(method, path, described)));
+    Object.entries(methods).forEach(([method, described]) => place.append(operation(method, path, described, spec)));
   });
 }
 

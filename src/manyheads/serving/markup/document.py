@@ -1,17 +1,37 @@
-"""A text to translate: plain text or HTML."""
+"""A text to translate: plain text, or HTML divided into markup that is copied and blocks that are translated."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html.parser import HTMLParser
+from itertools import accumulate
 
-from manyheads.serving.markup.blocks import Block
-from manyheads.serving.markup.html_reader import read_blocks
+from manyheads.serving.markup.blocks import Block, Token, make_block
 from manyheads.serving.markup.tag_projection import project_tags
 from manyheads.tasks.result import Translation
 from manyheads.text.identification import has_letters
 
-__all__ = ["Document", "plain_document", "read_html"]
+__all__ = ["Document", "plain_document", "read_blocks", "read_html"]
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
+INLINE = words(
+    "a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark q ruby s small span strike strong sub "
+    "sup time tt u var"
+)
+VOID = words("area base br col embed hr img input link meta param source track wbr")
+VOID_INLINE = frozenset(("img", "wbr", "input"))
+# Elements whose content is not translated.
+UNTOUCHED_INLINE = words("code kbd samp svg math canvas audio video object")
+UNTOUCHED = words("pre script style template textarea noscript head") | UNTOUCHED_INLINE
+CLASSES = frozenset(("notranslate", "mention", "hashtag"))
+Attributes = list[tuple[str, str | None]]
 
 
 @dataclass(frozen=True)
@@ -73,3 +93,144 @@ def plain_document(text: str) -> Document:
 def read_html(text: str) -> Document:
     """Return the document of an HTML text; invalid HTML is accepted."""
     return Document(text, read_blocks(text), is_html=True)
+
+
+def read_blocks(source: str) -> list[str | Block]:
+    """Return the pieces of a document in order; their HTML, joined, is the document."""
+    reader = BlockReader(source)
+    reader.feed(source)
+    reader.close()
+    return reader.finish()
+
+
+class BlockReader(HTMLParser):
+    """Parses tags and divides the source into pieces.
+
+    Attributes:
+        pieces: the result so far.
+        tokens: of the present block.
+    """
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.source = source
+        lines = [len(line) + 1 for line in source.split("\n")]
+        self.line_starts = [0, *accumulate(lines)]
+        self.pieces: list[str | Block] = []
+        self.tokens: list[Token] = []
+        self.block_start = 0  # offset of the present block in the source
+        self.skipping: tuple[str, int, bool] | None = (
+            None  # untranslated element: name, offset, whether it is inline
+        )
+        self.depth = 0  # nested elements of that name
+
+    @property
+    def position(self) -> int:
+        """Return the offset in the source where the present tag or text begins."""
+        line, column = self.getpos()
+        return self.line_starts[line - 1] + column
+
+    def tag_end(self) -> int:
+        """Return the offset where the present tag ends."""
+        index = self.source.find(">", self.position)
+        return len(self.source) if index < 0 else index + 1
+
+    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
+        """Handle a start tag."""
+        raw = self.get_starttag_text() or ""
+        if self.skipping is not None:
+            self.depth += tag == self.skipping[0] and not raw.endswith("/>")
+            return
+        inline = tag in INLINE or tag in UNTOUCHED_INLINE or tag in VOID_INLINE
+        if is_untouched(tag, attrs) and tag not in VOID:
+            self.skipping, self.depth = (tag, self.position, inline), 1
+            if not inline:
+                self.end_block(self.position)
+        elif tag in VOID_INLINE:
+            self.tokens.append(Token("atom", raw))
+        elif inline:
+            self.tokens.append(Token("open", raw, tag))
+        else:
+            self.end_block(self.position)
+            self.keep(raw)
+
+    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
+        """Handle `<x/>` as in XHTML, where it is a whole element; in HTML it would open one."""
+        raw = self.get_starttag_text() or ""
+        if self.skipping is not None:
+            return
+        if tag in INLINE or tag in UNTOUCHED_INLINE or tag in VOID_INLINE:
+            self.tokens.append(Token("atom", raw))
+        else:
+            self.end_block(self.position)
+            self.keep(raw)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Handle an end tag."""
+        end = self.tag_end()
+        if self.skipping is not None:
+            name, start, inline = self.skipping
+            self.depth -= tag == name
+            if self.depth == 0:
+                self.skipping = None
+                self.keep_untranslated(start, end, inline=inline)
+            return
+        raw = self.source[self.position : end]
+        if tag in INLINE:
+            self.tokens.append(Token("close", raw, tag))
+        elif tag in UNTOUCHED_INLINE:
+            self.tokens.append(Token("atom", raw))
+        else:
+            self.end_block(self.position)
+            self.keep(raw)
+
+    def handle_data(self, data: str) -> None:
+        """Handle unescaped text."""
+        if self.skipping is None:
+            self.tokens.append(Token("text", data))
+
+    def keep_declaration(self, data: str) -> None:
+        """Copy a comment, a declaration, a processing instruction or a CDATA section as an atom."""
+        if self.skipping is None:
+            end = self.source.find("-->", self.position) + 3 if self.source.startswith("<!--", self.position) else 0
+            end = end if end >= 3 else self.tag_end()
+            self.tokens.append(Token("atom", self.source[self.position : end]))
+
+    handle_comment = handle_pi = unknown_decl = keep_declaration
+    handle_decl = keep_declaration  # type: ignore[assignment]  # HTMLParser passes the argument by position
+
+    def keep_untranslated(self, start: int, end: int, *, inline: bool) -> None:
+        """Copy a part of the source, in the present block if it is inline, else behind it."""
+        if inline:
+            self.tokens.append(Token("atom", self.source[start:end]))
+        else:
+            self.keep(self.source[start:end])
+
+    def keep(self, raw: str) -> None:
+        """Add markup that is copied, after the block before it has ended."""
+        self.pieces.append(raw)
+        self.block_start += len(raw)
+
+    def end_block(self, end: int) -> None:
+        """End the present block at an offset of the source."""
+        if self.tokens:
+            self.pieces.append(make_block(self.tokens, self.source[self.block_start : end]))
+        self.tokens, self.block_start = [], end
+
+    def finish(self) -> list[str | Block]:
+        """End the last block and return all pieces."""
+        if self.skipping is not None:  # never closed: the rest of the source belongs to it
+            _, start, inline = self.skipping
+            self.keep_untranslated(start, len(self.source), inline=inline)
+        self.end_block(len(self.source))
+        return self.pieces
+
+
+def is_untouched(tag: str, attributes: Attributes) -> bool:
+    """Return whether the content of an element is not translated."""
+    if tag in UNTOUCHED:
+        return True
+    values = {name: value or "" for name, value in reversed(attributes)}
+    if values.get("translate", "").strip().lower() == "no":
+        return True
+    return not CLASSES.isdisjoint(re.split(r"\s+", values.get("class", "")))

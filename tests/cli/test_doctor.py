@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from rich.cells import cell_len
 
-from manyheads.cli.folding import display_width, fold_lines
+from manyheads.cli.doctor import fold_lines
 from manyheads.cli.main import run
 from manyheads.doctor.museum.texts import EXHIBIT_TEXTS
 from manyheads.doctor.texts import LANGUAGES
@@ -40,7 +41,7 @@ def test_what_the_museum_tells_loses_no_word(language: str) -> None:
         for text in vars(texts).values():
             lines = list(fold_lines([text], 80))
             assert " ".join(lines) == text
-            assert max(map(display_width, lines)) <= 80
+            assert max(map(cell_len, lines)) <= 80
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -48,4 +49,4 @@ def test_a_visit_to_the_museum_fits_a_terminal(language: str, capsys: pytest.Cap
     assert run(["museum", "7", "--lang", language]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 20
-    assert max(map(display_width, lines)) <= 80
+    assert max(map(cell_len, lines)) <= 80

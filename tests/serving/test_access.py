@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manyheads.serving.rate_limit import MAX_BUCKETS, RateLimiter
+from manyheads.serving.access import MAX_BUCKETS, RateLimiter
 
 
 class Clock:

@@ -1,0 +1,129 @@
+"""Options that several verbs share, and options that fill the fields of a dataclass of the library."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.types import OptionHelpExtra
+
+__all__ = [
+    "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "beam_option", "device_option", "field_option", "json_option",
+    "option", "output_option", "set_option",
+]  # fmt: skip
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+PATH = click.Path(path_type=Path)
+COUNT = click.IntRange(min=1)
+NOT_NEGATIVE = click.IntRange(min=0)
+LANGUAGE = click.Choice(["en", "ko"])
+
+
+class Option(click.Option):
+    """An option whose help states its range in words ("at least 1", not "x>=1"), and a number as N or X."""
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        """Return the word that stands for the value in the help."""
+        if self.metavar is None and isinstance(self.type, click.types.IntParamType | click.types.FloatParamType):
+            return "N" if isinstance(self.type, click.types.IntParamType) else "X"
+        return super().make_metavar(ctx)
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """Return click's additions to the help text: the range in words, a default in words without parentheses."""
+        extra = super().get_help_extra(ctx)
+        if isinstance(self.show_default, str):
+            extra["default"] = self.show_default
+        if "range" in extra:
+            extra["range"] = range_in_words(self.type)
+        return extra
+
+
+def range_in_words(number_type: click.ParamType[Any]) -> str:
+    """Return the range of a number type, such as "at least 1" or "above 0, at most 1"."""
+    assert isinstance(number_type, click.IntRange | click.FloatRange)
+    if (
+        number_type.min is not None
+        and number_type.max is not None
+        and not (number_type.min_open or number_type.max_open)
+    ):
+        return f"{number_type.min} to {number_type.max}"
+    bounds = []
+    if number_type.min is not None:
+        bounds.append(f"{'above' if number_type.min_open else 'at least'} {number_type.min}")
+    if number_type.max is not None:
+        bounds.append(f"{'below' if number_type.max_open else 'at most'} {number_type.max}")
+    return ", ".join(bounds)
+
+
+option = partial(click.option, cls=Option, show_default=True)
+json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
+device_option = option(
+    "--device",
+    default="auto",
+    metavar="NAME",
+    help="Device to compute on: cpu, cuda, cuda:1, or auto (a GPU if there is one, else the CPU).",
+)
+set_option = option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="SECTION.KEY=VALUE",
+    help="Override a setting of the configuration; may be repeated.",
+)
+beam_option = option(
+    "--beam", type=COUNT, show_default="search.beam_size of the run", help="Beam size; 1 is greedy search."
+)
+
+
+def output_option(content: str) -> Decorator:
+    """Return `--output`, the file for the content named; "-" means stdout."""
+    return option(
+        "--output",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        show_default="stdout",
+        help=f"Write the {content} to FILE; - is stdout.",
+    )
+
+
+def field_option(
+    owner: type, name: str, metavar: str | None = None, *, flag: str | None = None, note: str = ".", **settings: Any
+) -> Decorator:
+    """Return the option that fills a field of a dataclass, with the default and the help text of the field.
+
+    Args:
+        owner: the dataclass; its docstring says what each field means, in the section "Attributes".
+        name: name of the field.
+        metavar: word that stands for the value; in the help text it replaces a field name such as top_k.
+        flag: name of the option; by default that of the field, with hyphens.
+        note: end of the help text, instead of its full stop.
+        settings: further settings of `click.option`; `help` replaces the text of the field.
+    """
+    default = {field.name: field.default for field in dataclasses.fields(owner)}[name]
+    text = attribute_texts(owner).get(name, "").removesuffix(".")
+    text = text[:1].upper() + text[1:] + note
+    if metavar and "_" in name:
+        text = re.sub(rf"\b{name}\b", metavar, text)
+    given: dict[str, Any] = {
+        "default": default,
+        "is_flag": isinstance(default, bool),
+        "metavar": metavar,
+        "help": text,
+    }
+    return option(flag or f"--{name.replace('_', '-')}", name, **given | settings)
+
+
+@cache
+def attribute_texts(owner: type) -> dict[str, str]:
+    """Return what the docstring of a class says about each attribute, each text as one line."""
+    _, _, section = (inspect.getdoc(owner) or "").partition("Attributes:\n")
+    entries = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", section, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}

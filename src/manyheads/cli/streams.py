@@ -1,0 +1,177 @@
+r"""Lines in, results out: the input and the output of verbs, of text as UTF-8 in every locale.
+
+Only "\n" ends a line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeVar
+
+import click
+
+from manyheads.data.lines import InvalidUtf8, decode_lines, read_lines
+from manyheads.errors import DataError, ManyheadsError, UsageError
+
+__all__ = [
+    "ConstraintFiles", "batches", "check_output", "input_lines", "lines_at_once", "numbers_text", "open_output",
+    "text_line", "write_json", "write_results",
+]  # fmt: skip
+
+BATCH_LINES = 512  # lines computed in one call
+
+
+class LineResult(Protocol):
+    """The result of a line."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry of the line in the JSON document."""
+        ...
+
+
+Result = TypeVar("Result", bound=LineResult)
+
+
+def check_output(output: Path | None, file: Path) -> None:
+    """Raise `UsageError` if the output file is the input file."""
+    if output is not None and output.exists() and file.exists() and output.samefile(file):
+        raise UsageError(f"{output} is the input; write to another file.")
+
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator[BinaryIO]:
+    """Open a file for writing bytes; None and "-" mean stdout.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if path is None or str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        file = path.open("wb")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+    with file:
+        yield file
+
+
+def text_line(text: str) -> bytes:
+    """Encode a text as exactly one line of UTF-8; line ends inside it become spaces."""
+    return text.replace("\r", " ").replace("\n", " ").encode(errors="replace") + b"\n"
+
+
+def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
+    """Return the lines of a file (also .gz, .xz, .zst), or of standard input for "-".
+
+    The first line is read at once, so that an unreadable input is reported before an output file is opened and
+    its former content is lost.
+
+    Raises:
+        DataError: the file is missing or damaged, or (during iteration) a line is not UTF-8.
+    """
+    if str(file) == "-":
+        lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
+        return (line.text for line in lines)
+    texts = read_lines(file, invalid_utf8=invalid_utf8)
+    return chain(list(islice(texts, 1)), texts)
+
+
+def lines_at_once(file: Path, purpose: str, *, quiet: bool) -> int:
+    """Return how many lines to compute in one call: one when a person types them, who is told so."""
+    if str(file) != "-" or not sys.stdin.isatty():
+        return BATCH_LINES
+    if not quiet:
+        click.echo(f"Type a line to {purpose} it; Ctrl-D ends.", err=True)
+    return 1
+
+
+def write_json(document: object, stream: BinaryIO) -> None:
+    """Write one JSON document."""
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    stream.write(text.encode(errors="backslashreplace") + b"\n")
+
+
+def write_results(
+    results: Iterable[Result], stream: BinaryIO, lines_of: Callable[[int, Result], Iterable[str]], *, as_json: bool
+) -> None:
+    """Write the results of all lines, as one JSON list or line by line.
+
+    Args:
+        results: one result for each input line, in order.
+        stream: output.
+        lines_of: returns the output lines of the input line with an index, from 0.
+        as_json: whether to write JSON.
+    """
+    if as_json:
+        write_json([result.to_json() for result in results], stream)
+        return
+    for index, result in enumerate(results):
+        stream.writelines(text_line(text) for text in lines_of(index, result))
+        stream.flush()
+
+
+def numbers_text(numbers: Sequence[int]) -> str:
+    """Return line numbers as text: the first ten."""
+    return ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
+
+
+class ConstraintFiles:
+    """The files of --prefix, --forbid and --require, read along with the input: one line for each input line.
+
+    Args:
+        prefix: file of the beginnings of the outputs.
+        forbid: file of forbidden phrases, separated by tabs.
+        require: file of required phrases, separated by tabs.
+    """
+
+    def __init__(self, prefix: Path | None = None, forbid: Path | None = None, require: Path | None = None) -> None:
+        paths = {"prefixes": prefix, "forbidden": forbid, "required": require}
+        self.files = {name: (path, read_lines(path)) for name, path in paths.items() if path is not None}
+
+    def take(self, count: int) -> dict[str, Any]:
+        """Return the constraints of the next `count` input lines, as arguments of `Translator.translate`.
+
+        Raises:
+            DataError: a file has fewer lines than the input.
+        """
+        taken: dict[str, Any] = {}
+        for name, (path, stream) in self.files.items():
+            lines = list(islice(stream, count))
+            if len(lines) < count:
+                raise DataError(
+                    f"{path} has fewer lines than the input. Give one for each line, empty where not needed."
+                )
+            taken[name] = lines if name == "prefixes" else [line.split("\t") for line in lines]
+        return taken
+
+    def finish(self) -> None:
+        """Raise `DataError` when a file has more lines than the input."""
+        for path, stream in self.files.values():
+            if next(stream, None) is not None:
+                raise DataError(f"{path} has more lines than the input. Give one for each line.")
+
+
+def batches(lines: Iterator[str], size: int) -> Iterator[list[str]]:
+    """Yield lists of `size` lines; when a line cannot be read, the lines before it are yielded before its error."""
+    batch: list[str] = []
+    while True:
+        try:
+            line = next(lines, None)
+        except ManyheadsError:
+            if batch:
+                yield batch
+            raise
+        if line is not None:
+            batch.append(line)
+        if batch and (line is None or len(batch) == size):
+            yield batch
+            batch = []
+        if line is None:
+            return

@@ -1,0 +1,45 @@
+"""Lines are read and results written as UTF-8, whatever the locale."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from manyheads.cli.streams import input_lines, numbers_text, write_json
+from manyheads.errors import DataError
+
+
+def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    """Let standard input hold these bytes."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+
+
+def test_standard_input_ends_lines_at_line_feeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_stdin(monkeypatch, "a\u2028b\x85c\n\n가\r\nd".encode())
+    assert list(input_lines(Path("-"), "error")) == ["a\u2028b\x85c", "", "가", "d"]
+
+
+def test_bytes_that_are_no_utf8_are_named_with_line_and_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_stdin(monkeypatch, b"ok\nStra\xdfe\n")
+    with pytest.raises(DataError, match=r"standard input, line 2: byte 0xDF at offset 7 "):
+        list(input_lines(Path("-"), "error"))
+
+
+def test_bytes_that_are_no_utf8_are_replaced_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_stdin(monkeypatch, b"Stra\xdfe\n")
+    assert list(input_lines(Path("-"), "replace")) == ["Stra\ufffde"]
+
+
+def test_a_json_document_is_valid_even_with_half_a_character() -> None:
+    stream = io.BytesIO()
+    write_json({"text": "가\udc80"}, stream)
+    assert json.loads(stream.getvalue().decode()) == {"text": "가\udc80"}
+
+
+def test_the_first_ten_line_numbers_are_named() -> None:
+    assert numbers_text([3, 5]) == "3, 5"
+    assert numbers_text(range(1, 12)) == "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
