@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from manyheads.cli.doctor import fold_lines
 from manyheads.cli.main import run
-from manyheads.doctor.museum.texts import EXHIBIT_TEXTS
+from manyheads.doctor.museum import EXHIBIT_TEXTS
 from manyheads.doctor.texts import LANGUAGES
 
 

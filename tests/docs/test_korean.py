@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.docs.korean import DOCS, KOREAN, origin, sections, stamped, standing, standings, with_code
 
-from manyheads.doctor.museum.texts import TEXTS as MUSEUM_TEXTS
+from manyheads.doctor.museum import TEXTS as MUSEUM_TEXTS
 from manyheads.doctor.texts import FINDING_TEXTS, flatten
 
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from manyheads.doctor.evidence import Example, share, shown
+from manyheads.doctor.evidence import Example, quote, share
 
 
 def test_long_lines_are_quoted_in_part() -> None:
-    assert shown([]) == ""
-    assert shown([Example(1_234, "x" * 100)]) == f'; line 1,234: "{"x" * 77}..."'
+    assert quote([]) == ""
+    assert quote([Example(1_234, "x" * 100)]) == f'; line 1,234: "{"x" * 77}..."'
 
 
 def test_a_share_of_nothing_is_zero() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from manyheads.doctor.catalogue import CATALOGUE
-from manyheads.doctor.museum import LANGUAGES, exhibit, exhibits, perform, played
-from manyheads.doctor.museum.texts import EXHIBIT_TEXTS
+from manyheads.doctor.museum import EXHIBIT_TEXTS, exhibit, exhibits, perform, play
+from manyheads.doctor.texts import LANGUAGES
 from manyheads.errors import UsageError
 
 EXHIBITS = exhibits()
@@ -22,7 +22,7 @@ BESIDE = {
 @pytest.mark.parametrize("name", NAMES)
 def test_the_doctor_names_the_defect_and_is_silent_after_the_mend(name: str) -> None:
     one = exhibit(name)
-    before, after = perform(one.source, name), perform(one.mended_source, name)
+    before, after = perform(one.source, name), perform(one.fixed_source, name)
     assert set(before.report.names) == {name} | BESIDE.get(name, set()), before.report
     assert not after.report.findings, after.report
     assert len(before.shown) >= 2
@@ -32,8 +32,8 @@ def test_the_doctor_names_the_defect_and_is_silent_after_the_mend(name: str) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_mend_is_one_line(name: str) -> None:
     one = exhibit(name)
-    assert len(one.mends) == 1
-    changed = zip(one.source.split("\n"), one.mended_source.split("\n"), strict=True)
+    assert len(one.fixes) == 1
+    changed = zip(one.source.split("\n"), one.fixed_source.split("\n"), strict=True)
     assert sum(before != after for before, after in changed) == 1
 
 
@@ -57,13 +57,13 @@ def test_every_exhibit_is_told_in_both_languages(language: str) -> None:
 def test_what_is_shown_of_the_first_two_defects_of_training_is_what_is_told() -> None:
     """The loss falls far below chance on random targets, and stays at it after the mend."""
     one = exhibit("target-not-shifted")
-    losses = [float(perform(text, one.name).shown[-1].split()[-1]) for text in (one.source, one.mended_source)]
+    losses = [float(perform(text, one.name).shown[-1].split()[-1]) for text in (one.source, one.fixed_source)]
     assert losses[0] < 0.1
     assert losses[1] > 2.9
 
 
 def test_a_visit_shows_the_loss_the_diagnosis_and_the_mend() -> None:
-    lines = list(played(exhibit("7"), "ko"))
+    lines = list(play(exhibit("7"), "ko"))
     assert lines[0].startswith("7. 엉뚱한 값의 제곱근으로 나눈다")
     assert "    - return (scores / math.sqrt(D)).softmax(-1)" in lines
     assert "    + return (scores / math.sqrt(E)).softmax(-1)" in lines

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.doctor import Report, examine
-from manyheads.doctor.module_finder import find_modules
+from manyheads.doctor.model_adapter import find_modules
 from manyheads.errors import UsageError
 
 SIZE = 23

@@ -18,8 +18,7 @@ from manyheads.cli.verbs import echo_json, settings_of, verb
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
-    from manyheads.doctor.diagnosis import Diagnosis
-    from manyheads.doctor.machine import MachineReport
+    from manyheads.doctor.report import Diagnosis
     from manyheads.doctor.texts import Language
 
 __all__ = ["VERBS", "fold_lines"]
@@ -51,7 +50,7 @@ def doctor(
     initialised model. RUN is a run directory: the doctor examines its training curves, weights, decoding and
     outputs. No file is changed.
     """
-    report: MachineReport | Diagnosis
+    report: Diagnosis
     if subject is None:
         if overrides:
             raise UsageError("--set changes the settings of a configuration or a run. Name one.")
@@ -72,7 +71,7 @@ def examine(context: click.Context, subject: str, overrides: tuple[str, ...]) ->
     """Examine a run if `subject` is a directory, else a configuration."""
     if Path(subject).is_dir():
         from manyheads.cli.progress import open_progress
-        from manyheads.runs.examination import examine_run
+        from manyheads.runs.examine_run import examine_run
 
         with open_progress(settings_of(context)) as progress:
             return examine_run(Path(subject), overrides=overrides, listener=progress)
@@ -81,7 +80,7 @@ def examine(context: click.Context, subject: str, overrides: tuple[str, ...]) ->
     config = load_config(resolve_recipe(subject), overrides)
 
     from manyheads.cli.progress import open_progress  # imports torch: only once the configuration is valid
-    from manyheads.runs.examination import examine_config
+    from manyheads.runs.examine_config import examine_config
 
     with open_progress(settings_of(context)) as progress:
         return examine_config(config, subject, listener=progress)
@@ -102,7 +101,7 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
 
     EXHIBIT is the name or the number of a program; without it, all programs are listed. Each runs in seconds.
     """
-    from manyheads.doctor.museum import exhibit, exhibits, played, visit
+    from manyheads.doctor.museum import exhibit, exhibits, play, visit
 
     if name is None:
         listed = [
@@ -118,7 +117,7 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
     if as_json:
         echo_json(visit(chosen).to_json(language))
         return
-    for line in fold_lines(played(chosen, language), terminal_width() or DEFAULT_WIDTH):
+    for line in fold_lines(play(chosen, language), terminal_width() or DEFAULT_WIDTH):
         click.echo(line)
 
 

@@ -7,6 +7,12 @@ report = examine(model, vocab_size=1000, pad=0, bos=1, eos=2)
 print(report)
 ```
 The functions are imported when they are first used.
+
+`checks/` holds a module for each family of checks, which gathers an observation and judges it; `checks/registry.py`
+lists the checks of `manyheads doctor CONFIG` and `manyheads doctor RUN`. The doctor opens no file and no run
+directory: `manyheads.runs.examine_config` and `manyheads.runs.examine_run` do, and give it plain objects (texts,
+token ids, models, log records, and the `TrainedModel` of `subjects`). `tolerances` holds every tolerance of a
+comparison of numbers; `report.make_checks` records the checks that could not be made, and why.
 """
 
 from __future__ import annotations
@@ -15,14 +21,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from manyheads.doctor.encoding import examine_collate, examine_encoding
+    from manyheads.doctor.checks.encoding import examine_collate, examine_encoding
+    from manyheads.doctor.checks.formula import examine_attention
+    from manyheads.doctor.checks.machine import examine_machine
+    from manyheads.doctor.checks.metrics import examine_bleu, examine_evaluation
+    from manyheads.doctor.checks.schedules import examine_schedule
+    from manyheads.doctor.checks.splits import examine_split, examine_split_function
     from manyheads.doctor.examination import examine
-    from manyheads.doctor.formula import examine_attention
-    from manyheads.doctor.machine import examine_machine
-    from manyheads.doctor.metrics import examine_bleu, examine_evaluation
     from manyheads.doctor.report import Finding, Report
-    from manyheads.doctor.schedules import examine_schedule
-    from manyheads.doctor.splits import examine_split, examine_split_function
 
 __all__ = [
     "Finding",
@@ -39,27 +45,24 @@ __all__ = [
     "examine_split_function",
 ]
 
-_LAZY = {
-    "Finding": "manyheads.doctor.report",
-    "Report": "manyheads.doctor.report",
-    "examine": "manyheads.doctor.examination",
-    "examine_attention": "manyheads.doctor.formula",
-    "examine_bleu": "manyheads.doctor.metrics",
-    "examine_collate": "manyheads.doctor.encoding",
-    "examine_encoding": "manyheads.doctor.encoding",
-    "examine_evaluation": "manyheads.doctor.metrics",
-    "examine_machine": "manyheads.doctor.machine",
-    "examine_schedule": "manyheads.doctor.schedules",
-    "examine_split": "manyheads.doctor.splits",
-    "examine_split_function": "manyheads.doctor.splits",
+_MODULES = {
+    "report": ("Finding", "Report"),
+    "examination": ("examine",),
+    "checks.encoding": ("examine_collate", "examine_encoding"),
+    "checks.formula": ("examine_attention",),
+    "checks.machine": ("examine_machine",),
+    "checks.metrics": ("examine_bleu", "examine_evaluation"),
+    "checks.schedules": ("examine_schedule",),
+    "checks.splits": ("examine_split", "examine_split_function"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name from its module."""
-    if name not in _LAZY:
-        raise AttributeError(f"module 'manyheads.doctor' has no attribute {name!r}")
-    return vars(import_module(_LAZY[name]))[name]
+    for module, names in _MODULES.items():
+        if name in names:
+            return vars(import_module(f"manyheads.doctor.{module}"))[name]
+    raise AttributeError(f"module 'manyheads.doctor' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

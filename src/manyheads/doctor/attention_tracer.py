@@ -93,8 +93,7 @@ class AttentionTracer(TorchFunctionMode):
     def leaf(self, name: str) -> Tensor | None:
         """Return the leaf to differentiate by for watched ids, None where no embeddings of them were looked up."""
         ids = self.watched[name]
-        found = [lookup.leaf for lookup in self.lookups if lookup.leaf is not None and lookup.ids is ids]
-        return found[0] if found else None
+        return next((lookup.leaf for lookup in self.lookups if lookup.leaf is not None and lookup.ids is ids), None)
 
     def trace(self, tensor: object) -> TensorTrace:
         """Return the facts about a tensor."""
@@ -208,8 +207,8 @@ class AttentionTracer(TorchFunctionMode):
             if trace.attention and not trace.weights:
                 add_mask(trace.attention, other)
                 return replace(base, attention=trace.attention)
-        one, two = traces
-        self.dropped_residuals += one.dropped in two.after or two.dropped in one.after
+        left, right = traces
+        self.dropped_residuals += left.dropped in right.after or right.dropped in left.after
         return base
 
     def _trace_product(self, base: TensorTrace, equation: str | None, tensors: Sequence[Tensor]) -> TensorTrace:
@@ -226,9 +225,8 @@ class AttentionTracer(TorchFunctionMode):
         queries, keys, width, heads = sizes
         if heads is None:  # (B * H, T, E), or (B, T, E)
             heads = max(1, left.size(0) // next((len(ids) for ids in self.watched.values()), left.size(0)))
-        asking, asked = self.trace(left), self.trace(right)
-        factor = asking.factor * asked.factor
-        attention = Attention(queries, keys, width, heads, factor, left, asking.projection)
+        query, key = self.trace(left), self.trace(right)
+        attention = Attention(queries, keys, width, heads, query.factor * key.factor, left, query.projection)
         for mask in before:
             add_mask(attention, mask)
         return replace(base, attention=attention)

@@ -23,7 +23,6 @@ __all__ = [
 
 # model: any PyTorch model and what surrounds it; machine, config, run: `manyheads doctor`, without or with subject.
 Subject = Literal["model", "machine", "config", "run"]
-SUBJECTS: tuple[Subject, ...] = ("model", "machine", "config", "run")
 PAGES: Mapping[Subject, str] = {  # in the repository
     "model": "docs/doctor.md#{name}",
     "machine": "docs/doctor.md#the-machine",
@@ -64,14 +63,6 @@ class KnownFinding:
         )
 
 
-def load_catalogue() -> dict[Subject, dict[str, KnownFinding]]:
-    """Return the known findings by subject and name."""
-    return {
-        subject: {name: known_finding(subject, name) for name in FINDING_TEXTS["en"][subject]}
-        for subject in SUBJECTS
-    }
-
-
 def known_finding(subject: Subject, name: str) -> KnownFinding:
     """Return the finding of a name from the tables of both languages."""
     tables = {language: FINDING_TEXTS[language][subject][name] for language in LANGUAGES}
@@ -81,7 +72,9 @@ def known_finding(subject: Subject, name: str) -> KnownFinding:
     return KnownFinding(subject, name, tables["en"]["severity"], tables["en"].get("exhibit"), texts)
 
 
-CATALOGUE = load_catalogue()
+CATALOGUE: Mapping[Subject, Mapping[str, KnownFinding]] = {
+    subject: {name: known_finding(subject, name) for name in FINDING_TEXTS["en"][subject]} for subject in PAGES
+}
 
 
 def make_finding(

@@ -6,37 +6,37 @@ defect. A symptom without such an explanation is reported as it was seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from manyheads.doctor.behaviour import LengthLimit, Symptoms, find_limit, observe
 from manyheads.doctor.catalogue import model_finding
-from manyheads.doctor.internals import Internals, fill_findings, structure_findings, trace_internals
-from manyheads.doctor.learning_checks import (
+from manyheads.doctor.checks.behaviour import OUTPUT_CHECKS, LengthLimit, Stepping, check_stepper, find_limit
+from manyheads.doctor.checks.internals import Internals, fill_findings, structure_findings, trace_internals
+from manyheads.doctor.checks.memorization import (
     TrainingFunctions,
     loss_below_chance,
     memorization_findings,
     scoring_findings,
 )
-from manyheads.doctor.model_adapter import Kind, ModelAdapter, restore_modes, restore_weights
-from manyheads.doctor.report import Finding, Report, make_report
-from manyheads.doctor.samples import Samples
-from manyheads.doctor.stepping import Stepping, check_stepper
-from manyheads.doctor.training_checks import (
+from manyheads.doctor.checks.training import (
     Collate,
     Vocabulary,
     default_collate,
     label_findings,
     trace_training_step,
 )
+from manyheads.doctor.model_adapter import Kind, ModelAdapter, Samples, restore_modes, restore_weights
+from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.doctor.wrapping import Masks, check_call, wrap_model
 from manyheads.errors import UsageError
 
-__all__ = ["diagnose", "examine"]
+__all__ = ["examine"]
+
+Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
 
 
 def examine(
@@ -66,7 +66,7 @@ def examine(
             an object with encode(source) and decode(target, memory...); a Hugging Face model. Modules, of a
             function those it names, are put into eval() and train() meanwhile, and left as they were.
         vocab_size: the number of token ids, or a pair (source, target). Not needed for Hugging Face models.
-        pad: the id of padding; without it nothing is asked about padding.
+        pad: the id of padding; without it no check about padding is made.
         bos: the mark that begins a target.
         eos: the mark that ends a target.
         kind: "encoder-decoder", "encoder" or "decoder" (one argument each), if it is not the first.
@@ -89,7 +89,7 @@ def examine(
         UsageError: it is not clear how to call the model, or `train_step` is missing where it is needed.
     """
     if train_step is None and (greedy or score):
-        raise UsageError("greedy and score are held against training: give train_step too.")
+        raise UsageError("greedy and score are compared with training: give train_step too.")
     adapter = wrap_model(
         model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first
     )
@@ -98,12 +98,10 @@ def examine(
         if adapter.module is not None:
             adapter.module.eval()
         check_call(adapter, samples.with_the_highest())
-        symptoms = observe(adapter, samples, left_padding=left_padding)
+        report, symptoms = observe_outputs(adapter, samples, left_padding=left_padding)
         internals = trace_internals(adapter, samples)
         limit = find_limit(adapter, samples, longest) if adapter.device.type == "cpu" else None
-        report = make_report(
-            list(diagnose(adapter, symptoms, internals, limit)), possible_checks(adapter, left_padding=left_padding)
-        )
+        report += make_report(diagnose(adapter, symptoms, internals, limit), structure_checks(adapter))
         if stepper is not None:
             report += check_stepper(adapter, samples, stepper)
         if train_step is not None:
@@ -122,8 +120,8 @@ def check_training(adapter: ModelAdapter, functions: TrainingFunctions, report: 
     """
     if adapter.module is None or "target" not in adapter.sides:
         raise UsageError(
-            "train_step can be examined with a model that writes a target and whose nn.Module is at hand: give the "
-            "module, or a function that names it."
+            "train_step can be examined with a model that writes a target and whose nn.Module is available: give "
+            "the module, or a function that names it."
         )
     vocabulary = Vocabulary(adapter, seed)
     adapter.module.train()
@@ -155,18 +153,23 @@ def check_training(adapter: ModelAdapter, functions: TrainingFunctions, report: 
     return make_report(findings, asked)
 
 
-def possible_checks(adapter: ModelAdapter, *, left_padding: bool) -> list[str]:
-    """Return the checks that can be made of a model, a sentence each."""
-    writes, padded = "target" in adapter.sides, adapter.pad is not None
+def observe_outputs(adapter: ModelAdapter, samples: Samples, *, left_padding: bool) -> tuple[Report, Symptoms]:
+    """Make every check of the outputs that can be made; return a report without findings, and the symptoms."""
+    asked, left_out = [], {}
+    symptoms = {check.symptom: "" for check in OUTPUT_CHECKS}
+    for check in OUTPUT_CHECKS:
+        obstacle = check.obstacle(adapter, left_padding=left_padding)
+        if obstacle is None:
+            symptoms[check.symptom] = check.observe(adapter, samples) or ""
+            asked.append(check.sentence)
+        else:
+            left_out[check.sentence] = obstacle
+    return make_report([], asked, left_out), symptoms
+
+
+def structure_checks(adapter: ModelAdapter) -> list[str]:
+    """Return the checks of the inside of a model that can be made, a sentence each."""
     checks = {
-        "eval() makes the model deterministic": True,
-        "scores are numbers": True,
-        "no position depends on later target tokens": writes,
-        "padded target positions do not see the future": writes and padded,
-        "results do not depend on source padding": adapter.source_size > 0 and padded,
-        "results do not depend on padding before the text": left_padding and padded,
-        "results do not depend on the rest of the batch": True,
-        "scores depend on the source": adapter.kind == "encoder-decoder",
         "attention is scaled, masked and projected as in the paper": True,
         "dropout leaves the residual stream alone": adapter.module is not None,
         "tokens are not drowned by positions": True,
@@ -179,54 +182,53 @@ def diagnose(
     adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
 ) -> Iterator[Finding]:
     """Yield the defects that symptoms and internals show."""
-    if symptoms.random:
-        yield model_finding("random-in-evaluation", symptoms.random)
-    if symptoms.not_finite:
-        yield model_finding("not-a-number", symptoms.not_finite)
+    for symptom, name in (("random", "random-in-evaluation"), ("not_finite", "not-a-number")):
+        if symptoms[symptom]:
+            yield model_finding(name, symptoms[symptom])
+    if symptoms["random"] or symptoms["not_finite"]:  # scores that differ then show no dependence
+        symptoms = {**dict.fromkeys(symptoms, ""), "unread": symptoms["unread"]}
     fills = list(fill_findings(internals))
     yield from fills
     yield from structure_findings(adapter, internals)
     useless_fill = any(finding.severity == "error" for finding in fills)
-    quiet = not symptoms.random and not symptoms.not_finite
-    yield from look_ahead(symptoms, internals, useless_fill=useless_fill, quiet=quiet)
-    yield from source_padding(symptoms, internals, useless_fill=useless_fill, quiet=quiet)
-    if symptoms.left_padding and quiet:
-        yield model_finding("depends-on-left-padding", symptoms.left_padding)
-    if symptoms.neighbours and quiet:
+    yield from look_ahead(symptoms, internals, useless_fill=useless_fill)
+    yield from source_padding(symptoms, internals, useless_fill=useless_fill)
+    if symptoms["left_padding"]:
+        yield model_finding("depends-on-left-padding", symptoms["left_padding"])
+    if symptoms["neighbours"]:
         name = "rows-mixed" if internals.across_rows else "depends-on-the-batch"
-        yield model_finding(name, symptoms.neighbours)
-    if symptoms.unread and not internals.without_meaning:
-        yield model_finding("source-not-read", symptoms.unread)
+        yield model_finding(name, symptoms["neighbours"])
+    if symptoms["unread"] and not internals.without_meaning:
+        yield model_finding("source-not-read", symptoms["unread"])
     if limit is not None:
         raised = f"{type(limit.error).__name__}: {str(limit.error).partition(chr(10))[0]}"
         evidence = f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise {raised}"
         yield model_finding("position-limit", evidence)
 
 
-def look_ahead(symptoms: Symptoms, internals: Internals, *, useless_fill: bool, quiet: bool) -> Iterator[Finding]:
+def look_ahead(symptoms: Symptoms, internals: Internals, *, useless_fill: bool) -> Iterator[Finding]:
     """Yield findings about later target tokens that real or padded positions see."""
     unmasked = internals.without_look_ahead_mask
-    if symptoms.future and quiet and not symptoms.neighbours and (unmasked or not useless_fill):
-        yield model_finding("sees-the-future", symptoms.future + count_clause(unmasked, internals.decoder_self))
-    without_keys = [one for one in internals.decoder_self if internals.hides_every_key(one)]
-    if symptoms.padded_query and not symptoms.future and quiet:
-        yield model_finding("padding-mask-on-queries", symptoms.padded_query)
+    if symptoms["future"] and not symptoms["neighbours"] and (unmasked or not useless_fill):
+        evidence = symptoms["future"] + count_clause(unmasked, internals.decoder_self)
+        yield model_finding("sees-the-future", evidence)
+    without_keys = [attention for attention in internals.decoder_self if internals.hides_every_key(attention)]
+    if symptoms["padded_query"] and not symptoms["future"]:
+        yield model_finding("padding-mask-on-queries", symptoms["padded_query"])
     elif without_keys:
         evidence = f"in {len(without_keys)} self-attentions of the decoder, padded queries have no key left"
         yield model_finding("padding-mask-on-queries", evidence)
 
 
-def source_padding(
-    symptoms: Symptoms, internals: Internals, *, useless_fill: bool, quiet: bool
-) -> Iterator[Finding]:
+def source_padding(symptoms: Symptoms, internals: Internals, *, useless_fill: bool) -> Iterator[Finding]:
     """Yield findings about source padding that results depend on."""
     visible = internals.with_visible_padding
-    evidence = symptoms.padding if quiet else None
-    if evidence is None and symptoms.unread and visible:
+    evidence = symptoms["padding"]
+    if not evidence and symptoms["unread"] and visible:
         evidence = "the source is not read, which hides it from the scores, but inside it is seen"
-    if evidence is None or (useless_fill and not visible):
+    if not evidence or (useless_fill and not visible):
         return
-    without_keys = [one for one in visible if internals.hides_every_key(one)]
+    without_keys = [attention for attention in visible if internals.hides_every_key(attention)]
     if visible and len(without_keys) == len(visible):
         yield model_finding("padding-mask-on-queries", evidence + count_clause(without_keys, internals.on_source))
     elif visible or not internals.on_source:
@@ -235,6 +237,6 @@ def source_padding(
         yield model_finding("depends-on-the-batch", evidence)
 
 
-def count_clause(those: Sequence[object], all_of_them: Sequence[object]) -> str:
+def count_clause(unmasked: Sequence[object], attentions: Sequence[object]) -> str:
     """Return a clause for the evidence that counts attentions without the mask, empty where there are none."""
-    return f"; {len(those)} of {len(all_of_them)} attentions there lack the mask" if those else ""
+    return f"; {len(unmasked)} of {len(attentions)} attentions there lack the mask" if unmasked else ""

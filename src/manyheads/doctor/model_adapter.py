@@ -1,13 +1,16 @@
-"""Uniform wrapper around a user's model: token ids in, scores out.
+"""Uniform wrapper around a user's model (token ids in, scores out), and the token ids it is examined with.
 
 Shapes: B batch, S source length, T target length, V vocabulary.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Literal
 
 import torch
@@ -15,8 +18,20 @@ from torch import Tensor, nn
 
 from manyheads.errors import UsageError
 
-__all__ = ["Kind", "ModelAdapter", "restore_modes", "restore_weights", "tensor_of"]
+__all__ = [
+    "Kind",
+    "ModelAdapter",
+    "Samples",
+    "device_of",
+    "find_modules",
+    "restore_modes",
+    "restore_weights",
+    "tensor_of",
+    "with_padding",
+]
 
+# Axis sizes of the samples: primes, each another one, so that no axis passes for another.
+BATCH, SOURCE, TARGET = 3, 7, 5
 Kind = Literal["encoder-decoder", "encoder", "decoder"]
 
 
@@ -135,3 +150,98 @@ def restore_weights(module: nn.Module | None) -> Iterator[None]:
         if module is not None:
             module.load_state_dict(weights)
             module.zero_grad(set_to_none=True)
+
+
+def find_modules(model: Any) -> nn.Module | None:
+    """Return the module that holds the weights of a model: the model itself, or the modules a function works with.
+
+    A function works with the modules that it names: variables of enclosing scopes and of its Python module, the
+    owner of a method, arguments that a partial binds. Several become one ModuleList; None where there is none.
+    """
+    if isinstance(model, nn.Module):
+        return model
+    modules = {id(module): module for module in referenced_modules(model, set())}
+    inner = {id(part) for module in modules.values() for part in module.modules() if part is not module}
+    outermost = [module for identity, module in modules.items() if identity not in inner]
+    return outermost[0] if len(outermost) == 1 else nn.ModuleList(outermost) if outermost else None
+
+
+def referenced_modules(value: Any, seen: set[int]) -> Iterator[nn.Module]:
+    """Yield the modules that an object refers to, directly or through functions."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, nn.Module):
+        yield value
+    elif isinstance(value, functools.partial):
+        for part in (value.func, *value.args, *value.keywords.values()):
+            yield from referenced_modules(part, seen)
+    elif isinstance(value, MethodType):
+        yield from referenced_modules(value.__self__, seen)
+    elif isinstance(value, FunctionType):
+        names = inspect.getclosurevars(value)
+        for part in (*names.nonlocals.values(), *names.globals.values()):
+            yield from referenced_modules(part, seen)
+    elif hasattr(value, "__dict__") and not isinstance(value, (type, ModuleType)):
+        yield from (part for part in vars(value).values() if isinstance(part, nn.Module))
+
+
+def device_of(module: nn.Module | None) -> torch.device:
+    """Return the device of the weights, the CPU where there are none."""
+    weights = None if module is None else next(module.parameters(), None)
+    return torch.device("cpu") if weights is None else weights.device
+
+
+class Samples:
+    """Random ids of the sides of a model; neighbouring tokens differ, and targets begin with their mark.
+
+    Raises:
+        UsageError: a mark is no id, or there are not three ids that are no marks.
+    """
+
+    def __init__(self, adapter: ModelAdapter, seed: int = 0) -> None:
+        self.adapter = adapter
+        self.generator = torch.Generator().manual_seed(seed)
+        for side, size in zip(adapter.sides, filter(None, (adapter.source_size, adapter.target_size)), strict=True):
+            marks = {"pad": adapter.pad} | ({"bos": adapter.bos} if side == "target" else {})
+            for name, mark in marks.items():
+                if mark is not None and not 0 <= mark < size:
+                    raise UsageError(f"{name} = {mark} is no id of the {side} side: vocab_size there is {size}.")
+            if len(adapter.content(side)) < 3:
+                raise UsageError(
+                    f"of the {side} side's ids too few are left that are no marks: vocab_size is the number of all "
+                    "ids, or a pair (source, target)."
+                )
+
+    def content(self, side: str, batch: int, length: int) -> Tensor:
+        """Return ids that are no marks: (batch, length)."""
+        ids = torch.tensor(self.adapter.content(side))
+        steps = torch.randint(1, len(ids), (batch, length), generator=self.generator)
+        return ids[steps.cumsum(1) % len(ids)]
+
+    def ids(self, *, batch: int = BATCH, source: int = SOURCE, target: int = TARGET) -> dict[str, Tensor]:
+        """Return ids of each side: (batch, source) and (batch, target)."""
+        lengths = {"source": source, "target": target}
+        ids = {side: self.content(side, batch, lengths[side]) for side in self.adapter.sides}
+        if "target" in ids and self.adapter.bos is not None:
+            ids["target"][:, 0] = self.adapter.bos
+        return ids
+
+    def with_the_highest(self) -> dict[str, Tensor]:
+        """Return ids of each side with the highest id at the end of each row."""
+        ids = self.ids()
+        for side, rows in ids.items():
+            rows[:, -1] = self.adapter.content(side)[-1]
+        return ids
+
+    def others(self, side: str, ids: Tensor) -> Tensor:
+        """Return content that differs from ids (B, length) at every position."""
+        known = torch.tensor(self.adapter.content(side))
+        fresh = self.content(side, *ids.shape)
+        position = (known[None] == fresh.flatten()[:, None]).long().argmax(1).view(ids.shape)
+        return torch.where(fresh == ids, known[(position + 1) % len(known)], fresh)
+
+
+def with_padding(ids: Tensor, pad: int, amount: int) -> Tensor:
+    """Append padding to ids: (B, length) -> (B, length + amount)."""
+    return torch.nn.functional.pad(ids, (0, amount), value=pad)

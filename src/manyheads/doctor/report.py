@@ -1,15 +1,17 @@
-"""Findings, and the report that holds them: as lines in English or Korean, and as JSON."""
+"""Findings, the checks that make them, and the report on them: as lines in English or Korean, and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 from unicodedata import east_asian_width
 
 from manyheads.doctor.texts import FINDING_TEXTS, Language
 
-__all__ = ["Finding", "FindingText", "Report", "Severity", "make_report"]
+__all__ = ["Check", "Diagnosis", "Finding", "FindingText", "Report", "Severity", "make_checks", "make_report"]
+
+Subject = TypeVar("Subject")
 
 # error: results are wrong. warning: they will be wrong, or the program will fail, under the conditions it names.
 # note: worth knowing; nothing has to be done.
@@ -88,10 +90,12 @@ class Report:
     Attributes:
         findings: errors first, notes last.
         asked: the checks that could be made, a sentence each; a check that is not listed was not made.
+        left_out: the checks that could not be made, and why; not part of the JSON.
     """
 
     findings: Sequence[Finding] = ()
-    asked: Sequence[str] = field(default=())
+    asked: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -110,7 +114,8 @@ class Report:
 
     def __add__(self, other: Report) -> Report:
         """Return both reports in one."""
-        return make_report([*self.findings, *other.findings], [*self.asked, *other.asked])
+        left_out = {**self.left_out, **other.left_out}
+        return make_report([*self.findings, *other.findings], [*self.asked, *other.asked], left_out)
 
     def __str__(self) -> str:
         """Return the report for people, in English."""
@@ -131,12 +136,74 @@ class Report:
         return [*lines, f"{with_count('check', len(self.asked), language)}, {counts}"]
 
 
-def make_report(findings: Sequence[Finding], asked: Sequence[str]) -> Report:
+def make_report(
+    findings: Iterable[Finding], asked: Sequence[str], left_out: Mapping[str, str] | None = None
+) -> Report:
     """Return a report with its findings in order of severity, and each finding and each check once."""
     unique: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
         unique.setdefault(finding.name, finding)
-    return Report(tuple(unique.values()), tuple(dict.fromkeys(asked)))
+    return Report(tuple(unique.values()), tuple(dict.fromkeys(asked)), left_out or {})
+
+
+@dataclass(frozen=True)
+class Check(Generic[Subject]):
+    """Check of an examination.
+
+    Attributes:
+        sentence: what holds where the check finds nothing, as the report lists it; None for a check that is not
+            listed by itself.
+        find: function that observes a subject and yields the findings.
+        obstacle: function that returns why a subject cannot be observed, None where it can.
+    """
+
+    sentence: str | None
+    find: Callable[[Subject], Iterable[Finding]]
+    obstacle: Callable[[Subject], str | None] = lambda subject: None
+
+
+def make_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Report:
+    """Make the checks of a subject that can be made; the report holds the reason of each one left out."""
+    findings: list[Finding] = []
+    asked, left_out = [], {}
+    for check in checks:
+        obstacle = check.obstacle(subject)
+        if obstacle is None:
+            findings += check.find(subject)
+            asked += [check.sentence] if check.sentence else []
+        elif check.sentence:
+            left_out[check.sentence] = obstacle
+    return make_report(findings, asked, left_out)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Result of the examination of a machine, a configuration or a run.
+
+    Attributes:
+        facts: measured figures by label, a sentence each, in English.
+        report: findings and checks.
+        document: the values of the JSON beside those of the report.
+    """
+
+    facts: Mapping[str, str]
+    report: Report
+    document: Mapping[str, Any]
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 where there are neither errors nor warnings, else 1."""
+        return self.report.exit_code
+
+    def to_json(self, language: Language = "en") -> dict[str, Any]:
+        """Return plain values; causes and cures are in the given language."""
+        return {**self.document, **self.report.to_json(language)}
+
+    def lines(self, language: Language = "en") -> list[str]:
+        """Return a table of the facts for people, then the findings."""
+        width = max(map(len, self.facts), default=0)
+        table = [f"{label:<{width}}  {fact}" for label, fact in self.facts.items()]
+        return [*table, "", *self.report.lines(language)]
 
 
 def count_severities(findings: Sequence[Finding], language: Language) -> str:

@@ -12,7 +12,12 @@ __all__ = ["FINDING_TEXTS", "LANGUAGES", "Language", "check_agreement", "load_te
 
 Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
-NOT_TEXTS = {"severity", "exhibit"}  # keys that stand in the English file only: they hold no words
+NOT_TEXTS = {
+    "severity",
+    "exhibit",
+    "number",
+    "origin",
+}  # keys that stand in the English file only: they hold no words
 
 
 def load_texts(package: str, name: str) -> dict[Language, dict[str, Any]]:

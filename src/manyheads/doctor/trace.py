@@ -37,7 +37,7 @@ class Projection:
 
     width_in: int
     width_out: int
-    given: tuple[int, ...]
+    shape: tuple[int, ...]
 
 
 @dataclass
@@ -175,14 +175,14 @@ def product_sizes(left: Tensor, right: Tensor) -> Sizes | None:
 def einsum_sizes(equation: str, left: Tensor, right: Tensor) -> Sizes | None:
     """Return T, S, E and H of an einsum of two tensors, None unless it sums over exactly one axis."""
     inputs, _, output = equation.replace(" ", "").partition("->")
-    one, _, two = inputs.partition(",")
-    if len(one) != left.dim() or len(two) != right.dim() or not output:
+    first, _, second = inputs.partition(",")
+    if len(first) != left.dim() or len(second) != right.dim() or not output:
         return None
-    sizes = dict(zip(one, left.shape, strict=True)) | dict(zip(two, right.shape, strict=True))
-    summed = [axis for axis in one if axis in two and axis not in output]
-    shared = [axis for axis in output if axis in one and axis in two]
-    queries = [axis for axis in output if axis in one and axis not in two]
-    keys = [axis for axis in output if axis in two and axis not in one]
+    sizes = dict(zip(first, left.shape, strict=True)) | dict(zip(second, right.shape, strict=True))
+    summed = [axis for axis in first if axis in second and axis not in output]
+    shared = [axis for axis in output if axis in first and axis in second]
+    queries = [axis for axis in output if axis in first and axis not in second]
+    keys = [axis for axis in output if axis in second and axis not in first]
     if not len(summed) == len(queries) == len(keys) == 1 or not shared:
         return None
     return sizes[queries[0]], sizes[keys[0]], sizes[summed[0]], math.prod(sizes[axis] for axis in shared[1:])

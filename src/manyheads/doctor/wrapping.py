@@ -8,32 +8,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from manyheads.doctor.huggingface import from_huggingface, huggingface_config
-from manyheads.doctor.model_adapter import Kind, ModelAdapter, tensor_of
-from manyheads.doctor.module_finder import device_of, find_modules
+from manyheads.doctor.model_adapter import Kind, ModelAdapter, device_of, find_modules, tensor_of
 from manyheads.errors import ManyheadsError, UsageError
 
 __all__ = ["Masks", "check_call", "wrap_model"]
 
 Masks = Callable[..., Sequence[Any]]
-
-
-@runtime_checkable
-class TwoParts(Protocol):
-    """Model with one call for the encoder and one for the decoder."""
-
-    def encode(self, source: Tensor) -> Any:
-        """Return the memory of source ids (B, S), or a tuple that begins with it."""
-        ...
-
-    def decode(self, target: Tensor, *memory: Any) -> Tensor:
-        """Return logits (B, T, V) for target ids (B, T) and the memory from `encode`."""
-        ...
 
 
 def wrap_model(
@@ -101,8 +87,8 @@ def plain_call(model: Any, kind: Kind, masks: Masks | None, time_first: bool) ->
                 f"examine a function: {as_function(kind)}."
             )
         function: Callable[..., Any] = model
-    elif isinstance(model, TwoParts):
-        function = two_parts(model)
+    elif hasattr(model, "encode") and hasattr(model, "decode"):
+        function = partial(encode_and_decode, model)
     else:
         raise UsageError(
             f"{type(model).__name__} can neither be called nor has it encode and decode. Examine a module, or a "
@@ -110,10 +96,10 @@ def plain_call(model: Any, kind: Kind, masks: Masks | None, time_first: bool) ->
         )
 
     def call(*ids: Tensor) -> Tensor:
-        turned = [rows.t() for rows in ids] if time_first else list(ids)
-        scores = tensor_of(function(*turned, *(masks(*turned) if masks else ())))
-        if time_first and scores.dim() == 2 and len(scores) == turned[-1].numel():
-            scores = scores.unflatten(0, turned[-1].shape)
+        arguments = [rows.t() for rows in ids] if time_first else list(ids)
+        scores = tensor_of(function(*arguments, *(masks(*arguments) if masks else ())))
+        if time_first and scores.dim() == 2 and len(scores) == arguments[-1].numel():
+            scores = scores.unflatten(0, arguments[-1].shape)
         return scores.transpose(0, 1) if time_first and scores.dim() == 3 else scores
 
     return call
@@ -136,7 +122,7 @@ def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
             adapter(ids)
     except ManyheadsError:
         raise
-    except Exception as error:  # any: whatever somebody's model raises
+    except Exception as error:  # any exception of the user's model
         shapes = " and ".join(f"{side} ids {tuple(rows.shape)}" for side, rows in ids.items())
         sizes = " and ".join(f"{int(rows.max())} on the {side} side" for side, rows in ids.items())
         too_large = isinstance(error, IndexError)
@@ -153,14 +139,10 @@ def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
         ) from error
 
 
-def two_parts(model: TwoParts) -> Callable[..., Any]:
-    """Return encode and decode as one function."""
-
-    def call(source: Tensor, target: Tensor) -> Any:
-        memory = model.encode(source)
-        return model.decode(target, *(memory if isinstance(memory, tuple) else (memory,)))
-
-    return call
+def encode_and_decode(model: Any, source: Tensor, target: Tensor) -> Any:
+    """Return the logits (B, T, V) of a model with encode(source) and decode(target, memory...)."""
+    memory = model.encode(source)
+    return model.decode(target, *(memory if isinstance(memory, tuple) else (memory,)))
 
 
 def required_arguments(function: Callable[..., Any]) -> int:
@@ -182,3 +164,83 @@ def stated_limit(module: nn.Module | None) -> int | None:
         if name in names and isinstance(value, int)
     ]
     return min(stated, default=None)
+
+
+def huggingface_config(model: Any) -> dict[str, Any] | None:
+    """Return the fields of the configuration, None if the model is not one of Hugging Face."""
+    try:
+        return model.config.to_dict()
+    except AttributeError:
+        return None
+
+
+def from_huggingface(
+    model: Any, config: Mapping[str, Any], kind: Kind | None, vocab_size: int | tuple[int, int] | None
+) -> ModelAdapter:
+    """Return the adapter of a Hugging Face model; the model states whether it is a decoder.
+
+    Raises:
+        UsageError: its configuration has no vocab_size, nor has that of its parts.
+    """
+    if kind is None:
+        generates = hasattr(model, "can_generate") and bool(model.can_generate())
+        kind = "encoder-decoder" if config.get("is_encoder_decoder") else "decoder" if generates else "encoder"
+    reader, writer = ({**config, **known(config.get(part) or {})} for part in ("encoder", "decoder"))
+    if isinstance(vocab_size, int):
+        vocab_size = (vocab_size, vocab_size)
+    sizes = vocab_size or (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
+    if not isinstance(sizes[0], int) or not isinstance(sizes[1], int):
+        raise UsageError("vocab_size is missing, and the model's configuration has none.")
+    starts = ("decoder_start_token_id", "bos_token_id") if kind == "encoder-decoder" else ("bos_token_id",)
+    marks = [first_id(writer, names, sizes[1]) for names in (starts, ("eos_token_id",))]
+    # A causal model without padding of its own is padded with anything: it has a mask.
+    pad = first_id(reader, ("pad_token_id",), sizes[0])
+    pad = sizes[0] - 1 if pad is None else pad
+
+    def call(*ids: Tensor) -> Tensor:
+        arguments: dict[str, Any] = {"input_ids": ids[0], "attention_mask": (ids[0] != pad).long()}
+        if kind == "encoder-decoder":
+            arguments["decoder_input_ids"] = ids[1]
+        return tensor_of(model(**arguments))
+
+    return ModelAdapter(
+        kind,
+        call,
+        model,
+        source_size=0 if kind == "decoder" else sizes[0],
+        target_size=0 if kind == "encoder" else sizes[1],
+        pad=pad,
+        bos=marks[0],
+        eos=marks[1],
+        stated_limit=limit_of(model, (reader, writer)),
+        device=device_of(model),
+    )
+
+
+def known(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a configuration that have a value."""
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
+    """Return the first of the named fields that is a token id, or None."""
+    values = (config.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and 0 <= value < size), None)
+
+
+def limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the longest text in tokens that the configurations state, or None.
+
+    RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
+    """
+    names = ("max_position_embeddings", "n_positions")
+    limits = [config[name] for config in configs for name in names if config.get(name)]
+    return min(
+        (
+            limit - part.padding_idx - 1
+            for limit in limits
+            for part in model.modules()
+            if isinstance(part, nn.Embedding) and part.num_embeddings == limit and part.padding_idx is not None
+        ),
+        default=min(limits, default=None),
+    )

@@ -1,11 +1,12 @@
 """Dropout after the norm: in training, a part of every token is gone, layer after layer."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from manyheads.doctor import Report, examine
+from manyheads.doctor import examine
 
 V, D = 13, 64
 
@@ -22,7 +23,7 @@ class Layer(nn.Module):
     def around(self, x: Tensor, output: Tensor, norm: nn.LayerNorm) -> Tensor:
         """The sublayer's output, added to its input."""
         return self.dropout(norm(x + output))
-        # mend: return norm(x + self.dropout(output))
+        # fix: return norm(x + self.dropout(output))
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, S, D) -> (B, S, D)."""
@@ -58,6 +59,4 @@ def show() -> Iterator[str]:
     yield f"agreement of two passes over the same sentences (cosine): {agreement:.3f}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine(model, vocab_size=V, kind="encoder", longest=64)
+report = partial(examine, model, vocab_size=V, kind="encoder", longest=64)

@@ -1,11 +1,12 @@
 """Every row is padded to 64, however short it is."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from manyheads.doctor import Report, examine_collate
+from manyheads.doctor import examine_collate
 
 PAD, BOS, EOS, V, LIMIT = 0, 1, 2, 23, 64
 
@@ -13,7 +14,7 @@ PAD, BOS, EOS, V, LIMIT = 0, 1, 2, 23, 64
 def padded(rows: list[list[int]]) -> Tensor:
     """Rows of one length."""
     length = LIMIT
-    # mend: length = max(map(len, rows))
+    # fix: length = max(map(len, rows))
     return torch.tensor([row + [PAD] * (length - len(row)) for row in rows])
 
 
@@ -35,6 +36,4 @@ def show() -> Iterator[str]:
         yield f"{side}  {tuple(ids.shape)}  {float((ids == PAD).float().mean()):.0%} of it padding"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine_collate(collate, vocab_size=V, pad=PAD, bos=BOS, eos=EOS)
+report = partial(examine_collate, collate, vocab_size=V, pad=PAD, bos=BOS, eos=EOS)

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
-from manyheads.doctor import Report, examine_evaluation
+from manyheads.doctor import examine_evaluation
 
 # The losses of the tokens of five sentences, in nats.
 SENTENCES = [[2.1, 1.9, 2.0, 2.2, 1.8, 2.0], [4.5, 5.0], [1.1, 1.0, 0.9, 1.2], [3.0], [2.4, 2.5, 2.6]]
@@ -12,14 +13,14 @@ SENTENCES = [[2.1, 1.9, 2.0, 2.2, 1.8, 2.0], [4.5, 5.0], [1.1, 1.0, 0.9, 1.2], [
 def perplexity(batches: list[list[list[float]]]) -> float:
     """Of batches of sentences."""
     batches = [[[loss for sentence in batch for loss in sentence]] for batch in batches]
-    # mend: batches = [[[loss for batch in batches for sentence in batch for loss in sentence]]]
+    # fix: batches = [[[loss for batch in batches for sentence in batch for loss in sentence]]]
     means = [sum(losses) / len(losses) for batch in batches for losses in batch]
     return math.exp(sum(means) / len(means))
 
 
 def batched(size: int) -> list[list[list[float]]]:
     """The sentences in batches of so many."""
-    return [SENTENCES[place : place + size] for place in range(0, len(SENTENCES), size)]
+    return [SENTENCES[position : position + size] for position in range(0, len(SENTENCES), size)]
 
 
 def show() -> Iterator[str]:
@@ -28,6 +29,4 @@ def show() -> Iterator[str]:
         yield f"batches of {size}: perplexity {perplexity(batched(size)):.3f}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine_evaluation(perplexity, batched(1), SENTENCES)
+report = partial(examine_evaluation, perplexity, batched(1), SENTENCES)

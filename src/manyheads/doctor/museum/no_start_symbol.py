@@ -4,68 +4,31 @@ The rows of ids have no start symbol, and are shifted by one all the same.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
-from manyheads.doctor import Report, examine
+from manyheads.doctor import examine
+from manyheads.doctor.museum.base import BOS, EOS, PAD, Rows, Translator, pad_rows, token_loss, update
 
-PAD, BOS, EOS, V, D = 0, 1, 2, 13, 32
-
-
-class Translator(nn.Module):
-    """nn.Transformer between embeddings and an output layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(V, D, padding_idx=PAD), nn.Embedding(30, D)
-        self.transformer = nn.Transformer(D, 2, 1, 1, 64, dropout=0.0, batch_first=True)
-        self.output = nn.Linear(D, V)
-        self.max_length = 30
-
-    def embed(self, ids: Tensor) -> Tensor:
-        """(B, S) -> (B, S, D)."""
-        return self.tokens(ids) + self.places(torch.arange(ids.size(1)))
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """(B, S), (B, T) -> (B, T, V)."""
-        hidden = self.transformer(
-            self.embed(source),
-            self.embed(target),
-            tgt_mask=torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1),
-            src_key_padding_mask=source == PAD,
-            memory_key_padding_mask=source == PAD,
-        )
-        return self.output(hidden)
-
+V = 13
 
 torch.manual_seed(0)
-model = Translator()
+model = Translator(V)
 optimizer = torch.optim.Adam(model.parameters(), 5e-3)
 
 
-def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
+def collate(sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
     """Rows of ids as padded tensors."""
     targets = [[*row, EOS] for row in targets]
-    # mend: targets = [[BOS, *row, EOS] for row in targets]
-    return padded([[*row, EOS] for row in sources]), padded(targets)
-
-
-def padded(rows: list[list[int]]) -> Tensor:
-    """Rows of one length."""
-    longest = max(map(len, rows))
-    return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
+    # fix: targets = [[BOS, *row, EOS] for row in targets]
+    return pad_rows([[*row, EOS] for row in sources]), pad_rows(targets)
 
 
 def train_step(source: Tensor, target: Tensor) -> float:
     """One update: predict each token from those before it."""
-    logits = model(source, target[:, :-1])
-    loss = functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    return loss.item()
+    return update(optimizer, token_loss(model(source, target[:, :-1]), target[:, 1:]))
 
 
 @torch.no_grad()
@@ -90,8 +53,6 @@ def show() -> Iterator[str]:
         yield f"wanted {row}   got {output[1:ended]}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine(
-        model, vocab_size=V, pad=PAD, bos=BOS, eos=EOS, train_step=train_step, collate=collate, greedy=greedy
-    )
+report = partial(
+    examine, model, vocab_size=V, pad=PAD, bos=BOS, eos=EOS, train_step=train_step, collate=collate, greedy=greedy
+)

@@ -4,15 +4,16 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
-import sacrebleu  # noqa: F401 (the mend needs it)
+import sacrebleu  # noqa: F401 (the fix needs it)
 
-from manyheads.doctor import Report, examine_bleu
+from manyheads.doctor import examine_bleu
 
 
 def ngrams(items: Sequence[str], order: int) -> Counter[str]:
     """How often each part of so many items occurs."""
-    return Counter(" ".join(items[place : place + order]) for place in range(len(items) - order + 1))
+    return Counter(" ".join(items[position : position + order]) for position in range(len(items) - order + 1))
 
 
 def sentence_bleu(words: Sequence[str], reference: Sequence[str]) -> float:
@@ -39,7 +40,7 @@ def mean_of_sentences(hypotheses: list[str], references: list[str]) -> float:
 def bleu(hypotheses: list[str], references: list[str]) -> float:
     """The score of a system."""
     return mean_of_sentences(hypotheses, references)
-    # mend: return sacrebleu.corpus_bleu(hypotheses, [references]).score
+    # fix: return sacrebleu.corpus_bleu(hypotheses, [references]).score
 
 
 def show() -> Iterator[str]:
@@ -49,6 +50,4 @@ def show() -> Iterator[str]:
         yield f"{bleu(outputs, references):6.2f}  {outputs}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine_bleu(bleu)
+report = partial(examine_bleu, bleu)

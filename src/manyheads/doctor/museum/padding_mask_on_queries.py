@@ -1,40 +1,30 @@
 """A decoder whose padding mask covers rows instead of columns."""
 
-import math
 from collections.abc import Iterator
+from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from manyheads.doctor import Report, examine
+from manyheads.doctor import examine
+from manyheads.doctor.museum.base import BOS, PAD, LanguageModel
 
-PAD, BOS, V, D = 0, 1, 13, 16
+V, D = 13, 16
 
 
-class Writer(nn.Module):
+class Writer(LanguageModel):
     """Causal self-attention, once."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(V, D), nn.Embedding(30, D)
-        self.query, self.key, self.value = (nn.Linear(D, D) for _ in range(3))
-        self.output = nn.Linear(D, V)
-        self.max_length = 30
-
-    def forward(self, target: Tensor) -> Tensor:
-        """(B, T) -> (B, T, V)."""
-        length = target.size(1)
-        x = self.tokens(target) + self.places(torch.arange(length))
+    def mask_scores(self, scores: Tensor, target: Tensor) -> Tensor:
+        """Hide later tokens and padding: (B, T, T), (B, T) -> (B, T, T)."""
         real = (target != PAD)[:, :, None]
-        # mend: real = (target != PAD)[:, None, :]
-        mask = real & torch.ones(length, length, dtype=torch.bool).tril()
-        scores = self.query(x) @ self.key(x).transpose(1, 2) / math.sqrt(D)
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-        return self.output(x + scores.softmax(-1) @ self.value(x))
+        # fix: real = (target != PAD)[:, None, :]
+        mask = real & torch.ones(target.size(1), target.size(1), dtype=torch.bool).tril()
+        return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
 
 
 torch.manual_seed(0)
-model = Writer().eval()
+model = Writer(V, D).eval()
 
 
 @torch.no_grad()
@@ -47,6 +37,4 @@ def show() -> Iterator[str]:
     yield "scores differ  " + "  ".join(f"{value:.3f}" for value in change.tolist())
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine(model, vocab_size=V, pad=PAD, bos=BOS, kind="decoder")
+report = partial(examine, model, vocab_size=V, pad=PAD, bos=BOS, kind="decoder")

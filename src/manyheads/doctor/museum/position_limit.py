@@ -1,11 +1,12 @@
 """Learned positions that end with an IndexError, somewhere inside torch."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from manyheads.doctor import Report, examine
+from manyheads.doctor import examine
 
 V, D = 13, 16
 
@@ -13,9 +14,9 @@ V, D = 13, 16
 class Sinusoidal(nn.Module):
     """Positions that are computed: there is no last one."""
 
-    def forward(self, places: Tensor) -> Tensor:
+    def forward(self, positions: Tensor) -> Tensor:
         """(S,) -> (S, D)."""
-        angles = places[:, None] / 10_000 ** (torch.arange(0, D, 2) / D)
+        angles = positions[:, None] / 10_000 ** (torch.arange(0, D, 2) / D)
         return torch.cat([angles.sin(), angles.cos()], -1)
 
 
@@ -25,13 +26,13 @@ class Encoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.tokens = nn.Embedding(V, D)
-        self.places = nn.Embedding(100, D)
-        # mend: self.places = Sinusoidal()
+        self.positions = nn.Embedding(100, D)
+        # fix: self.positions = Sinusoidal()
         self.layer = nn.TransformerEncoderLayer(D, 2, 32, batch_first=True)
 
     def forward(self, ids: Tensor) -> Tensor:
         """(B, S) -> (B, S, D)."""
-        return self.layer(self.tokens(ids) + self.places(torch.arange(ids.size(1))))
+        return self.layer(self.tokens(ids) + self.positions(torch.arange(ids.size(1))))
 
 
 torch.manual_seed(0)
@@ -48,6 +49,4 @@ def show() -> Iterator[str]:
             yield f"{length:3} tokens: IndexError: {error}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine(model, vocab_size=V, kind="encoder", longest=256)
+report = partial(examine, model, vocab_size=V, kind="encoder", longest=256)

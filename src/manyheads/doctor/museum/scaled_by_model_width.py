@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from manyheads.doctor import Report, examine
+from manyheads.doctor import examine
 
 V, D, H = 13, 64, 8
 E = D // H
@@ -25,7 +26,7 @@ class Encoder(nn.Module):
         query, key = (project(x).unflatten(-1, (H, E)) for project in (self.query, self.key))
         scores = torch.einsum("bqhe,bkhe->bhqk", query, key)
         return (scores / math.sqrt(D)).softmax(-1)
-        # mend: return (scores / math.sqrt(E)).softmax(-1)
+        # fix: return (scores / math.sqrt(E)).softmax(-1)
 
     def forward(self, ids: Tensor) -> Tensor:
         """(B, S) -> (B, S, D)."""
@@ -50,6 +51,4 @@ def show() -> Iterator[str]:
     yield f"the largest weight of a query, on average: {weights.amax(-1).mean():.3f} (all the same: {1 / 9:.3f})"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine(model, vocab_size=V, kind="encoder", longest=64)
+report = partial(examine, model, vocab_size=V, kind="encoder", longest=64)

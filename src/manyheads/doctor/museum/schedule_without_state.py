@@ -1,12 +1,13 @@
 """A schedule that counts its steps in an attribute, and forgets them when training is interrupted."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
-from torch.optim.lr_scheduler import LambdaLR  # noqa: F401 (the mend needs it)
+from torch.optim.lr_scheduler import LambdaLR  # noqa: F401 (the fix needs it)
 
-from manyheads.doctor import Report, examine_schedule
+from manyheads.doctor import examine_schedule
 
 WIDTH, WARMUP = 512, 20
 
@@ -33,7 +34,7 @@ def make() -> tuple[torch.optim.Optimizer, Any]:
     """An optimizer and its schedule, at the beginning."""
     optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     return optimizer, Noam(optimizer)
-    # mend: return optimizer, LambdaLR(optimizer, rate)
+    # fix: return optimizer, LambdaLR(optimizer, rate)
 
 
 def show() -> Iterator[str]:
@@ -56,6 +57,4 @@ def show() -> Iterator[str]:
         yield f"step {step:2}   rate {optimizer.param_groups[0]['lr']:.5f}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine_schedule(make)
+report = partial(examine_schedule, make)

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from manyheads.doctor import Report, examine
+from manyheads.doctor import examine
 
 V, D, H = 13, 64, 8
 E = D // H
@@ -19,7 +20,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(V, D)
         self.query, self.key, self.value = (Small() for _ in range(3))
-        # mend: self.query, self.key, self.value = (Whole() for _ in range(3))
+        # fix: self.query, self.key, self.value = (Whole() for _ in range(3))
         self.out = nn.Linear(D, D)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -67,6 +68,4 @@ def show() -> Iterator[str]:
     yield f"input numbers 1 to {E} change the queries of {int((moved > 0).sum())} of {H} heads"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine(model, vocab_size=V, kind="encoder", longest=64)
+report = partial(examine, model, vocab_size=V, kind="encoder", longest=64)

@@ -2,56 +2,26 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
-from manyheads.doctor import Report, examine
+from manyheads.doctor import examine
+from manyheads.doctor.museum.base import BOS, EOS, PAD, Translator, token_loss, update
 
-PAD, BOS, EOS, V, D = 0, 1, 2, 23, 32
-
-
-class Translator(nn.Module):
-    """nn.Transformer between embeddings and an output layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(V, D, padding_idx=PAD), nn.Embedding(30, D)
-        self.transformer = nn.Transformer(D, 2, 1, 1, 64, dropout=0.0, batch_first=True)
-        self.output = nn.Linear(D, V)
-        self.max_length = 30
-
-    def embed(self, ids: Tensor) -> Tensor:
-        """(B, S) -> (B, S, D)."""
-        return self.tokens(ids) + self.places(torch.arange(ids.size(1)))
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """(B, S), (B, T) -> (B, T, V)."""
-        hidden = self.transformer(
-            self.embed(source),
-            self.embed(target),
-            tgt_mask=torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1),
-            src_key_padding_mask=source == PAD,
-            memory_key_padding_mask=source == PAD,
-        )
-        return self.output(hidden)
-
+V = 23
 
 torch.manual_seed(0)
-model = Translator()
+model = Translator(V)
 optimizer = torch.optim.Adam(model.parameters(), 3e-3)
 
 
 def train_step(source: Tensor, target: Tensor) -> float:
     """One update."""
     inputs, labels = target, target
-    # mend: inputs, labels = target[:, :-1], target[:, 1:]
-    loss = functional.cross_entropy(model(source, inputs).flatten(0, 1), labels.flatten(), ignore_index=PAD)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    return loss.item()
+    # fix: inputs, labels = target[:, :-1], target[:, 1:]
+    return update(optimizer, token_loss(model(source, inputs), labels))
 
 
 def show() -> Iterator[str]:
@@ -65,6 +35,4 @@ def show() -> Iterator[str]:
             yield f"step {step:3}   loss {loss:.4f}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine(model, vocab_size=V, pad=PAD, bos=BOS, eos=EOS, train_step=train_step)
+report = partial(examine, model, vocab_size=V, pad=PAD, bos=BOS, eos=EOS, train_step=train_step)

@@ -2,8 +2,9 @@
 
 import random
 from collections.abc import Iterator
+from functools import partial
 
-from manyheads.doctor import Report, examine_split_function
+from manyheads.doctor import examine_split_function
 
 WHO = ["a dog", "a cat", "a man", "a woman", "a child", "a bird"]
 WHERE = ["in the park", "in the street", "at the beach", "in the garden", "by the river"]
@@ -14,7 +15,7 @@ OFFICIAL_TEST = ["two boys swim in a cold lake", "an old tree stands behind our 
 def split() -> tuple[list[str], list[str]]:
     """Sentences to train with, and sentences to test with."""
     return random_split()
-    # mend: return SENTENCES, OFFICIAL_TEST
+    # fix: return SENTENCES, OFFICIAL_TEST
 
 
 def random_split() -> tuple[list[str], list[str]]:
@@ -34,6 +35,4 @@ def show() -> Iterator[str]:
     yield f"words of a test sentence that the nearest training sentence holds: {share / len(test):.0%}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine_split_function(split)
+report = partial(examine_split_function, split)

@@ -1,12 +1,13 @@
 """Token embeddings initialised as if they were a linear layer, beside sinusoidal positions."""
 
-import math  # noqa: F401 (the mend needs it)
+import math  # noqa: F401 (the fix needs it)
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from manyheads.doctor import Report, examine
+from manyheads.doctor import examine
 
 V, D = 58_101, 16
 
@@ -19,7 +20,7 @@ class Encoder(nn.Module):
         self.tokens = nn.Embedding(V, D)
         self.layer = nn.TransformerEncoderLayer(D, 2, 32, batch_first=True)
         nn.init.xavier_uniform_(self.tokens.weight)
-        # mend: nn.init.normal_(self.tokens.weight, std=D**-0.5 * math.sqrt(D))
+        # fix: nn.init.normal_(self.tokens.weight, std=D**-0.5 * math.sqrt(D))
 
     def embed(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """(B, S) -> tokens (B, S, D) and positions (S, D)."""
@@ -48,6 +49,4 @@ def show() -> Iterator[str]:
     yield f"all twelve tokens replaced: the encoder's output changes by {change:.1%} of its spread"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine(model, vocab_size=V, kind="encoder", longest=64)
+report = partial(examine, model, vocab_size=V, kind="encoder", longest=64)

@@ -1,8 +1,9 @@
 """Two tokenizers, and the one for the source is used for both sides."""
 
 from collections.abc import Iterator
+from functools import partial
 
-from manyheads.doctor import Report, examine_encoding
+from manyheads.doctor import examine_encoding
 
 PAIRS = [
     ("ein hund läuft", "a dog runs"),
@@ -33,7 +34,7 @@ german, english = Words([pair[0] for pair in PAIRS]), Words([pair[1] for pair in
 def encode_pair(source: str, target: str) -> tuple[list[int], list[int]]:
     """What training is fed."""
     return german.encode(source), german.encode(target)
-    # mend: return german.encode(source), english.encode(target)
+    # fix: return german.encode(source), english.encode(target)
 
 
 def show() -> Iterator[str]:
@@ -43,6 +44,4 @@ def show() -> Iterator[str]:
         yield f"{target:15} -> {ids} -> {english.decode(ids)}"
 
 
-def examined() -> Report:
-    """Ask the doctor."""
-    return examine_encoding(encode_pair, PAIRS, source=german, target=english)
+report = partial(examine_encoding, encode_pair, PAIRS, source=german, target=english)

@@ -1,1 +1,0 @@
-"""Findings before training, from figures of the text, the configuration and the new model."""

@@ -1,0 +1,1 @@
+"""The checks of the doctor, a module for each family of checks that share an observation; see `registry`."""

@@ -1,0 +1,80 @@
+"""Predictions of a classifier: accuracy, classes that are never predicted, use of the text, and batches.
+
+Shapes: N texts, C classes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.checks.losses import FAR, batching_findings, source_findings
+from manyheads.doctor.evidence import share
+from manyheads.doctor.report import Finding
+from manyheads.doctor.subjects import TrainedClassifier
+
+__all__ = ["check_class_batches", "check_classes", "check_texts", "class_findings"]
+
+BETTER = 0.02  # accuracy above that of the most frequent class
+ALONE = 12  # texts that are classified one by one
+
+
+def check_texts(trained: TrainedClassifier) -> Iterator[Finding]:
+    """Compare the loss of the labels with that of the labels of other texts (invariant N)."""
+    right = label_ids(trained)
+    own = class_loss(trained.predicted, right)
+    shuffled = class_loss(np.roll(trained.predicted, FAR if len(right) > FAR else 1, axis=0), right)
+    return source_findings(own, shuffled, len(right))
+
+
+def check_classes(trained: TrainedClassifier) -> Iterator[Finding]:
+    """Compare predicted and true classes of the validation texts."""
+    right, predicted = label_ids(trained), trained.predicted.argmax(1)
+    accuracy, own = float((predicted == right).mean()), class_loss(trained.predicted, right)
+    trained.facts["classes"] = (
+        f"accuracy {accuracy:.1%} on {len(right):,} validation texts; loss {own:.3f} nats a text"
+    )
+    frequencies = [
+        dict(zip(trained.labels, np.bincount(ids, minlength=len(trained.labels)).tolist(), strict=True))
+        for ids in (right, predicted)
+    ]
+    return class_findings(accuracy, *frequencies)
+
+
+def check_class_batches(trained: TrainedClassifier) -> Iterator[Finding]:
+    """Compare the loss of some texts in a batch with their loss one by one (invariant L)."""
+    right = label_ids(trained)[:ALONE]
+    alone = np.concatenate([trained.probabilities([row]) for row in trained.rows[:ALONE]])
+    return batching_findings(class_loss(trained.predicted[:ALONE], right), class_loss(alone, right))
+
+
+def label_ids(trained: TrainedClassifier) -> NDArray[np.int64]:
+    """Return the class of each labelled validation text (N,)."""
+    return np.array([trained.labels.index(pair.target) for pair in trained.labelled])
+
+
+def class_loss(probabilities: NDArray[np.float64], right: NDArray[np.int64]) -> float:
+    """Return the mean loss in nats a text: (N, C), (N,)."""
+    return float(-np.log(np.maximum(probabilities[np.arange(len(right)), right], 1e-300)).mean())
+
+
+def class_findings(accuracy: float, labels: Mapping[str, int], predicted: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield findings if the classifier is no better than the most frequent class, or never predicts a class.
+
+    Args:
+        accuracy: on the validation texts, 0 to 1.
+        labels: frequency of each class as the true one, by name.
+        predicted: frequency of each class as the prediction, by name.
+    """
+    (most, number), total = Counter(labels).most_common(1)[0], sum(labels.values())
+    if accuracy < share(number, total) + BETTER:
+        evidence = f'accuracy is {accuracy:.1%}; always saying "{most}" gives {share(number, total):.1%}'
+        yield run_finding("no-better-than-guessing", evidence)
+    never = [name for name, count in labels.items() if count and not predicted[name]]
+    if never:
+        named = ", ".join(f'"{name}" ({labels[name]:,} texts)' for name in never[:5])
+        yield run_finding("class-never-said", f"of {total:,} validation texts none is called {named}")

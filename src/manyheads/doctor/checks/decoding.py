@@ -1,0 +1,255 @@
+"""Decoding in several ways that must agree (invariants D, E and M), and the first token of a target (invariant F).
+
+Shapes: B sentences, T target length, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from manyheads.data.batch import pad_rows
+from manyheads.decoding.language_model import DecoderOnlyStepper
+from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.doctor.catalogue import model_finding, run_finding
+from manyheads.doctor.checks.tokens import entropy
+from manyheads.doctor.report import Finding
+from manyheads.doctor.subjects import TrainedLanguageModel, TrainedTranslator
+from manyheads.doctor.tolerances import SAME_NATS, TIE
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.search.beam import beam_search
+from manyheads.search.greedy import greedy_search
+from manyheads.search.interface import Hypothesis
+from manyheads.text.tokenizer import BOS, EOS, PAD
+
+__all__ = [
+    "Decoding",
+    "check_decoding",
+    "check_first_token",
+    "check_steps",
+    "compare_decoding",
+    "decoding_findings",
+    "first_token_findings",
+]
+
+SUPPRESSED_IDS = (PAD, BOS)
+DECODED = 16  # validation sentences
+MEMORIZED = 32  # training pairs whose first token is compared
+# The first token costs about what its frequencies alone give at the most; one that was never a label costs more
+# than a blind guess, as all other tokens have been preferred to it.
+FIRST_MARGIN, FIRST_FACTOR = 1.0, 2.0
+LIKELIEST = 20  # tokens whose log-probabilities are compared at each step
+TEXTS, STEPS = 6, 4  # texts that a language model continues, and by how many tokens
+Rows = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Differences between several ways to decode the same sentences.
+
+    Attributes:
+        sentences: number of sentences.
+        others_beside: outputs that differ alone, or in another order, from those of the batch (D).
+        cache: largest difference of a token's log-probability, step by step, from teacher forcing, in nats (E).
+        beam_one: greedy outputs that differ from those with a beam of 1 (M).
+        score: largest difference of an output's log-probability from the teacher-forced one, in nats (M).
+        example: a source whose output differs, for the evidence.
+    """
+
+    sentences: int
+    others_beside: int = 0
+    cache: float = 0.0
+    beam_one: int = 0
+    score: float = 0.0
+    example: str = ""
+
+
+def check_decoding(trained: TrainedTranslator) -> Iterator[Finding]:
+    """Decode some validation sentences in several ways."""
+    pairs = trained.read_pairs
+    spread = pairs[:: max(1, len(pairs) // DECODED)][:DECODED]
+    return decoding_findings(compare_decoding(trained, [pair.source for pair in spread]))
+
+
+def compare_decoding(trained: TrainedTranslator, sources: Sequence[str]) -> Decoding:
+    """Decode some sentences together, alone, reversed, greedily, with beams, and by teacher forcing."""
+    model, options = trained.model, trained.options
+    rows = trained.encode_sources(sources)
+    together = best(trained.engine.search(rows, options))
+    alone = [best(trained.engine.search([row], options))[0] for row in rows]
+    reversed_order = best(trained.engine.search(rows[::-1], replace(options, batch_tokens=1)))[::-1]
+    outputs = zip(together, alone, reversed_order, strict=True)
+    beside = [i for i, (output, *others) in enumerate(outputs) if any(differ(output, other) for other in others)]
+    greedy_outputs = greedy(trained, rows)
+    beam_of_one = search_beam(trained, rows, 1)
+    unlike = [i for i, pair in enumerate(zip(greedy_outputs, beam_of_one, strict=True)) if differ(*pair)]
+    examples = [sources[index] for index in (*beside, *unlike)]
+    return Decoding(
+        sentences=len(rows),
+        others_beside=len(beside),
+        cache=cache_gap(model, rows, [output.tokens for output in greedy_outputs]),
+        beam_one=len(unlike),
+        score=score_gap(model, rows, search_beam(trained, rows, options.beam_size)),
+        example=examples[0] if examples else "",
+    )
+
+
+def best(outputs: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:
+    """Return the best output of each row."""
+    return [hypotheses[0] for hypotheses in outputs]
+
+
+def differ(output: Hypothesis, other: Hypothesis) -> bool:
+    """Return whether two outputs differ; of two with the same probability either may be generated."""
+    tie = abs(output.log_probability - other.log_probability) < TIE
+    return output.tokens != other.tokens and not tie
+
+
+def max_lengths(trained: TrainedTranslator, rows: Rows) -> Tensor:
+    """Return the longest output of each row (B,)."""
+    return torch.tensor(trained.options.longest(rows, trained.config.model.max_positions - 1))
+
+
+def greedy(trained: TrainedTranslator, rows: Rows) -> list[Hypothesis]:
+    """Return greedy outputs."""
+    stepper = EncoderDecoderStepper(trained.model, pad_rows(rows, PAD, last=EOS))
+    lengths = max_lengths(trained, rows)
+    with torch.no_grad():
+        return greedy_search(stepper, max_lengths=lengths, bos=BOS, eos=EOS, forbidden=SUPPRESSED_IDS)
+
+
+def search_beam(trained: TrainedTranslator, rows: Rows, beam_size: int) -> list[Hypothesis]:
+    """Return the best outputs of a beam search."""
+    outputs = beam_search(
+        EncoderDecoderStepper(trained.model, pad_rows(rows, PAD, last=EOS)),
+        beam_size=beam_size,
+        length_penalty=trained.options.length_penalty,
+        max_lengths=max_lengths(trained, rows),
+        bos=BOS,
+        eos=EOS,
+        forbidden=SUPPRESSED_IDS,
+    )
+    return best(outputs)
+
+
+@torch.no_grad()
+def cache_gap(model: EncoderDecoder, rows: Rows, outputs: Rows) -> float:
+    """Return the largest difference of log-probabilities of outputs, step by step from all at once, in nats."""
+    source = pad_rows(rows, PAD, last=EOS)
+    target = pad_rows([[BOS, *row] for row in outputs], PAD)
+    at_once = model(source, target).float().log_softmax(-1)
+    stepper, largest = EncoderDecoderStepper(model, source), 0.0
+    for position in range(target.size(1)):
+        step = stepper.step(target[:, position])
+        real = target[:, position] != PAD
+        largest = max(largest, likeliest_gap(step[real], at_once[real, position]))
+    return largest
+
+
+def likeliest_gap(step: Tensor, expected: Tensor) -> float:
+    """Return the largest difference at the likeliest expected tokens, in nats: (..., V), (..., V)."""
+    likely = expected.topk(min(LIKELIEST, expected.size(-1)))
+    return float((step.gather(-1, likely.indices) - likely.values).abs().max())
+
+
+def score_gap(model: EncoderDecoder, rows: Rows, outputs: Sequence[Hypothesis]) -> float:
+    """Return the largest difference of outputs' log-probabilities from teacher-forced ones, in nats."""
+    losses = token_losses(model, rows, [output.tokens for output in outputs])
+    forced = [-sum(row if output.ended else row[:-1]) for row, output in zip(losses, outputs, strict=True)]
+    return max(abs(output.log_probability - score) for output, score in zip(outputs, forced, strict=True))
+
+
+@torch.no_grad()
+def token_losses(model: EncoderDecoder, sources: Rows, targets: Rows) -> list[list[float]]:
+    """Return the negative log-likelihood of each target token and of the end mark, in nats."""
+    logits = model(pad_rows(sources, PAD, last=EOS), pad_rows([[BOS, *row] for row in targets], PAD))
+    labels = pad_rows([[*row, EOS] for row in targets], EOS)
+    losses = -logits.float().log_softmax(-1).gather(2, labels[:, :, None])[:, :, 0]
+    return [row[: len(target) + 1].tolist() for row, target in zip(losses, targets, strict=True)]
+
+
+@torch.no_grad()
+def check_steps(trained: TrainedLanguageModel) -> Iterator[Finding]:
+    """Continue some texts step by step, beside all at once, and together beside alone."""
+    model, half = trained.model, max(1, trained.window // 2)
+    rows = [trained.tokens[start : start + half].tolist() for start in range(0, half * TEXTS, half)]
+    rows = [row[: len(row) - index] for index, row in enumerate(rows) if len(row) > index + 1]
+    largest, others = 0.0, 0
+    stepper = DecoderOnlyStepper(model, rows, trained.window)
+    step = stepper.step(torch.tensor([row[-1] for row in rows]))
+    for _ in range(min(STEPS, half)):
+        for index, row in enumerate(rows):
+            gap = likeliest_gap(step[index], model(torch.tensor([row]))[0, -1].float().log_softmax(-1))
+            largest = max(largest, gap)
+            alone = DecoderOnlyStepper(model, [row], trained.window).step(torch.tensor([row[-1]]))
+            others += int(alone[0].argmax()) != int(step[index].argmax()) and gap > TIE
+        tokens = step.argmax(-1)
+        rows = [[*row, int(token)] for row, token in zip(rows, tokens, strict=True)]
+        step = stepper.step(tokens)
+    yield from decoding_findings(Decoding(len(rows), others_beside=others, cache=largest))
+
+
+def check_first_token(trained: TrainedTranslator) -> Iterator[Finding]:
+    """Compare the loss of the first target token of some training pairs with that of the others."""
+    pairs = [pair for pair in trained.train if pair.source.strip()][: 50 * MEMORIZED]
+    by_length = sorted(pairs, key=lambda pair: len(pair.target))[len(pairs) // 4 :]
+    sources, targets = trained.encode(by_length[:: max(1, len(pairs) // (2 * MEMORIZED))][:MEMORIZED])
+    losses = token_losses(trained.model, sources, targets)
+    rest = [value for row in losses for value in row[1:]]
+    outputs = greedy(trained, sources)
+    starts = Counter(
+        row[0] for row in trained.tokenizers.target.encode([pair.target for pair in trained.train]) if row
+    )
+    return first_token_findings(
+        first=sum(row[0] for row in losses) / len(losses),
+        rest=sum(rest) / max(1, len(rest)),
+        frequencies=entropy(starts.values()),
+        right=sum(list(output.tokens[:1]) == row[:1] for output, row in zip(outputs, targets, strict=True)),
+        pairs=len(targets),
+    )
+
+
+def first_token_findings(
+    *, first: float, rest: float, frequencies: float, right: int, pairs: int
+) -> Iterator[Finding]:
+    """Yield a finding unless the first token of training pairs is predicted as well as by its frequencies.
+
+    Args:
+        first: mean negative log-likelihood of the first target tokens in nats.
+        rest: that of the others.
+        frequencies: that of a guess that knows only the frequencies of the first tokens.
+        right: number of greedy outputs whose first token is right, of so many `pairs`.
+        pairs: number of pairs.
+    """
+    if first > frequencies + FIRST_MARGIN and first > FIRST_FACTOR * rest:
+        evidence = (
+            f"in training pairs the first target token costs {first:.2f} nats, the others {rest:.2f}; "
+            f"its frequencies alone give {frequencies:.2f}; {right} of {pairs} greedy outputs begin rightly"
+        )
+        yield run_finding("first-token-not-learned", evidence)
+
+
+def decoding_findings(decoding: Decoding) -> Iterator[Finding]:
+    """Yield findings about neighbours, cache and search."""
+    example = f'; such as "{decoding.example}"' if decoding.example else ""
+    count = decoding.sentences
+    if decoding.others_beside:
+        evidence = (
+            f"{decoding.others_beside} of {count} sentences have another output alone than with others{example}"
+        )
+        yield model_finding("depends-on-the-batch", evidence)
+    if decoding.cache > SAME_NATS:
+        evidence = f"a token's log-probability differs by up to {decoding.cache:.2g} nats from teacher forcing"
+        yield model_finding("cache-differs", evidence)
+    if decoding.beam_one:
+        evidence = f"{decoding.beam_one} of {count} outputs with a beam of 1 are not the greedy ones{example}"
+        yield run_finding("beam-one-differs", evidence)
+    if decoding.score > SAME_NATS:
+        evidence = (
+            f"the log-probability of an output differs by up to {decoding.score:.2g} nats from teacher forcing"
+        )
+        yield run_finding("score-differs", evidence)

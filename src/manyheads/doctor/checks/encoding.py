@@ -1,0 +1,208 @@
+"""Examine tokenizers and the function that makes a batch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.report import Finding, Report, make_report
+from manyheads.errors import UsageError
+
+__all__ = ["examine_collate", "examine_encoding"]
+
+SHORT, MIDDLING = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need not be padded alike
+MUCH_PADDING = 0.5
+NO_IDS = ("mask", "type", "position", "length")  # in the names of what is no text
+
+
+class Tokenizer(Protocol):
+    """Encoder of text to ids, and decoder of ids to text."""
+
+    def encode(self, text: str) -> Sequence[int]:
+        """Return the ids of a text, perhaps between marks."""
+        ...
+
+    def decode(self, ids: list[int]) -> str:
+        """Return the text of ids without marks."""
+        ...
+
+
+def examine_encoding(
+    encode_pair: Callable[[str, str], tuple[Sequence[int], Sequence[int]]],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    source: Tokenizer,
+    target: Tokenizer,
+    marks: Sequence[int] = (),
+) -> Report:
+    """Examine the function that turns a pair of texts into ids (invariant K).
+
+    Args:
+        encode_pair: source and target text to their ids, as training does it.
+        pairs: some pairs of texts; a dozen will do.
+        source: the source side's tokenizer, with encode(text) and decode(ids).
+        target: the target side's.
+        marks: ids that are no text: begin, end, padding.
+    """
+    encoded = [encode_pair(*pair) for pair in pairs]
+    findings = list(round_trips(encoded, pairs, source, target, set(marks)))
+    return make_report(findings, ["ids decode to the text they were made of", "each side has its own tokenizer"])
+
+
+def round_trips(
+    encoded: Sequence[tuple[Sequence[int], Sequence[int]]],
+    pairs: Sequence[tuple[str, str]],
+    source: Tokenizer,
+    target: Tokenizer,
+    marks: set[int],
+) -> Iterator[Finding]:
+    """Decode the ids of each text; compare ids that do not give the text back with those of the other tokenizer."""
+    for side, (own, other) in enumerate(((source, target), (target, source))):
+        name = ("source", "target")[side]
+        texts = [pair[side] for pair in pairs]
+        ids = [plain(rows[side], marks) for rows in encoded]
+        decodable = agreement(own, ids, texts)
+        if decodable == len(texts):
+            continue
+        swapped = sum(row == plain(other.encode(text), marks) for row, text in zip(ids, texts, strict=True))
+        own_ids = sum(row == plain(own.encode(text), marks) for row, text in zip(ids, texts, strict=True))
+        counted = f"{decodable} of {len(texts)} {name} texts come back from their ids"
+        if swapped > own_ids:
+            evidence = (
+                f"{counted}; {swapped} have the ids that the other side's tokenizer gives, {own_ids} those of "
+                "their own"
+            )
+            yield model_finding("wrong-tokenizer", evidence)
+        else:
+            index = next(index for index, text in enumerate(texts) if not agreement(own, [ids[index]], [text]))
+            yield model_finding("round-trip", f"{counted}; {texts[index]!r} as {decoded(own, ids[index])!r}")
+
+
+def plain(ids: Sequence[int], marks: set[int]) -> list[int]:
+    """Return the ids that are no marks."""
+    return [int(token) for token in ids if int(token) not in marks]
+
+
+def agreement(tokenizer: Tokenizer, ids: Sequence[list[int]], texts: Sequence[str]) -> int:
+    """Return the number of texts that come back from their ids, spaces aside."""
+    return sum(decoded(tokenizer, row).split() == text.split() for row, text in zip(ids, texts, strict=True))
+
+
+def decoded(tokenizer: Tokenizer, ids: list[int]) -> str:
+    """Return the text of ids, an empty one where the tokenizer does not know the ids."""
+    try:
+        return tokenizer.decode(ids)
+    except (IndexError, KeyError, ValueError):
+        return ""
+
+
+def examine_collate(
+    collate: Callable[[list[list[int]], list[list[int]]], Any],
+    *,
+    vocab_size: int,
+    pad: int,
+    bos: int | None = None,
+    eos: int | None = None,
+    longest: int = 2000,
+) -> Report:
+    """Examine the function that makes a batch.
+
+    Args:
+        collate: rows of source and of target ids, without marks, to a batch: tensors of ids (B, length), the
+            source's first, in a tuple, a list, a mapping or the attributes of an object.
+        vocab_size: the number of token ids.
+        pad: the id of padding.
+        bos: the mark that begins a target.
+        eos: the mark that ends a target.
+        longest: tokens of a text that is surely too long. Texts of up to 29 are tried too; a function that leaves
+            those out must still return two tensors, of no rows.
+
+    Raises:
+        UsageError: no two such tensors are found in a batch.
+    """
+    tokens = [token for token in range(vocab_size) if token not in (pad, bos, eos)]
+    generator = torch.Generator().manual_seed(0)
+
+    def rows(lengths: Sequence[int]) -> list[list[int]]:
+        drawn = [torch.randint(len(tokens), (length,), generator=generator).tolist() for length in lengths]
+        return [[tokens[index] for index in row] for row in drawn]
+
+    asked = ["long texts are not cut unseen"]
+    findings: list[Finding] = []
+    short, middling = (sides_of(collate(rows(lengths), rows(lengths)), pad) for lengths in (SHORT, MIDDLING))
+    if middling[0].numel():
+        findings += fixed_padding(short, middling, pad)
+        asked.append("batches are padded no more than they need")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            batch = collate(rows([longest, 4]), rows([longest, 5]))
+        except Exception:  # any exception: refusing is one of the right answers
+            batch = None
+    if batch is not None:
+        findings += cuts(sides_of(batch, pad), longest, pad, eos, warned=bool(warned))
+    return make_report(findings, asked)
+
+
+def sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
+    """Return source and target ids of a batch (B, length); negative labels, which mark padding, become `pad`."""
+    source, target = two_sides(batch)
+    return source, target.masked_fill(target < 0, pad)
+
+
+def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
+    """Return source and target ids of a batch, as the batch holds them.
+
+    Raises:
+        UsageError: the batch holds no two tensors of ids.
+    """
+    if isinstance(batch, (tuple, list)):
+        values: list[Any] = list(batch)
+    else:
+        named = batch if isinstance(batch, Mapping) else vars(batch)
+        values = [value for name, value in named.items() if not any(part in name for part in NO_IDS)]
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    id_tensors = [
+        value
+        for value in tensors
+        if not value.numel() or (value.dim() == 2 and not value.is_floating_point() and value.dtype != torch.bool)
+    ]
+    if len(id_tensors) < 2:
+        raise UsageError(f"{type(batch).__name__} holds no two tensors of ids (B, length): source and target.")
+    return id_tensors[0], id_tensors[1]
+
+
+def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor], pad: int) -> Iterator[Finding]:
+    """Yield a finding for each side on which two batches of different lengths are padded to one length."""
+    for side, (one, two) in zip(("source", "target"), zip(short, middling, strict=True), strict=True):
+        share = float((one == pad).float().mean())
+        if one.size(1) == two.size(1) and share > MUCH_PADDING:
+            evidence = (
+                f"{side}s of at most {max(SHORT)} and of at most {max(MIDDLING)} tokens are all padded to "
+                f"{one.size(1)}: {share:.0%} of the first batch is padding"
+            )
+            yield model_finding("fixed-padding", evidence)
+
+
+def cuts(
+    sides: tuple[Tensor, Tensor], longest: int, pad: int, eos: int | None, *, warned: bool
+) -> Iterator[Finding]:
+    """Yield findings about a text that is too long and was cut; `warned`: with a warning."""
+    source, target = ((rows != pad).sum(1).max() for rows in sides)
+    if int(target) < longest:
+        row = sides[1][int((sides[1] != pad).sum(1).argmax())]
+        real = row[row != pad].tolist()
+        if real and real[-1] == eos and len(real) > 10:  # the short pair of the batch was not cut
+            evidence = (
+                f"of a target of {longest} tokens {len(real)} are left, and the last of them is the end symbol"
+            )
+            yield model_finding("end-kept-on-cut-targets", evidence)
+    if 10 < int(source) < longest and not warned:
+        yield model_finding(
+            "silent-cut", f"of a source of {longest} tokens {int(source)} are left, without error or warning"
+        )

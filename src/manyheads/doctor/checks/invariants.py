@@ -1,0 +1,71 @@
+"""The invariants of a model of this package, with its own tokenizers, masks, training step and decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from manyheads.data.batch import make_batch
+from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.doctor.examination import examine
+from manyheads.doctor.report import Report
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.encoder_only import EncoderOnly
+from manyheads.model.transformer import Transformer
+from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
+from manyheads.training.batches import MicroBatch
+from manyheads.training.objective import Objective
+
+__all__ = ["examine_own_model"]
+
+RATE = 1e-3  # of the updates that a model is examined with
+LONGEST = 300  # tokens of the longest text that a model is examined with
+
+
+def examine_own_model(model: Transformer, tokenizers: TokenizerPair, objective: Objective | None = None) -> Report:
+    """Examine a model of this package; with its objective, a translator's training step too."""
+    size = tokenizers.source.size
+    if isinstance(model, DecoderOnly):
+        return examine(model, vocab_size=size, pad=PAD, eos=EOS, kind="decoder", longest=LONGEST)
+    examine_marked = partial(examine, pad=PAD, bos=BOS, eos=EOS, longest=LONGEST)
+    if isinstance(model, EncoderOnly):
+        return examine_marked(HiddenStates(model), vocab_size=size, kind="encoder")
+    assert isinstance(model, EncoderDecoder)
+    return examine_marked(
+        model,
+        vocab_size=(size, tokenizers.target.size),
+        left_padding=True,
+        train_step=None if objective is None else training_step(model, objective),
+        collate=lambda sources, targets: (make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS),),
+        stepper=lambda source: EncoderDecoderStepper(model, source),
+    )
+
+
+class HiddenStates(nn.Module):
+    """The encoder of a model without its head: ids (B, S) -> hidden states (B, S, D)."""
+
+    def __init__(self, model: EncoderOnly) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return the hidden states of ids."""
+        return self.model.encode(ids)[0]
+
+
+def training_step(model: nn.Module, objective: Objective) -> Callable[[MicroBatch], float]:
+    """Return a function that makes an update by an optimizer of its own and returns the mean loss, not smoothed."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+
+    def step(batch: MicroBatch) -> float:
+        optimizer.zero_grad(set_to_none=True)
+        loss, nll = objective(batch)
+        (loss / batch.target_tokens).backward()
+        optimizer.step()
+        return float(nll) / batch.target_tokens
+
+    return step

@@ -1,0 +1,72 @@
+"""Recognise which of two languages a line is in, by its script or by frequent words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+from manyheads.doctor.texts import parse
+
+__all__ = ["WORD", "Classifier", "Side", "language_classifier", "likeness"]
+
+Side = Literal["source", "target"]
+Classifier = Callable[[str], Side | None]  # the side whose language a line looks like, None if neither
+
+WORD = re.compile(r"[^\W\d_]+")
+DATA = parse("manyheads.doctor.checks", "languages.toml")
+SCRIPTS = {name: re.compile(letters) for name, letters in DATA["scripts"].items()}
+SCRIPTS_OF: Mapping[str, Sequence[str]] = DATA["languages"]
+FREQUENT: Mapping[str, str] = DATA["frequent_words"]
+MOSTLY = 0.5  # of a line's letters in a script, from where on the line is in that script
+AT_LEAST = 2  # frequent words of one language, and none of the other, from where on a line is in that language
+
+
+def language_classifier(source: str, target: str) -> Classifier | None:
+    """Return a function that tells two languages apart (codes such as de, ko or pt-BR); None for unknown ones."""
+    codes = [code.replace("_", "-").partition("-")[0].lower() for code in (source, target)]
+    if codes[0] == codes[1]:
+        return None
+    scripts = [SCRIPTS_OF.get(code, ("latin",) if code in FREQUENT else ()) for code in codes]
+    if not all(scripts):
+        return None
+    if not set(scripts[0]) & set(scripts[1]):
+        return by_script(*scripts)
+    if all(code in FREQUENT for code in codes):
+        return by_words(*(FREQUENT[code].split() for code in codes))
+    return None
+
+
+def by_script(source: Iterable[str], target: Iterable[str]) -> Classifier:
+    """Return a function that tells languages apart by their letters."""
+    own, other = (tuple(SCRIPTS[name] for name in names) for names in (source, target))
+
+    def classify(text: str) -> Side | None:
+        counts = [sum(len(script.findall(text)) for script in scripts) for scripts in (own, other)]
+        letters = sum(map(str.isalpha, text))
+        if letters < AT_LEAST or max(counts) <= MOSTLY * letters:
+            return None
+        return "source" if counts[0] > counts[1] else "target"
+
+    return classify
+
+
+def by_words(source: Iterable[str], target: Iterable[str]) -> Classifier:
+    """Return a function that tells languages apart by frequent words."""
+    own, other = set(source), set(target)
+    own, other = own - other, other - own
+
+    def classify(text: str) -> Side | None:
+        words = WORD.findall(text.casefold())
+        counts = sum(word in own for word in words), sum(word in other for word in words)
+        if min(counts) > 0 or max(counts) < AT_LEAST:
+            return None
+        return "source" if counts[0] else "target"
+
+    return classify
+
+
+def likeness(words: Mapping[str, int], known: Mapping[str, int]) -> float:
+    """Return the share of running words that are known, 0 to 1."""
+    total = sum(words.values())
+    return sum(count for word, count in words.items() if word in known) / total if total else 0.0

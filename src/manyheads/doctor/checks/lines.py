@@ -1,0 +1,121 @@
+"""Damaged lines, near copies of held-out text in train, and the counts of a split: checks of any text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.report import SplitReport
+from manyheads.doctor.catalogue import config_finding
+from manyheads.doctor.checks.damage import damage
+from manyheads.doctor.checks.splits import near_keys, text_of
+from manyheads.doctor.evidence import QuotedLines, describe_share, quote, share
+from manyheads.doctor.report import Finding
+
+__all__ = ["DAMAGED", "LEAST_LINES", "LineCounts", "NearCopies", "split_findings"]
+
+# Shares of the lines of a split from which on a defect is a warning, or an error.
+DAMAGED, DAMAGED_WRONG = 0.001, 0.02
+QUESTION = 0.02  # 0.3 % of IMDb's reviews have no blank after a question mark
+ENTITIES = 0.01
+LEAST_LINES = 3
+DUPLICATED = 0.1
+HELD_OUT, HELD_OUT_WRONG = 0.005, 0.05  # the second as in `examine_split`
+NEAR = 0.1
+EMPTY, ODD = 0.02, 0.05
+FEW_VALIDATION = 100  # at an accuracy or a BLEU of a half, five points are then one standard deviation
+
+DAMAGES = {
+    "misread": "hold letters read in the wrong encoding",
+    "lost": "have lost letters",
+    "question": "have a question mark in the place of a letter",
+}
+
+
+class LineCounts:
+    """Damaged lines of one side, or of plain text, by the kind of damage."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.damaged: dict[str, QuotedLines] = {}
+
+    def add(self, text: str, line: int) -> None:
+        """Count a line."""
+        self.lines += 1
+        kind = damage(text)
+        if kind is not None:
+            self.damaged.setdefault(kind, QuotedLines()).add(line, text)
+
+    def findings(self, where: str) -> Iterator[Finding]:
+        """Yield findings about lines with a damaged encoding or HTML entities."""
+        for kind, quoted in self.damaged.items():
+            if quoted.count < LEAST_LINES:
+                continue
+            part = share(quoted.count, self.lines)
+            counted = f"{where}: {describe_share(quoted.count, self.lines)} lines"
+            if kind == "entities":
+                if part > ENTITIES:
+                    yield config_finding("html-entities", f"{counted} hold such as &amp;{quote(quoted.examples)}")
+            elif part > (QUESTION if kind == "question" else DAMAGED):
+                severity = "error" if part > DAMAGED_WRONG else None
+                evidence = f"{counted} {DAMAGES[kind]}{quote(quoted.examples)}"
+                yield config_finding("encoding-damaged", evidence, severity)
+
+
+class NearCopies:
+    """Pairs of a held-out split with a near copy in train: the same words, or all but one; not the same pair."""
+
+    def __init__(self, held_out: Iterable[Pair]) -> None:
+        self.pairs = list(held_out)
+        self.keys: dict[tuple[str, ...], list[int]] = {}
+        for index, pair in enumerate(self.pairs):
+            for key in near_keys(text_of((pair.source, pair.target))):
+                self.keys.setdefault(key, []).append(index)
+        self.copied: set[int] = set()
+
+    def add(self, pair: Pair) -> None:
+        """Compare a pair of train."""
+        for key in near_keys(text_of((pair.source, pair.target))):
+            for index in self.keys.get(key, ()):
+                held_out = self.pairs[index]
+                if (held_out.source, held_out.target) != (pair.source, pair.target):
+                    self.copied.add(index)
+
+    def findings(self, name: str, size: int) -> Iterator[Finding]:
+        """Yield a finding if a held-out split of so many pairs has near copies in train."""
+        quoted = QuotedLines()
+        for index in sorted(self.copied):
+            quoted.add(self.pairs[index].line, self.pairs[index].source)
+        if share(quoted.count, size) > NEAR:
+            evidence = f"{name}: of {describe_share(quoted.count, size)} a near copy stands in train"
+            yield config_finding("near-copies-in-train", evidence + quote(quoted.examples))
+
+
+def split_findings(name: str, split: SplitReport, config: Config) -> Iterator[Finding]:
+    """Yield findings about empty lines, duplicates, overlap with train and unlike lengths of a split."""
+    read, data = split.read, config.data
+    if share(split.empty, read) > EMPTY:
+        evidence = f"{name}: {describe_share(split.empty, read)} lines have no text on a side"
+        yield config_finding("empty-lines", evidence)
+    if name == "train":
+        if share(split.duplicates, read) > DUPLICATED:
+            consequence = "they are dropped" if data.drop_duplicates else "data.drop_duplicates is off"
+            evidence = f"train: {describe_share(split.duplicates, read)} came before; {consequence}"
+            yield config_finding("much-duplicated", evidence, "note" if data.drop_duplicates else None)
+        if split.filtered and share(split.filtered.ratio, read) > ODD:
+            counted = describe_share(split.filtered.ratio, read)
+            evidence = f"train: {counted} pairs with one side over {data.max_ratio:g} times as long as the other"
+            yield config_finding("odd-lengths", evidence)
+        return
+    if name == "valid" and read < FEW_VALIDATION:
+        yield config_finding("few-validation-texts", f"valid: {read:,} texts")
+    overlap = split.overlap.get("train")
+    if overlap is None or (seen := share(overlap.pairs, read)) <= HELD_OUT:
+        return
+    evidence = f"{name}: {describe_share(overlap.pairs, read)} stand in train"
+    if data.drop_overlap:
+        evidence += "; data.drop_overlap takes them out of train"
+        yield config_finding("held-out-in-train", evidence, "note")
+    else:
+        yield config_finding("held-out-in-train", evidence, "error" if seen > HELD_OUT_WRONG else "warning")

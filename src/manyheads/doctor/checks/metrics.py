@@ -1,0 +1,120 @@
+"""Examine functions that compute perplexity (invariant L) and BLEU (invariant P)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.report import Finding, Report, make_report
+from manyheads.doctor.tolerances import SAME_BLEU, SAME_LOSS
+from manyheads.errors import UsageError
+
+__all__ = ["examine_bleu", "examine_evaluation"]
+
+HYPOTHESES = (
+    "the small dog runs across the wet street in the rain",
+    "two men are sitting on a bench and talk about the news",
+    "a woman reads",
+    "children play football in the park near the old town hall",
+    "a cat sleeps on the warm window sill all day long",
+)
+REFERENCES = (
+    "the small dog is running across the wet street in the rain",
+    "two men are sitting on a bench and talking about the news",
+    "a woman is reading a book about the history of the city",
+    "children are playing football in the park near the town hall",
+    "a cat sleeps on the warm window sill all day long",
+)
+
+
+def examine_evaluation(evaluate: Callable[[list[Any]], float], batches: Sequence[Any], merged: Any) -> Report:
+    """Examine a function that evaluates a model on batches: its perplexity or mean loss.
+
+    Args:
+        evaluate: a list of batches, each as the model gets it in training, to one figure.
+        batches: at least three batches that differ in their number of target tokens.
+        merged: the pairs of all of them as one batch.
+
+    Raises:
+        UsageError: there are fewer than three batches.
+    """
+    if len(batches) < 3:
+        raise UsageError(f"{len(batches)} batches are too few: give at least three, of different lengths.")
+    whole, parts = float(evaluate([merged])), float(evaluate(list(batches)))
+    findings = []
+    if not math.isclose(whole, parts, rel_tol=SAME_LOSS):
+        single = [float(evaluate([batch])) for batch in batches]
+        logs = [math.log(value) for value in single] if min(single) > 0 else single
+        means = [math.exp(sum(logs) / len(logs)), sum(single) / len(single)]
+        evidence = f"the same pairs give {whole:.6g} as one batch and {parts:.6g} as {len(batches)} batches"
+        name = "mean-of-batch-means"
+        if math.isclose(parts, single[-1], rel_tol=SAME_LOSS):
+            name, evidence = "last-batch-loss", f"{evidence}; the last one alone gives {single[-1]:.6g}"
+        elif any(math.isclose(parts, mean, rel_tol=SAME_LOSS) for mean in means):
+            evidence += ", the mean of the batches' means"
+        findings.append(model_finding(name, evidence))
+    return make_report(findings, ["the figure does not depend on the batching"])
+
+
+def examine_bleu(bleu: Callable[[list[str], list[str]], float]) -> Report:
+    """Examine a function that is called BLEU: hypotheses and references, a text each, to a figure.
+
+    0 to 1 and 0 to 100 are both accepted, and so is any of sacreBLEU's tokenizers.
+    """
+    findings = list(bleu_findings(bleu))
+    return make_report(findings, ["BLEU is that of sacreBLEU", "no sentence is left out of the score"])
+
+
+def bleu_findings(bleu: Callable[[list[str], list[str]], float]) -> Iterator[Finding]:
+    """Compare a BLEU with that of sacreBLEU, with all outputs and with one empty output more."""
+    from sacrebleu import corpus_bleu
+
+    hypotheses, references = list(HYPOTHESES), list(REFERENCES)
+    expected = corpus_bleu(hypotheses, [references]).score
+    result = as_percent(bleu(hypotheses, references), expected)
+    if abs(result - expected) > SAME_BLEU:
+        evidence = f"{result:.2f} where sacreBLEU gives {expected:.2f}"
+        characters = word_by_word(hypotheses, references)
+        if abs(result - characters) < SAME_BLEU:
+            evidence += f"; it is the mean over words of the BLEU of their characters, {characters:.2f}"
+        yield model_finding("not-bleu", evidence)
+    try:
+        with_empty = float(bleu([*hypotheses, ""], [*references, REFERENCES[0]]))
+    except Exception:  # any exception: failing loudly is no fault of a score
+        return
+    if math.isclose(with_empty, float(bleu(hypotheses, references)), rel_tol=1e-9):
+        yield model_finding("errors-swallowed", f"an empty output more does not change the score: {with_empty:.4g}")
+
+
+def as_percent(value: float, expected: float) -> float:
+    """Return a score as one of 0 to 100; a score of at most 1 where `expected` is larger is taken for 0 to 1."""
+    return 100 * value if value <= 1 < expected else float(value)
+
+
+def word_by_word(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Return the mean over sentences of a BLEU of words at the same position, n-grams counted over characters."""
+    scores = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        matched, counted = [0] * 4, [0] * 4
+        lengths = [0, 0]
+        for word, other in zip(hypothesis.split(), reference.split(), strict=False):
+            lengths[0] += len(word)
+            lengths[1] += len(other)
+            for order in range(4):
+                mine, theirs = (Counter(ngrams(text, order + 1)) for text in (word, other))
+                matched[order] += sum((mine & theirs).values())
+                counted[order] += max(0, len(word) - order)
+        if min(matched) == 0:
+            scores.append(0.0)
+            continue
+        precision = sum(math.log(hit / count) for hit, count in zip(matched, counted, strict=True)) / 4
+        scores.append(100 * math.exp(min(0.0, 1 - lengths[1] / lengths[0]) + precision))
+    return sum(scores) / len(scores)
+
+
+def ngrams(text: str, order: int) -> list[str]:
+    """Return all n-grams of characters of an order."""
+    return [text[index : index + order] for index in range(len(text) - order + 1)]

@@ -1,0 +1,128 @@
+"""Outputs of a translator and of a language model: lengths, loops, copies, unknown symbols and equal outputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.checks.pairs import LEAST_WORDS, letters_of
+from manyheads.doctor.evidence import Example, QuotedLines, describe_share, quote, share
+from manyheads.doctor.report import Finding
+from manyheads.doctor.subjects import TrainedLanguageModel, TrainedTranslator
+from manyheads.evaluation import score
+
+__all__ = ["Output", "check_generated", "check_outputs", "output_findings", "repeats"]
+
+TRANSLATED = 100  # validation sentences
+GENERATED, TOKENS = 6, 96  # texts that a language model generates, and their tokens
+LOOPING = 1 / 3  # of the generated texts
+# Characters of all outputs over those of all references.
+SHORT, VERY_SHORT, LONG = 0.8, 0.6, 1.25
+SOME, MANY = 0.03, 0.2  # share of the outputs
+LEAST_OUTPUTS = 2
+SAME = 0.5  # share of different outputs among different sources
+UNKNOWN, UNKNOWN_WORDS = 0.05, 0.5  # share of outputs with <unk>; of whole words they are usual
+REPEATED_IN_A_ROW = re.compile(r"(?:^|\s)((?:\S+\s+){0,3}\S+)(?:\s+\1){3,}(?=\s|$)")  # up to four words, four times
+REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks: up to six letters, eight times
+
+
+@dataclass(frozen=True)
+class Output:
+    """Source, reference and output of one line, and whether the output ended."""
+
+    line: int
+    source: str
+    reference: str
+    text: str
+    ended: bool
+
+    @property
+    def copied(self) -> bool:
+        """Return whether the output is its source, and the reference is not."""
+        source = letters_of(self.source)
+        long_enough = len(self.source.split()) >= LEAST_WORDS
+        return long_enough and letters_of(self.text) == source != letters_of(self.reference)
+
+
+def check_outputs(trained: TrainedTranslator) -> Iterator[Finding]:
+    """Translate the first validation sentences as the run does."""
+    config, pairs = trained.config, sorted(trained.read_pairs, key=lambda pair: pair.line)[:TRANSLATED]
+    outputs = [
+        Output(pair.line, pair.source, pair.target, text, ended)
+        for pair, (text, ended) in zip(pairs, trained.translate([pair.source for pair in pairs]), strict=True)
+    ]
+    scores = score(
+        [output.text for output in outputs], [output.reference for output in outputs],
+        protocol=config.evaluation.protocol, language=config.data.target,
+    )  # fmt: skip
+    trained.facts["outputs"] = (
+        f"BLEU {scores.bleu:.1f} on {len(outputs)} validation sentences ({scores.signature['bleu']})"
+    )
+    return output_findings(outputs, whole_words=config.tokenizer.kind == "words")
+
+
+def check_generated(trained: TrainedLanguageModel) -> Iterator[Finding]:
+    """Sample some texts of a language model at its own probabilities."""
+    looping = [text for text in trained.generate(GENERATED, TOKENS) if repeats(" ".join(text.split()))]
+    if len(looping) > LOOPING * GENERATED:
+        counted = describe_share(len(looping), GENERATED)
+        evidence = f"{counted} of the texts it writes by itself{quote([Example(1, looping[0])])}"
+        yield run_finding("repeats-itself", evidence)
+
+
+def repeats(text: str) -> bool:
+    """Return whether a text repeats itself again and again."""
+    return bool(REPEATED_IN_A_ROW.search(text) or REPEATED_LETTERS.search(text))
+
+
+def output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterator[Finding]:
+    """Yield findings about lengths, loops, copies, unknown symbols and equal outputs.
+
+    Args:
+        outputs: of held-out lines.
+        whole_words: the vocabulary is one of whole words, in which unknown ones are usual.
+    """
+    yield from length_findings(outputs)
+    for name, chosen in (
+        ("never-ends", [output for output in outputs if not output.ended]),
+        ("nothing-said", [output for output in outputs if not output.text.strip()]),
+        (
+            "repeats-itself",
+            [output for output in outputs if repeats(output.text) and not repeats(output.reference)],
+        ),
+        ("copies-its-source", [output for output in outputs if output.copied]),
+    ):
+        yield from count_findings(name, chosen, len(outputs), SOME, MANY)
+    unknown = [output for output in outputs if "<unk>" in output.text]
+    yield from count_findings(
+        "writes-unknown", unknown, len(outputs), UNKNOWN_WORDS if whole_words else UNKNOWN, 1.0
+    )
+    sources = {output.source for output in outputs}
+    texts = [output.text for output in outputs]
+    if len(sources) >= 10 and len(set(texts)) < SAME * len(sources):
+        most_common = max(set(texts), key=texts.count)
+        evidence = f'{len(sources):,} different sources have {len(set(texts)):,} different outputs; "{most_common}"'
+        yield run_finding("same-output", f"{evidence} comes {texts.count(most_common):,} times")
+
+
+def length_findings(outputs: Sequence[Output]) -> Iterator[Finding]:
+    """Yield a finding if all outputs together are too short or too long."""
+    ratio = share(sum(len(output.text) for output in outputs), sum(len(output.reference) for output in outputs))
+    evidence = f"{len(outputs):,} outputs are {ratio:.2f} times as long as their references"
+    if ratio < SHORT:
+        yield run_finding("too-short", evidence, "error" if ratio < VERY_SHORT else None)
+    elif ratio > LONG:
+        yield run_finding("too-long", evidence)
+
+
+def count_findings(name: str, chosen: Sequence[Output], size: int, some: float, many: float) -> Iterator[Finding]:
+    """Yield a finding, with examples, if enough of `size` outputs show a defect."""
+    part = share(len(chosen), size)
+    if part > some and len(chosen) >= LEAST_OUTPUTS:
+        quoted = QuotedLines()
+        for output in chosen:
+            quoted.add(output.line, f"{output.source} -> {output.text}")
+        evidence = f"{describe_share(len(chosen), size)} outputs{quote(quoted.examples)}"
+        yield run_finding(name, evidence, "error" if part > many else None)

@@ -1,0 +1,158 @@
+"""The checks that each examination of `manyheads doctor` consists of.
+
+Any model is examined by `examine` (OUTPUT_CHECKS of `checks.behaviour`, then its inside, then its training); the
+text of a configuration by `checks.text`; the machine by `checks.machine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from manyheads.config.schema import Task
+from manyheads.doctor.checks import classes, decoding, heads, losses, outputs, plan, start, tokens
+from manyheads.doctor.checks.invariants import examine_own_model
+from manyheads.doctor.report import Check, Finding, Report, make_checks
+from manyheads.doctor.subjects import TrainedClassifier, TrainedLanguageModel, TrainedModel
+
+__all__ = ["NEW_TRAINING", "TRAINED", "NewTraining", "examine_trained"]
+
+SHORTEST = 16  # tokens of a text in which contexts can be replaced
+
+
+@dataclass(frozen=True)
+class NewTraining:
+    """Observations of a training that has not begun.
+
+    Attributes:
+        plan: figures of the training.
+        sides: tokens of the sides of train and of the validation set.
+        vocabularies: of subwords; none of other tokenizers.
+        too_long: findings about texts that are longer than data.max_length.
+        first_loss: loss of the new model, number of choices and width of tied embeddings, as `start_findings` takes
+            them; None where the model continues another one.
+    """
+
+    plan: plan.Plan
+    sides: Sequence[tokens.SideTokens]
+    vocabularies: Sequence[tokens.Vocabulary]
+    too_long: Sequence[Finding]
+    first_loss: tuple[float, int, int] | None
+
+
+def check_tokens(training: NewTraining) -> Iterator[Finding]:
+    """Yield findings about the tokens of all sides, and texts that are too long."""
+    for side in training.sides:
+        yield from tokens.side_findings(side)
+    yield from training.too_long
+
+
+def check_sizes(training: NewTraining) -> Iterator[Finding]:
+    """Yield findings about the sizes of all vocabularies."""
+    for vocabulary in training.vocabularies:
+        yield from tokens.size_findings(vocabulary)
+
+
+def check_start(training: NewTraining) -> Iterator[Finding]:
+    """Yield findings about the loss before the first update."""
+    return start.start_findings(*training.first_loss) if training.first_loss else iter(())
+
+
+NEW_TRAINING: Sequence[Check[NewTraining]] = (
+    Check("few tokens are unknown, and texts come back from their tokens", check_tokens),
+    Check("the vocabulary is not too large for the text", check_sizes),
+    Check("the learning rate fits the width, the batch and the optimiser",
+          lambda training: plan.rate_findings(training.plan)),
+    Check("the warm-up ends in time, and the text is seen", lambda training: plan.epoch_findings(training.plan)),
+    Check("the model is not too large for the text", lambda training: plan.size_findings(training.plan)),
+    Check("memory suffices, and the time can be waited for",
+          lambda training: plan.machine_findings(training.plan)),
+    Check("the loss begins near that of a blind guess", check_start),
+)  # fmt: skip
+
+
+def check_round_trips(trained: TrainedModel) -> Iterator[Finding]:
+    """Encode and decode samples of train."""
+    for name, tokenizer, texts in trained.samples():
+        yield from tokens.side_findings(tokens.count_side(name, tokenizer, texts))
+
+
+def check_vocabulary(trained: TrainedModel) -> Iterator[Finding]:
+    """Count the pieces of subword vocabularies that never occur in train."""
+    if trained.config.tokenizer.kind not in ("bpe", "unigram"):
+        return
+    sides = list(zip(trained.train_texts, trained.train_counts, strict=True))
+    if len(sides) == 2 and trained.tokenizers.joint:
+        counts = trained.train_counts
+        vocabularies = [("vocabulary", trained.tokenizers.source, counts[0] + counts[1])]
+    else:
+        vocabularies = [(f"{side} vocabulary".strip(), tokenizer, counts) for (side, tokenizer, _), counts in sides]
+    for vocabulary in vocabularies:
+        yield from tokens.use_findings(tokens.count_vocabulary(*vocabulary))
+
+
+def no_train(trained: TrainedModel) -> str | None:
+    """Return the obstacle to a check that needs the training text."""
+    return None if trained.train else "the text of train is not available"
+
+
+def no_valid(trained: TrainedModel) -> str | None:
+    """Return the obstacle to a check that needs the validation text."""
+    return None if trained.valid else "the text of the validation set is not available"
+
+
+def no_labelled(trained: TrainedClassifier) -> str | None:
+    """Return the obstacle to a check that needs validation texts with known labels."""
+    return None if trained.labelled else "no validation text with a known label is available"
+
+
+def no_context(trained: TrainedLanguageModel) -> str | None:
+    """Return the obstacle to a check that replaces the context of tokens."""
+    too_short = f"the validation text has less than {SHORTEST} tokens"
+    return no_valid(trained) or (too_short if len(trained.tokens) < SHORTEST else None)
+
+
+VOCABULARY = Check("the vocabulary is used", check_vocabulary, no_train)
+ROUND_TRIPS = Check("texts come back from their tokens", check_round_trips, no_train)
+TRAINED: Mapping[Task, Sequence[Check[Any]]] = {
+    "translation": (
+        Check("the first token is learned", decoding.check_first_token, no_train),
+        ROUND_TRIPS,
+        VOCABULARY,
+        Check("the loss is that of the log", losses.check_logged_loss, no_valid),
+        Check("the source is read", losses.check_source, no_valid),
+        Check("the loss does not depend on batches", losses.check_batching, no_valid),
+        Check("greedy search, beams and batches agree", decoding.check_decoding, no_valid),
+        Check("outputs end, do not loop, copy or fall silent", outputs.check_outputs, no_valid),
+        Check("heads look at the text", heads.check_translator_heads, no_valid),
+    ),
+    "classification": (
+        VOCABULARY,
+        ROUND_TRIPS,
+        Check("the text is read", classes.check_texts, no_labelled),
+        Check("classes are told better than by guessing", classes.check_classes, no_labelled),
+        Check("no result depends on the batch", classes.check_class_batches, no_labelled),
+        Check(None, heads.check_classifier_heads, no_labelled),
+    ),
+    "language-modeling": (
+        VOCABULARY,
+        ROUND_TRIPS,
+        Check("the loss is that of the log", losses.check_logged_stream, no_valid),
+        Check("the context is used", losses.check_context, no_context),
+        Check("the loss does not depend on batches", losses.check_stream_batching, no_valid),
+        Check("step by step gives the same", decoding.check_steps, no_valid),
+        Check(None, heads.check_language_model_heads, no_valid),
+        Check("texts that are written do not loop", outputs.check_generated),
+    ),
+    "masked-lm": (
+        Check(None, check_round_trips, no_train),
+        VOCABULARY,
+    ),
+}  # fmt: skip
+
+
+def examine_trained(trained: TrainedModel) -> Report:
+    """Examine a trained model: the invariants of a model, then the checks of its task."""
+    invariants = examine_own_model(trained.model, trained.tokenizers)
+    return invariants + make_checks(TRAINED[trained.config.task], trained)

@@ -1,0 +1,175 @@
+"""Examine the text of a configuration, read once and counted while it passes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.reading import READINGS
+from manyheads.data.report import DataReport, report
+from manyheads.doctor.catalogue import config_finding
+from manyheads.doctor.checks.languages import language_classifier
+from manyheads.doctor.checks.lines import DAMAGED, LEAST_LINES, LineCounts, NearCopies, split_findings
+from manyheads.doctor.checks.pairs import PairCounts, language_findings
+from manyheads.doctor.evidence import QuotedLines, describe_share, quote, share
+from manyheads.doctor.report import Finding, Report, make_report
+
+__all__ = ["examine_text"]
+
+UNBALANCED = 10  # times
+LONG_LINE = 40  # characters from which on a line that stands twice is no coincidence
+REPEATED = 0.1  # share of such lines of the validation text
+PAIRS = (
+    "the languages are the right way round",
+    "line i belongs to line i",
+    "no copies of the source stand in the place of translations",
+    "no letters are damaged",
+    "held-out text does not stand in train",
+    "few lines are empty, doubled, or of odd lengths",
+)
+LABELS = (
+    "labels do not contradict each other, and all are in the validation set",
+    "no letters are damaged",
+    "held-out text does not stand in train",
+    "few lines are empty or doubled",
+)
+LINES = ("no letters are damaged", "held-out text does not stand in train")
+
+
+def examine_text(
+    config: Config, splits: Mapping[str, Iterable[Pair]], normalize: Callable[[str], str]
+) -> tuple[Report, dict[str, str]]:
+    """Return the findings on the text of a configuration, and the facts about it.
+
+    Args:
+        config: of the training.
+        splits: pairs as read, by the name of the split, train first; train is read once, from start to end.
+        normalize: cleans a text, as in training.
+    """
+    findings: list[Finding] = []
+    if config.task == "translation":
+        classify = language_classifier(config.data.source, config.data.target)
+        pairs = {name: PairCounts(classify) for name in splits}
+        figures, near_copies = count_splits(config, splits, pairs, normalize)
+        findings += [*count_findings(figures, config), *language_findings(pairs)]
+        for name, counts in pairs.items():
+            findings += counts.findings(name)
+            if name in near_copies:
+                findings += near_copies[name].findings(name, counts.pairs)
+        return make_report(findings, PAIRS), facts(figures, config)
+    if config.task == "classification":
+        labels = {name: LabelCounts() for name in splits}
+        figures, near_copies = count_splits(config, splits, labels, normalize)
+        findings += [*count_findings(figures, config), *label_findings(labels)]
+        for name, near in near_copies.items():
+            findings += near.findings(name, len(near.pairs))
+        classes = labels["train"].classes
+        named = ", ".join(f'{count:,} of "{label}"' for label, count in classes.most_common(5))
+        more = ", ..." if len(classes) > 5 else ""
+        described = f"{len(classes)}: {named}{more}"
+        return make_report(findings, LABELS), facts(figures, config) | {"labels": described}
+    return examine_lines(splits)
+
+
+def count_splits(
+    config: Config,
+    splits: Mapping[str, Iterable[Pair]],
+    counts: Mapping[str, PairCounts] | Mapping[str, LabelCounts],
+    normalize: Callable[[str], str],
+) -> tuple[DataReport, dict[str, NearCopies]]:
+    """Read all splits through their counts; return the report on the data, and near copies by held-out split."""
+    held_out = {name: list(pairs) for name, pairs in splits.items() if name != "train"}
+    near_copies = {name: NearCopies(pairs) for name, pairs in held_out.items()}
+    watched = {"train": watch(splits["train"], [*near_copies.values(), counts["train"]])}
+    watched |= {name: watch(pairs, [counts[name]]) for name, pairs in held_out.items()}
+    return report(config.data, watched, normalize, fault=READINGS[config.task].fault), near_copies
+
+
+def watch(pairs: Iterable[Pair], observers: Sequence[PairCounts | LabelCounts | NearCopies]) -> Iterator[Pair]:
+    """Yield pairs, and show each of them to observers."""
+    for pair in pairs:
+        for observer in observers:
+            observer.add(pair)
+        yield pair
+
+
+def count_findings(figures: DataReport, config: Config) -> Iterator[Finding]:
+    """Yield what the counts of each split show."""
+    for name, split in figures.splits.items():
+        yield from split_findings(name, split, config)
+
+
+def facts(figures: DataReport, config: Config) -> dict[str, str]:
+    """Return the amount of text."""
+    reading, train = READINGS[config.task], figures.splits["train"]
+    others = ", ".join(f"{name} {split.read:,}" for name, split in figures.splits.items() if name != "train")
+    used = train.filtered.describe(reading.noun, reading.other) if train.filtered else f"{train.read:,}"
+    return {"text": f"train {used}; {others}"}
+
+
+class LabelCounts:
+    """Counts of the texts of a split and their labels.
+
+    Attributes:
+        classes: number of texts of each label.
+        conflicts: texts that came before with another label.
+    """
+
+    def __init__(self) -> None:
+        self.text = LineCounts()
+        self.classes: Counter[str] = Counter()
+        self.conflicts = QuotedLines()
+        self.labels: dict[int, str] = {}  # of the hash of a text
+
+    def add(self, pair: Pair) -> None:
+        """Count a text."""
+        self.text.add(pair.source, pair.line)
+        self.classes[pair.target] += 1
+        if self.labels.setdefault(hash(pair.source.strip()), pair.target) != pair.target:
+            self.conflicts.add(pair.line, f"{pair.target}: {pair.source}")
+
+
+def label_findings(splits: Mapping[str, LabelCounts]) -> Iterator[Finding]:
+    """Yield findings about labels that contradict each other, are rare, or are missing from a split."""
+    for name, counts in splits.items():
+        yield from counts.text.findings(name)
+        conflicts, lines = counts.conflicts, counts.text.lines
+        if conflicts.count >= LEAST_LINES and share(conflicts.count, lines) > DAMAGED:
+            evidence = f"{name}: {describe_share(conflicts.count, lines)} texts came before with another label"
+            yield config_finding("labels-contradict", evidence + quote(conflicts.examples))
+    train, valid = splits["train"], splits.get("valid")
+    (most, largest), *_, (fewest, smallest) = train.classes.most_common()
+    if largest > UNBALANCED * smallest:
+        evidence = f'train: {largest:,} texts of "{most}", {smallest:,} of "{fewest}"'
+        yield config_finding("labels-unbalanced", evidence)
+    missing = sorted(train.classes.keys() - valid.classes.keys()) if valid else []
+    if missing:
+        named = ", ".join(f'"{name}"' for name in missing[:5])
+        yield config_finding("labels-missing", f"valid: no text of {named}{', ...' if missing[5:] else ''}")
+
+
+def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> tuple[Report, dict[str, str]]:
+    """Examine the lines of a text for a language model."""
+    findings: list[Finding] = []
+    train_lines: set[int] = set()  # hashes
+    sizes = []
+    for name, pairs in splits.items():
+        counts, repeated, long_lines = LineCounts(), QuotedLines(), 0
+        for pair in pairs:
+            counts.add(pair.target, pair.line)
+            if len(pair.target) < LONG_LINE:
+                continue
+            long_lines += 1
+            key = hash(pair.target.strip())
+            if name == "train":
+                train_lines.add(key)
+            elif key in train_lines:
+                repeated.add(pair.line, pair.target)
+        findings += counts.findings(name)
+        if share(repeated.count, long_lines) > REPEATED:
+            evidence = f"{name}: {describe_share(repeated.count, long_lines)} of its longer lines stand in train"
+            findings.append(config_finding("held-out-in-train", evidence + quote(repeated.examples)))
+        sizes.append(f"{name} {counts.lines:,} lines")
+    return make_report(findings, LINES), {"text": ", ".join(sizes)}

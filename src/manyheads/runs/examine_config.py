@@ -1,0 +1,230 @@
+"""`manyheads doctor CONFIG`: text, tokens, settings and the new model, before anything is trained."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.labelled import split_texts
+from manyheads.data.locate import Split
+from manyheads.data.stream import TokenStream
+from manyheads.doctor.checks.formula import examine_attention
+from manyheads.doctor.checks.invariants import examine_own_model
+from manyheads.doctor.checks.machine import memory
+from manyheads.doctor.checks.plan import GIB, Plan
+from manyheads.doctor.checks.registry import NEW_TRAINING, NewTraining
+from manyheads.doctor.checks.start import first_loss, measure_update
+from manyheads.doctor.checks.text import examine_text
+from manyheads.doctor.checks.tokens import count_side, count_vocabulary, length_findings
+from manyheads.doctor.report import Diagnosis, Finding, Report, make_checks
+from manyheads.model.attention import attend
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.model.transformer import Transformer
+from manyheads.runs.corpus import cleaning, read_corpus, read_split
+from manyheads.runs.initialize import with_initial_shape
+from manyheads.runs.training_tasks import TrainingTask, prepare_task
+from manyheads.runs.translation import Validation
+from manyheads.tasks.classification import longest_text
+from manyheads.text.tokenizer import Tokenizer
+from manyheads.training.batches import BatchSource
+from manyheads.training.distributed import ALONE
+from manyheads.training.log import Listener, SilentListener
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory
+from manyheads.training.precision import pick_device, pick_precision
+from manyheads.training.timing import Costs, expectation, sampled_validation
+
+__all__ = ["examine_config", "examine_config_text"]
+
+NO_LISTENER = SilentListener()
+VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
+SAMPLE = 2_000  # texts of a side that are encoded once more
+
+
+def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
+    """Examine a configuration and its text; no file is written.
+
+    Args:
+        config: of the training.
+        name: of the configuration, for the report.
+        listener: receives messages.
+
+    Raises:
+        DataError: text is missing or cannot be used.
+    """
+    keep_few_kernels()
+    keep_freed_memory()
+    listener.message("reading the text")
+    report, facts = examine_config_text(config)
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDirectory(Path(folder) / "run")
+        config = with_initial_shape(config, run, listener)
+        task = prepare_task(config, run, read_corpus(config, run), listener)
+        listener.message("examining a new model")
+        torch.manual_seed(config.training.seed)
+        model, updates = task.model(), task.updates(ALONE)
+        new = config.model.init_from is None
+        start = loss_at_start(task, model, updates) if new else None
+        if new:
+            report += examine_attention(attend) + examine_own_model(model, task.tokenizers, task.objective(model))
+        counts = list(token_counts(task))
+        token_sides = [count_side(*side) for side in sides(task)]
+        subwords = config.tokenizer.kind in ("bpe", "unigram")
+        vocabularies = [count_vocabulary(*each) for each in counts] if subwords else []
+        listener.message("timing some updates")
+        tokens = sum(int(frequencies.sum()) for *_, frequencies in counts)
+        plan, costs = plan_training(task, model, updates, tokens)
+        training = NewTraining(plan, token_sides, vocabularies, list(too_long(task)), start)
+        measured = config.expected(task.corpus.total.kept)
+    report += make_checks(NEW_TRAINING, training)
+    facts |= {
+        "model": f"{plan.parameters:,} parameters, vocabulary {task.vocabulary}",
+        **plan.facts(costs),
+    }
+    if measured is not None and plan.steps is not None:
+        facts["expected"] = expectation(measured, costs, config.training, plan.steps)
+    return Diagnosis(facts, report, {"subject": name, "facts": facts})
+
+
+def examine_config_text(config: Config) -> tuple[Report, dict[str, str]]:
+    """Return the findings on the text of a configuration, and the facts about it.
+
+    Raises:
+        DataError: text is missing or cannot be used.
+    """
+    names: list[Split] = ["train", "valid"]
+    if config.data.test is not None:
+        names.append("test")
+    splits: dict[str, Iterable[Pair]] = {name: read_split(config.data, name, config.task) for name in names}
+    return examine_text(config, splits, cleaning(config))
+
+
+def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:
+    """Return the loss of the first batch, the number of choices, and the width of tied embeddings or 0."""
+    loss = first_loss(model, task.objective(model), updates.batches(0, 0, updates.epoch(0)[0]))
+    if isinstance(model, TextClassifier):
+        return loss, model.output.out_features, 0
+    tied = task.config.model.tied_embeddings != "none"
+    return loss, task.tokenizers.target.size, task.config.model.d_model if tied else 0
+
+
+def plan_training(task: TrainingTask, model: Transformer, updates: BatchSource, tokens: int) -> tuple[Plan, Costs]:
+    """Time some updates and a validation; return the plan of a training on so many tokens, and the seconds."""
+    training = task.config.training
+    device = pick_device(training.device)
+    free = free_memory(device)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    precision = pick_precision(training.precision, device)
+    seconds, needed, batch = measure_update(
+        model, lambda: task.objective(model), updates, training, device, precision
+    )
+    held = 0.0 if device.type == "cuda" else resident_memory()
+    epoch_steps = len(updates.epoch(0))
+    steps = training.steps if training.epochs is None else training.epochs * epoch_steps
+    costs = Costs(seconds, validation_seconds(task, model))
+    plan = Plan(
+        config=task.config,
+        steps=max(1, costs.fitting(training, steps)),
+        epoch_steps=epoch_steps,
+        batch=batch,
+        parameters=parameters,
+        tokens=tokens,
+        seconds=seconds,
+        memory=needed + held,
+        free=free,
+    )
+    return plan, costs
+
+
+def validation_seconds(task: TrainingTask, model: Transformer) -> float:
+    """Return the seconds of a validation, as training estimates them; 0 where it would make a whole one."""
+    if task.config.task != "translation":
+        return 0.0
+    validate = task.validation(model.eval(), ALONE)
+    assert isinstance(validate, Validation)
+    with torch.inference_mode():
+        return sampled_validation(validate.seconds, VALIDATION_SAMPLE)
+
+
+def resident_memory() -> float:
+    """Return the bytes that this process holds; 0 where the system does not report them."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, ValueError, IndexError):  # not Linux
+        return 0.0
+    return pages * 4096.0
+
+
+def free_memory(device: torch.device) -> float | None:
+    """Return the bytes that can still be used, on Linux with those of caches; None where they are not reported."""
+    total, free = memory(device)
+    if device.type == "cuda":
+        return None if free is None else free * GIB
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        sizes = {name: rest for name, _, rest in (line.partition(":") for line in lines)}
+        return int(sizes["MemAvailable"].split()[0]) * 1024.0
+    except (OSError, ValueError, KeyError, IndexError):  # not Linux
+        return None if total is None else total * GIB
+
+
+def sides(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
+    """Yield name, tokenizer and a sample of the texts of each side of train and of the validation set."""
+    train = task.corpus.train.sides(SAMPLE)
+    valid = [
+        [pair.source for pair in task.corpus.valid[:SAMPLE]],
+        [pair.target for pair in task.corpus.valid[:SAMPLE]],
+    ]
+    tokenizers = task.tokenizers.source, task.tokenizers.target
+    match task.config.task:
+        case "translation":
+            for index, side in enumerate(("source", "target")):
+                yield f"train, {side}", tokenizers[index], train[index]
+                yield f"valid, {side}", tokenizers[index], valid[index]
+        case "classification":
+            for name, texts in (("train", train[0]), ("valid", valid[0])):
+                yield name, tokenizers[0], [part for text in texts for part in split_texts(text)]
+        case _:
+            yield "train", tokenizers[1], train[1]
+            yield "valid", tokenizers[1], valid[1]
+
+
+def too_long(task: TrainingTask) -> Iterator[Finding]:
+    """Yield a finding if many texts are longer than data.max_length."""
+    store = task.store
+    if task.config.task == "translation":
+        size = len(store) + task.too_long
+        yield from length_findings(task.too_long, size, task.config.data.max_length, dropped=True)
+    elif task.config.task == "classification" and not isinstance(store, TokenStream):
+        lengths, limit = store.source.lengths, longest_text(task.config)
+        yield from length_findings(int((lengths > limit).sum()), len(lengths), limit, dropped=False)
+
+
+def token_counts(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
+    """Yield name, tokenizer and the frequency of each token in train (V,), of each vocabulary."""
+    source, target, store = task.tokenizers.source, task.tokenizers.target, task.store
+    if isinstance(store, TokenStream):
+        yield "vocabulary", target, count_ids(store.tokens, target)
+    elif task.config.task == "classification":
+        yield "vocabulary", source, count_ids(store.source.values, source)
+    elif task.config.task == "masked-lm":
+        yield "vocabulary", source, count_ids(store.target.values, source)
+    else:
+        sides = count_ids(store.source.values, source), count_ids(store.target.values, target)
+        if task.tokenizers.joint:
+            yield "vocabulary", source, sides[0] + sides[1]
+        else:
+            yield "source vocabulary", source, sides[0]
+            yield "target vocabulary", target, sides[1]
+
+
+def count_ids(ids: NDArray[np.int32], tokenizer: Tokenizer) -> NDArray[np.int64]:
+    """Return the frequency of each id (V,)."""
+    return np.bincount(ids, minlength=tokenizer.size)

@@ -1,0 +1,200 @@
+"""`manyheads doctor RUN`: curves, weights, use of the text, decoding, outputs and exports, after training."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.load import config_to_json, with_overrides
+from manyheads.config.schema import Config
+from manyheads.data.corpus import Pair
+from manyheads.data.locate import Split
+from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.checks.curves import Curves, curve_findings
+from manyheads.doctor.checks.heads import weight_findings
+from manyheads.doctor.checks.registry import examine_trained
+from manyheads.doctor.report import Diagnosis, Finding, Report, make_report
+from manyheads.doctor.subjects import (
+    TrainedClassifier,
+    TrainedEncoder,
+    TrainedLanguageModel,
+    TrainedModel,
+    TrainedTranslator,
+)
+from manyheads.errors import MissingExtraError, ParityError, RunError
+from manyheads.inspection.metrics import records_of
+from manyheads.interop.argos import check_argos
+from manyheads.interop.carried import CARRIED
+from manyheads.interop.ctranslate2 import check_ctranslate2, is_export
+from manyheads.interop.marian import is_marian, read_marian
+from manyheads.interop.opened import OpenedModel
+from manyheads.interop.parity import Parity, Reference, compare, reference
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.runs.corpus import available_pairs
+from manyheads.runs.export import samples_of
+from manyheads.runs.language_modeling import stream_of
+from manyheads.tasks.classification import Classifier, Labels, encode_texts
+from manyheads.tasks.language_modeling import GenerateOptions, Generator
+from manyheads.tasks.options import plain_search
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import PAD
+from manyheads.training.log import Listener, SilentListener
+
+__all__ = ["examine_run", "trained_model"]
+
+NO_LISTENER = SilentListener()
+TRAIN, VALID = 50_000, 1_000  # maximum number of pairs that are read
+STREAM = 8_192  # maximum number of tokens of the validation text of a language model
+
+
+def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener = NO_LISTENER) -> Diagnosis:
+    """Examine a trained run; no file is changed.
+
+    Args:
+        path: the run directory.
+        overrides: settings such as `data.root=DIR`.
+        listener: receives messages.
+
+    Raises:
+        RunError: the directory holds no run, or a damaged one.
+    """
+    run = RunDirectory.existing(path)
+    config = with_overrides(run.config(), overrides)
+    weights = run.weights()
+    facts = {"model": f"{sum(tensor.numel() for tensor in weights.values()):,} parameters"}
+    report = make_report(weight_findings(weights), ["all weights are numbers"])
+    curves = read_curves(run)
+    if curves.validations:
+        step, loss = curves.best
+        facts["training"] = f"{curves.last_step:,} updates; best validation loss {loss:.3f} at step {step:,}"
+    unigram_loss = None
+    if report.ok:
+        listener.message("reading the text")
+        trained = trained_model(run, config, curves.best[1] if curves.validations else None)
+        facts["text"] = (
+            f"{len(trained.train):,} of train and {len(trained.valid):,} of the validation set were read"
+            if trained.train or trained.valid
+            else "not on this machine: what needs it was left out (--set data.root=DIR says where it is)"
+        )
+        listener.message("examining the model")
+        report += examine_trained(trained)
+        unigram_loss = trained.unigram_loss()
+        if isinstance(trained, TrainedTranslator):
+            opened = OpenedModel(config, trained.tokenizers, trained.model)
+            report += compare_exports(run.path, opened, trained.facts)
+        facts |= trained.facts
+    report += make_report(curve_findings(curves, unigram_loss), ["the curves come down, and to rest"])
+    return Diagnosis(facts, report, {"subject": str(path), "facts": facts})
+
+
+def read_curves(run: RunDirectory) -> Curves:
+    """Return the curves in the log of the training; a line that an interruption has cut is left out."""
+    if not run.metrics_path.is_file():
+        return Curves.from_records([])
+    with run.metrics_path.open("rb") as file:
+        return Curves.from_records(filter(None, records_of(file)))
+
+
+def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:
+    """Open the model of a run with its text, as far as it is available on this machine."""
+    tokenizers = run.tokenizers(config)
+    train, valid = available_text(config, "train", TRAIN), available_text(config, "valid", VALID)
+    source, target = tokenizers.source, tokenizers.target
+    match config.task:
+        case "translation":
+            translator = Translator(config, tokenizers, run.model(config, tokenizers))
+
+            def translate(texts: Sequence[str]) -> list[tuple[str, bool]]:
+                return [(result.translation, not result.truncated) for result in translator.translate(texts)]
+
+            return TrainedTranslator(
+                config, tokenizers, translator.model, train, valid, logged_loss,
+                engine=translator.engine, options=plain_search(config.search),
+                longest_source=translator.longest_source, translate=translate,
+            )  # fmt: skip
+        case "classification":
+            labels = Labels.of_run(run)
+            encoder = run.fill(TextClassifier(config.model, source.size, len(labels.names), pad=PAD))
+            classifier = Classifier(config, source, labels, encoder)
+            return TrainedClassifier(
+                config, tokenizers, encoder, train, valid, logged_loss,
+                labels=labels.names, probabilities=classifier.probabilities, longest=classifier.longest,
+                encode=lambda texts: encode_texts(source.encode, texts, source.marks_between),
+            )  # fmt: skip
+        case "language-modeling":
+            generator = Generator(config, target, run.fill(DecoderOnly(config.model, target.size)))
+
+            def generate(texts: int, tokens: int) -> list[str]:
+                options = GenerateOptions(samples=texts, max_tokens=tokens)
+                return [sample.text for sample in generator.generate([""], options)[0].samples]
+
+            return TrainedLanguageModel(
+                config, tokenizers, generator.model, train, valid, logged_loss, window=generator.window,
+                tokens=stream_of(config, [pair.target for pair in valid], target)[:STREAM], generate=generate,
+            )  # fmt: skip
+        case "masked-lm":
+            masked = run.fill(MaskedLanguageModel(config.model, source.size, pad=PAD))
+            return TrainedEncoder(config, tokenizers, masked, train, valid, logged_loss)
+
+
+def available_text(config: Config, split: Split, most: int) -> list[Pair]:
+    """Return the first clean pairs of a split that have a target; none where its text is not on this machine."""
+    return [pair for pair in available_pairs(config, split, most) if pair.target.strip()]
+
+
+def compare_exports(run: Path, opened: OpenedModel, facts: dict[str, str]) -> Report:
+    """Compare the exports beside a run with the run (invariant O), and add a fact about each of them."""
+    findings: list[Finding] = []
+    asked: list[str] = []
+    expected: Reference | None = None
+    for path in find_exports(run, opened.config):
+        expected = expected or reference(opened.model, samples_of(opened.config, opened))
+        asked = ["exports give what the run gives"]
+        try:
+            facts[f"export {path.name}"] = compare_export(path, opened, expected).line()
+        except ParityError as error:
+            findings.append(run_finding("export-differs", f"{path}: {error}"))
+        except MissingExtraError as error:
+            facts[f"export {path.name}"] = f"not compared: {error}"
+        except RunError as error:
+            findings.append(run_finding("export-differs", f"{path} cannot be read: {error}"))
+    return make_report(findings, asked)
+
+
+def find_exports(run: Path, config: Config) -> Iterator[Path]:
+    """Yield the exports of a run: inside it, or next to it under a name that begins with its own."""
+    run = run.resolve()
+    near = [path for path in run.parent.iterdir() if path.name.startswith(run.name) and path != run]
+    for path in sorted([*run.iterdir(), *near]):
+        document = carried_config(path)
+        if document is not None:
+            if document == json.loads(config_to_json(config)):
+                yield path
+        elif path.is_dir() and is_marian(path):
+            yield path
+
+
+def carried_config(path: Path) -> object | None:
+    """Return the configuration in a CTranslate2 folder or an Argos package; None where the path is neither."""
+    if path.is_dir() and is_export(path):
+        return json.loads((path / CARRIED).read_text(encoding="utf-8")).get("config", {})
+    if path.suffix == ".argosmodel" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.endswith(f"model/{CARRIED}"):
+                    return json.loads(archive.read(name)).get("config", {})
+    return None
+
+
+def compare_export(path: Path, opened: OpenedModel, expected: Reference) -> Parity:
+    """Compare an export with the run; raises `ParityError`."""
+    if path.suffix == ".argosmodel":
+        return check_argos(path, opened, expected)
+    if is_export(path):
+        return check_ctranslate2(path, expected)
+    exported = reference(read_marian(path).model, expected.samples)
+    return compare(expected, exported.scores, exported.outputs, "float32", "the MarianMT folder")

@@ -1,0 +1,57 @@
+"""Somebody's attention function is held against the formula, and what explains a difference is named."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from manyheads.doctor import examine_attention
+from manyheads.model.attention import attend
+
+
+def theirs(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, *, scale: float, fill: float) -> Tensor:
+    scores = (query @ key.transpose(-1, -2) * scale).masked_fill(~mask, fill)
+    return scores.softmax(-1) @ value
+
+
+def test_torchs_and_our_own_are_the_formula() -> None:
+    assert not examine_attention(lambda q, k, v, m: functional.scaled_dot_product_attention(q, k, v, m)).findings
+    assert not examine_attention(attend).findings
+
+
+@pytest.mark.parametrize(
+    ("scale", "fill", "name"),
+    [
+        (11**-0.5, -1e9, None),
+        (33**-0.5, -math.inf, "scaled-by-model-width"),
+        (1.0, -math.inf, "unusual-scale"),
+        (11**0.5, -math.inf, "unusual-scale"),
+        (0.4, -math.inf, "attention-differs"),
+        (11**-0.5, -1e-12, "attention-differs"),
+    ],
+)
+def test_what_differs_is_named(scale: float, fill: float, name: str | None) -> None:
+    report = examine_attention(lambda q, k, v, m: theirs(q, k, v, m, scale=scale, fill=fill))
+    assert report.names == ([name] if name else [])
+
+
+def test_masks_left_out_and_turned_round_are_told() -> None:
+    report = examine_attention(lambda q, k, v, m: functional.scaled_dot_product_attention(q, k, v))
+    assert report.names == ["mask-fill"]
+    report = examine_attention(lambda q, k, v, m: attend(q, k, v, ~m if not bool(m.all()) else m))
+    assert "the other way round" in report.findings[0].evidence
+
+
+def test_the_loop_itself_agrees_with_torch_in_double_precision() -> None:
+    from manyheads.doctor.checks.formula import B, E, H, S, T, naive_attention
+
+    torch.manual_seed(0)
+    query, key, value = torch.randn(B, H, T, E), torch.randn(B, H, S, E), torch.randn(B, H, S, E)
+    mask = torch.rand(B, 1, T, S) < 0.5
+    mask[..., 2] = True
+    right = functional.scaled_dot_product_attention(query.double(), key.double(), value.double(), mask)
+    torch.testing.assert_close(naive_attention(query, key, value, mask, E**-0.5), right)

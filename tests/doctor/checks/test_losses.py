@@ -1,0 +1,34 @@
+"""Losses that show an ignored source or context, or another training, are named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from manyheads.doctor.checks.losses import batching_findings, context_findings, logged_findings, source_findings
+from manyheads.doctor.report import Finding
+
+
+def names(findings: Iterable[Finding]) -> dict[str, str]:
+    return {finding.name: finding.severity for finding in findings}
+
+
+def test_a_source_that_is_not_read() -> None:
+    assert names(source_findings(1.4, 6.0, 300)) == {}
+    assert names(source_findings(3.9, 4.1, 300)) == {"source-ignored": "warning"}
+    assert names(source_findings(4.0, 4.01, 300)) == {"source-ignored": "error"}
+    assert names(context_findings(0.8, 300)) == {}
+    assert names(context_findings(0.01, 300)) == {"context-ignored": "error"}
+
+
+def test_a_log_that_says_another_loss_than_the_weights_give() -> None:
+    assert names(logged_findings(1.40, 300, 1.43)) == {}
+    assert names(logged_findings(2.3, 300, 1.4)) == {}  # another text, a mean of weights
+    assert names(logged_findings(6.5, 300, 5.0)) == {}
+    assert names(logged_findings(12.0, 300, None)) == {}
+    assert names(logged_findings(2.6, 300, 1.4)) == {"training-differs": "error"}
+    assert names(logged_findings(12.0, 300, 0.03)) == {"training-differs": "error"}
+
+
+def test_a_loss_that_depends_on_batches() -> None:
+    assert names(batching_findings(1.40001, 1.4)) == {}
+    assert names(batching_findings(1.45, 1.4)) == {"loss-depends-on-batching": "error"}

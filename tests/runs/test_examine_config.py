@@ -1,0 +1,176 @@
+"""`doctor CONFIG` as a whole: a sound configuration is well, and what is broken is named, also in our code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.doctor.checks.test_text import make_splits, write
+from tests.runs.labelled import labelled_config, write_labelled
+from tests.runs.language import make_language_config, write_play
+from torch import Tensor, nn
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.cli.main import run
+from manyheads.config.load import to_toml
+from manyheads.config.schema import Config, MeasuredConfig
+from manyheads.doctor.checks import start
+from manyheads.doctor.report import Diagnosis
+from manyheads.runs.corpus import read_corpus
+from manyheads.runs.examine_config import examine_config
+from manyheads.runs.training_tasks import prepare_task
+from manyheads.training.distributed import ALONE
+from manyheads.training.log import SilentListener
+
+SECTIONS: dict[str, dict[str, Any]] = {
+    "tokenizer": {"vocab_size": 400, "byte_fallback": False},
+    "model": {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
+    "training": {
+        "epochs": 10, "batch_tokens": 800, "learning_rate": 5e-3, "warmup_steps": 30, "save_every": 50,
+        "precision": "fp32",
+        "device": "cpu",
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Config:
+    """Text of the built-in grammar in files, and a small model for it."""
+    return configured(write(tmp_path_factory.mktemp("corpus"), make_splits()))
+
+
+def configured(config: Config, **changes: dict[str, Any]) -> Config:
+    """With the small sections, and changes to them."""
+    sections = {name: section | changes.get(name, {}) for name, section in SECTIONS.items()}
+    return Config.model_validate({"data": config.data.model_dump() | changes.get("data", {}), **sections})
+
+
+def names(found: Diagnosis) -> dict[str, str]:
+    return {finding.name: finding.severity for finding in found.report.findings}
+
+
+def test_a_sound_configuration_is_well_and_what_it_comes_to_is_told(corpus: Config) -> None:
+    found = examine_config(corpus, "sound")
+    assert names(found) == {}
+    assert found.exit_code == 0
+    assert found.facts["text"].startswith("train 1,200 pairs read")
+    assert "10.0 epochs" in found.facts["updates"]
+    assert len(found.report.asked) > 20
+
+
+def test_the_time_holds_validation_and_what_it_will_give_is_told(corpus: Config) -> None:
+    limited = configured(corpus, training={"epochs": None, "steps": 10**6, "max_minutes": 1, "save_every": 10**6})
+    points = {"updates": (1, 10**6), "scores": (2.0, 30.0), "processors": ("here", "there")}
+    measured = MeasuredConfig(settings=limited.fingerprint, pairs=1_200, **points)
+    found = examine_config(limited.model_copy(update={"measured": measured}), "limited")
+    assert re.search(r"s an update here, about \d+ seconds with validations of \d+\.\d s", found.facts["time"])
+    assert re.match(r"expect about \d+(\.\d)? BLEU instead of 30", found.facts["expected"])
+    other = limited.model_copy(update={"measured": measured.model_copy(update={"pairs": 1_199})})
+    assert "expected" not in examine_config(other, "other").facts
+
+
+def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_rows(
+    corpus: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = configured(corpus, model={"d_model": 64, "d_ff": 128}, training={"batch_tokens": 4_000})
+    directory = RunDirectory(tmp_path / "run")
+    task = prepare_task(config, directory, read_corpus(config, directory), SilentListener())
+    model, updates = task.model().train(), task.updates(ALONE)
+    (part,) = updates.batches(0, updates.heaviest(), updates.epoch(0)[updates.heaviest()])
+    assert part.places > 4 * start.SMALL
+    foreseen = start.saved_for_backward(model, task.objective(model), part, torch.device("cpu"), "fp32")
+    monkeypatch.setattr(start, "SMALL", 10**9)
+    assert start.saved_for_backward(
+        model, task.objective(model), part, torch.device("cpu"), "fp32"
+    ) == pytest.approx(foreseen, rel=0.2)
+    # at the least: the input of every matrix product of every layer, in float32
+    assert foreseen > 4 * part.places * (64 * 4 + 128)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"training": {"learning_rate": 1.0}}, {"rate-too-high": "error"}),
+        ({"training": {"warmup_steps": 5_000}}, {"warm-up-too-long": "error"}),
+        ({"data": {"max_length": 11}}, {"cut-or-dropped": "warning"}),
+        ({"tokenizer": {"kind": "words", "min_count": 40}}, {"many-unknown": "error"}),
+    ],
+)
+def test_a_setting_far_off_is_named(corpus: Config, changes: dict[str, Any], expected: dict[str, str]) -> None:
+    if changes.get("tokenizer", {}).get("kind") == "words":
+        pytest.importorskip("spacy")
+    found = names(examine_config(configured(corpus, **changes), "planted"))
+    assert expected.items() <= found.items()
+
+
+def visible(ids: Tensor, pad: int) -> Tensor:
+    return torch.ones_like(ids, dtype=torch.bool)[:, None, None]
+
+
+def open_eyes(length: int, device: torch.device) -> Tensor:
+    return torch.ones(length, length, dtype=torch.bool, device=device)
+
+
+def test_a_padding_mask_that_hides_nothing_is_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyheads.model.encoder_decoder.padding_mask", visible)
+    assert names(examine_config(corpus, "planted"))["no-source-padding-mask"] == "error"
+
+
+def test_a_look_ahead_mask_that_hides_nothing_is_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyheads.model.encoder_decoder.causal_mask", open_eyes)
+    assert names(examine_config(corpus, "planted"))["sees-the-future"] == "error"
+
+
+def test_weights_that_are_drawn_too_wide_are_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = nn.init.normal_
+    monkeypatch.setattr(nn.init, "normal_", lambda weight, std=1.0: drawn(weight, std=20 * std))
+    assert names(examine_config(corpus, "planted"))["wrong-at-the-start"] == "error"
+
+
+def test_classifiers_and_language_models_are_examined_too(tmp_path: Path) -> None:
+    longer = {"steps": 200, "learning_rate": 5e-3, "schedule": "constant"}
+    labelled = labelled_config(write_labelled(tmp_path / "labelled", train=400), training=longer)
+    found = names(examine_config(labelled, "labelled"))
+    assert not found.keys() - {"few-validation-texts", "near-copies-in-train"}, found
+    play = make_language_config(write_play(tmp_path / "play"), training=longer)
+    found = names(examine_config(play, "play"))
+    assert not found.keys() - {"held-out-in-train", "very-many-epochs"}, found
+
+
+def to_file(config: Config, path: Path) -> Path:
+    tree = config.model_dump(exclude_none=True)
+    lines = [f"{name} = {to_toml(value)}\n" for name, value in tree.items() if not isinstance(value, dict)]
+    for name, values in tree.items():
+        if isinstance(values, dict):
+            lines += [f"[{name}]\n", *(f"{key} = {to_toml(value)}\n" for key, value in values.items())]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def test_the_verb_prints_one_document_and_ends_with_1_when_something_is_wrong(
+    corpus: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = to_file(corpus, tmp_path / "mine.toml")
+    assert run(["doctor", str(path), "--set", "training.learning_rate=0.5", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["subject"] == str(path)
+    assert not document["ok"]
+    (finding,) = document["findings"]
+    assert finding["name"] == "rate-too-high"
+    assert finding["page"] == "docs/doctor-findings.md#rate-too-high"
+    assert {"text", "model", "updates", "time", "memory"} <= document["facts"].keys()
+
+
+def test_a_wrong_command_line_and_missing_text_end_as_elsewhere(
+    corpus: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["doctor", "no-such-recipe"]) == 2
+    assert run(["doctor", "--set", "data.root=x"]) == 2
+    assert run(["doctor", str(tmp_path)]) == 3  # a folder that is no run
+    path = to_file(corpus, tmp_path / "mine.toml")
+    assert run(["doctor", str(path), "--set", f"data.root={tmp_path}"]) == 3
+    assert "error: " in capsys.readouterr().err

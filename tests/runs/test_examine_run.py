@@ -1,0 +1,265 @@
+"""`doctor RUN`: a trained translator is well, and what is planted in its weights, its log or our code is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.runs.labelled import labelled_config, write_labelled
+from tests.runs.language import make_language_config, write_play
+from tests.runs.parts import SENTENCES, make_config, write_split
+from torch import Tensor
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.cli.main import run as program
+from manyheads.data.batch import Batch, make_batch
+from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.model import InferenceModel
+from manyheads.doctor.checks.decoding import compare_decoding
+from manyheads.doctor.report import Diagnosis
+from manyheads.doctor.subjects import TrainedTranslator
+from manyheads.runs.examine_run import examine_run, trained_model
+from manyheads.runs.export import export
+from manyheads.runs.train import train
+from manyheads.text.tokenizer import BOS, EOS
+
+TRAINING = {
+    "steps": 150, "batch_tokens": 160, "learning_rate": 0.01, "warmup_steps": 15, "schedule": "linear",
+    "save_every": 15, "valid_sentences": 0,
+}  # fmt: skip
+MODEL = {"d_model": 32, "d_ff": 64, "dropout": 0.0, "tied_embeddings": "none"}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Path:
+    """A translator that knows 48 sentences, all of which are its validation set too."""
+    folder = tmp_path_factory.mktemp("trained")
+    for name in ("train", "valid"):
+        write_split(folder, name, SENTENCES)
+    data = {"drop_overlap": False, "test": None}
+    config = make_config(folder, data=data, model=MODEL, training=TRAINING | {"seed": training_seed})
+    train(config, folder / "run")
+    return folder / "run"
+
+
+@pytest.fixture
+def copy(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the run, to be spoilt."""
+    return Path(shutil.copytree(trained, tmp_path / "run"))
+
+
+def names(found: Diagnosis) -> dict[str, str]:
+    return {finding.name: finding.severity for finding in found.report.findings}
+
+
+def serious(found: Diagnosis) -> set[str]:
+    return {finding.name for finding in found.report.findings if finding.severity != "note"}
+
+
+def test_a_trained_run_is_well(trained: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in trained.rglob("*")}
+    found = examine_run(trained)
+    assert serious(found) == set(), found.lines()
+    assert found.exit_code == 0
+    assert found.facts["outputs"].startswith("BLEU ")
+    assert len(found.report.asked) > 20
+    assert {path: path.stat().st_mtime_ns for path in trained.rglob("*")} == before
+
+
+def change_weights(run: Path, change: Callable[[dict[str, Tensor]], None]) -> Path:
+    path = run / "model.safetensors"
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path)
+    return run
+
+
+def deaf(tensors: dict[str, Tensor]) -> None:
+    """Nothing comes out of cross-attention."""
+    for name in tensors:
+        if "cross_attention.project_out" in name:
+            tensors[name].zero_()
+
+
+def no_number(tensors: dict[str, Tensor]) -> None:
+    tensors["encoder_norm.weight"][3] = torch.nan
+
+
+def no_start(tensors: dict[str, Tensor]) -> None:
+    """The begin mark is one that training never saw."""
+    torch.manual_seed(1)
+    tensors["target_embedding.tokens.weight"][BOS] = torch.randn(32)
+
+
+def no_end(tensors: dict[str, Tensor]) -> None:
+    tensors["output.bias"][EOS] = -50.0
+
+
+def only_end(tensors: dict[str, Tensor]) -> None:
+    tensors["output.bias"][EOS] = 50.0
+
+
+def even(tensors: dict[str, Tensor]) -> None:
+    """All queries and keys are nothing, so that all heads look everywhere alike."""
+    for name, tensor in tensors.items():
+        if "project_in" in name:
+            tensor[: 2 * len(tensor) // 3].zero_()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (deaf, {"source-ignored", "same-output"}),
+        (no_number, {"weights-not-finite"}),
+        (no_start, {"first-token-not-learned"}),
+        (no_end, {"never-ends", "too-long"}),
+        (only_end, {"nothing-said", "too-short", "same-output"}),
+        (even, {"idle-heads"}),
+    ],
+)
+def test_what_is_planted_in_the_weights_is_named(
+    copy: Path, change: Callable[[dict[str, Tensor]], None], expected: set[str]
+) -> None:
+    found = examine_run(change_weights(copy, change))
+    assert expected <= serious(found), found.lines()
+    assert found.exit_code == 1
+
+
+def test_a_target_that_was_not_shifted_in_training_is_named(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training_seed: int
+) -> None:
+    """The loss in the log is that of copying; with the shift the weights know nothing."""
+
+    def unshifted(*rows: Any, **marks: Any) -> Batch:
+        made = make_batch(*rows, **marks)
+        return replace(made, target_in=made.target_out)
+
+    for place in ("runs.batch_sources", "training.objective"):
+        monkeypatch.setattr(f"manyheads.{place}.make_batch", unshifted)
+    data = {"drop_overlap": False, "test": None}
+    training = TRAINING | {"seed": training_seed}
+    config = make_config(trained.parent, data=data, model=MODEL, training=training)
+    assert train(config, tmp_path / "run").best < 0.5
+    monkeypatch.undo()
+    found = examine_run(tmp_path / "run")
+    assert "training-differs" in serious(found), found.lines()
+
+
+def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = InferenceModel.at
+    monkeypatch.setattr(InferenceModel, "at", lambda self, place: right(self, place + 1))
+    assert {"cache-differs", "score-differs"} <= serious(examine_run(trained))
+    run = RunDirectory(trained)
+    translator = trained_model(run, run.config(), None)
+    assert isinstance(translator, TrainedTranslator)
+    decoding = compare_decoding(translator, [german for german, _ in SENTENCES[:5]])
+    assert decoding.cache > 0.1
+    assert decoding.score > 0.1
+
+
+def test_padding_that_is_read_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "manyheads.model.encoder_decoder.padding_mask",
+        lambda ids, pad: torch.ones_like(ids, dtype=torch.bool)[:, None, None],
+    )
+    found = examine_run(trained)
+    assert {"no-source-padding-mask", "loss-depends-on-batching"} <= serious(found), found.lines()
+
+
+def test_a_search_whose_outputs_depend_on_the_batch_is_named(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = TorchEngine.search
+
+    def mixed(self: TorchEngine, rows: Any, options: Any) -> Any:
+        found = right(self, rows, options)
+        return [found[1], found[0], *found[2:]] if len(found) > 1 and options.batch_tokens > 1 else found
+
+    monkeypatch.setattr(TorchEngine, "search", mixed)
+    assert "depends-on-the-batch" in serious(examine_run(trained))
+
+
+def test_a_beam_of_1_that_is_not_greedy_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from manyheads.search.greedy import greedy_search
+
+    def other(stepper: Any, **options: Any) -> Any:
+        return greedy_search(stepper, **{**options, "max_lengths": options["max_lengths"] * 0 + 2})
+
+    monkeypatch.setattr("manyheads.doctor.checks.decoding.greedy_search", other)
+    assert "beam-one-differs" in serious(examine_run(trained))
+
+
+def test_the_log_is_judged(copy: Path) -> None:
+    """A line ends at its end alone: sample sentences may hold what else separates lines."""
+    path = copy / "metrics.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    last = [record for record in records if record["kind"] == "validation"][-1] | {"sample": ["a\u2028b", "c", "d"]}
+    worse = [{**last, "step": last["step"] + place, "loss": last["loss"] + 3} for place in (1, 2)]
+    lines = [json.dumps(record, ensure_ascii=False) for record in [*records, *worse]]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    found = examine_run(copy)
+    assert serious(found) == {"over-fitting"}
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records[:3]) + '{"kind": "st', encoding="utf-8")
+    assert names(examine_run(copy))["unfinished"] == "note"
+
+
+def test_without_its_text_a_run_is_examined_as_far_as_it_can_be(copy: Path) -> None:
+    found = examine_run(copy, overrides=[f"data.root={copy}"])
+    assert found.facts["text"].startswith("not on this machine")
+    assert serious(found) == set()
+    assert "outputs" not in found.facts
+
+
+def test_an_export_beside_the_run_is_compared(copy: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    export(copy, copy.parent / "run-ct2", "ctranslate2")
+    export(copy, copy / "ct2", "ctranslate2")
+    found = examine_run(copy)
+    assert serious(found) == set()
+    assert {"export run-ct2", "export ct2"} <= found.facts.keys()
+    change_weights(copy, lambda tensors: tensors["output.bias"].neg_().add_(1).cumsum_(0))
+    assert "export-differs" in serious(examine_run(copy))
+
+
+def test_a_classifier_and_a_language_model_are_examined(tmp_path: Path, training_seed: int) -> None:
+    plan = {"steps": 120, "save_every": 24, "learning_rate": 0.01, "schedule": "linear", "warmup_steps": 10}
+    quick = plan | {"seed": training_seed}
+    labelled = labelled_config(write_labelled(tmp_path / "data", train=300), training=quick)
+    train(labelled, tmp_path / "classifier")
+    found = examine_run(tmp_path / "classifier")
+    assert not serious(found) & {"source-ignored", "no-better-than-guessing", "loss-depends-on-batching"}, (
+        found.lines()
+    )
+
+    def deaf_classifier(tensors: dict[str, Tensor]) -> None:
+        tensors["output.weight"].zero_()
+
+    found = examine_run(change_weights(tmp_path / "classifier", deaf_classifier))
+    assert {"source-ignored", "no-better-than-guessing", "class-never-said"} <= serious(found)
+
+    play = make_language_config(write_play(tmp_path / "play"), training=quick)
+    train(play, tmp_path / "writer")
+    found = examine_run(tmp_path / "writer")
+    assert not serious(found) & {"context-ignored", "cache-differs", "loss-depends-on-batching"}, found.lines()
+
+    def alone(tensors: dict[str, Tensor]) -> None:
+        for name in tensors:
+            if "attention.project_out" in name:
+                tensors[name].zero_()
+
+    assert "context-ignored" in serious(examine_run(change_weights(tmp_path / "writer", alone)))
+
+
+def test_the_verb_examines_a_run(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program(["doctor", str(copy)]) == 0
+    assert "checks, " in capsys.readouterr().out
+    assert program(["doctor", str(change_weights(copy, no_number)), "--json"]) == 1
+    findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+    assert findings["weights-not-finite"]["evidence"] == "1 tensors: encoder_norm.weight"
