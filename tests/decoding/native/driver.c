@@ -1,7 +1,8 @@
 /* Run decoder.c without an interpreter: tiny models whose weights are the same numbers on every processor read four
-   sentences and continue them, greedily and with a beam. Prints every logit and every output.
+   sentences and continue them, by greedy search and by beam search. Prints every logit and every output.
 
-   Ends with 1 if the number of threads or the sentences beside a sentence change a bit of its results.
+   Ends with 1 if the number of threads, other callers, or the sentences beside a sentence change a bit of its results.
+   Arrays have exactly the size that the library may use, so that a sanitizer finds every access outside.
 
    Shapes: G sentences, K beam size, L layers, H heads, V vocabulary, D width, E = D / H, S longest source. */
 
@@ -10,21 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { G = 4, K = 3, L = 2, H = 3, V = 71, S = 9, STEPS = 7, BOS = 1, EOS = 2 };
+enum { G = 4, L = 2, H = 3, S = 9, STEPS = 7, CALLERS = 3, BOS = 1, EOS = 2 };
 
 static const char *const FORMATS[] = {"float32", "bfloat16", "int8"};
 static const int64_t LENGTHS[G] = {4, 9, 1, 6};
 static int64_t failures;
-static Failure failure;
 
-/* The next of the same numbers everywhere, from -1 to 1. */
+/* Return the next random number from -1 to 1; the same sequence on every processor. */
 static float next_random(void) {
     static uint64_t state = 1;
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (float)(state >> 40) / 8388608 - 1;
 }
 
-/* Zeroed memory, which the system takes back at the end. */
+/* Return zeroed memory, which is not freed before the end. */
 static void *allocate(int64_t count, size_t size) {
     void *memory = calloc((size_t)count, size);
     if (!memory) abort();
@@ -37,33 +37,42 @@ static float *randoms(int64_t count, float scale) {
     return numbers;
 }
 
-/* A linear layer with random weights, packed into panels as linear.h reads them. */
+static void store_weight(void *weights, int64_t format, int64_t index, float value, float scale) {
+    if (format == INT8) ((int8_t *)weights)[index] = (int8_t)(127 * value);
+    else if (format == FLOAT32) ((float *)weights)[index] = scale * value;
+    else {
+        const float scaled = scale * value;
+        uint32_t bits;
+        memcpy(&bits, &scaled, sizeof bits);
+        ((uint16_t *)weights)[index] = (uint16_t)(bits >> 16);
+    }
+}
+
+/* Return a linear layer with random weights, packed into panels as linear.h reads them. */
 static Linear random_linear(int64_t inputs, int64_t outputs, int64_t format) {
-    const int64_t filled = (outputs + PANEL - 1) / PANEL * PANEL;
+    static const size_t sizes[] = {sizeof(float), sizeof(uint16_t), sizeof(int8_t)};
+    const int64_t padded = (outputs + PANEL - 1) / PANEL * PANEL;
     const float scale = 2 / sqrtf((float)inputs);
-    float *floats = allocate(filled * inputs, sizeof *floats);
-    float *scales = allocate(filled, sizeof *scales), *bias = allocate(filled, sizeof *bias);
+    void *weights = allocate(padded * inputs, sizes[format]);
+    float *scales = allocate(padded, sizeof *scales), *bias = allocate(padded, sizeof *bias);
     for (int64_t o = 0; o < outputs; o++) {
         scales[o] = scale / 127;
         bias[o] = next_random() / 4;
-        for (int64_t i = 0; i < inputs; i++) {
-            const int64_t at = (o / PANEL * inputs + i) * PANEL + o % PANEL;
-            const float value = next_random();
-            if (format == INT8) ((int8_t *)floats)[at] = (int8_t)(127 * value);
-            else floats[at] = scale * value;
-        }
+        for (int64_t i = 0; i < inputs; i++)
+            store_weight(weights, format, (o / PANEL * inputs + i) * PANEL + o % PANEL, next_random(), scale);
     }
-    if (format == BFLOAT16)
-        for (int64_t i = 0; i < filled * inputs; i++) { /* in place: what is read stands behind what is written */
-            uint32_t bits;
-            memcpy(&bits, floats + i, sizeof bits);
-            ((uint16_t *)floats)[i] = (uint16_t)(bits >> 16);
-        }
-    return (Linear){floats, scales, bias, inputs, outputs};
+    return (Linear){weights, scales, bias, inputs, outputs};
 }
 
-static Model random_model(int64_t width, int64_t format, int64_t activation, int pre_norm) {
-    const int64_t inner = width + 11, expanded = activation == SWIGLU ? 2 * inner : inner;
+typedef struct {
+    int64_t width, vocabulary, beam_size; /* D, V, K */
+    int64_t format, activation;
+    int pre_norm, rotary;
+} Config;
+
+static Model random_model(const Config *config) {
+    const int64_t width = config->width, format = config->format, inner = width + 11;
+    const int64_t expanded = config->activation == SWIGLU ? 2 * inner : inner;
     Layer *layers = allocate(L, sizeof *layers);
     LayerNorm *norms = allocate(3 * L + 1, sizeof *norms);
     for (int l = 0; l < L; l++)
@@ -71,145 +80,245 @@ static Model random_model(int64_t width, int64_t format, int64_t activation, int
                             random_linear(width, width, format),     random_linear(width, width, format),
                             random_linear(width, expanded, format),  random_linear(inner, width, format)};
     for (int n = 0; n < 3 * L + 1; n++) norms[n] = (LayerNorm){randoms(width, 2), randoms(width, 0.5f)};
-    return (Model){layers, norms, randoms(V * width, 1), {0}, random_linear(width, V, format), L, width, H, inner,
-                   V, format, activation, pre_norm, 2, 1e-5f};
+    return (Model){layers, norms, randoms(config->vocabulary * width, 1), {0, 0},
+                   random_linear(width, config->vocabulary, format), L, width, H, inner, config->vocabulary, format,
+                   config->activation, config->pre_norm, 2, 1e-5f};
 }
 
 typedef struct {
+    Config config;
     Model encoder, decoder;
     Linear memory_kv[L];
     float *signals, *rotary; /* (STEPS + S, D), and (STEPS + S, E / 2, 2) or null */
-    int64_t width;
 } Translator;
 
-/* Keys and values of each layer, 2 L times (count, H, S, E), of some sentences from `first` on. */
-static void encode_some(const Translator *model, int64_t first, int64_t count, int threads, float **memory) {
-    int64_t tokens[G * S], sentence_ids[G * S], positions[G * S], starts[G + 1] = {0};
-    for (int64_t g = 0, row = 0; g < count; g++) {
-        for (int64_t position = 0; position < LENGTHS[first + g]; position++, row++) {
-            tokens[row] = (5 * (first + g) + 7 * position) % V;
-            sentence_ids[row] = g;
-            positions[row] = position;
-        }
-        starts[g + 1] = row;
+static Translator random_translator(Config config) {
+    Translator model = {.config = config, .encoder = random_model(&config), .decoder = random_model(&config)};
+    const int64_t head_dim = config.width / H;
+    for (int l = 0; l < L; l++) model.memory_kv[l] = random_linear(config.width, 2 * config.width, config.format);
+    model.signals = randoms((STEPS + S) * config.width, !config.rotary);
+    if (!config.rotary) return model;
+    model.rotary = allocate((STEPS + S) * head_dim, sizeof(float));
+    for (int64_t i = 0; i < (STEPS + S) * head_dim; i++) {
+        const double angle = (double)(i / head_dim) * (double)(i % head_dim / 2 + 1) * 0.3;
+        model.rotary[i] = (float)(i % 2 ? sin(angle) : cos(angle));
     }
-    for (int l = 0; l < 2 * L; l++) memory[l] = allocate(count * S * model->width, sizeof **memory);
-    float *workspace = allocate(workspace_size(&model->encoder, starts[count], S, threads), sizeof *workspace);
+    return model;
+}
+
+/* Encode `count` sentences from `first` on: keys and values of each layer, 2 L times (count, H, S, E). */
+static void encode_some(const Translator *model, int64_t first, int64_t count, int threads, float **memory) {
+    int64_t rows = 0, starts[G + 1] = {0};
+    for (int64_t g = 0; g < count; g++) starts[g + 1] = rows += LENGTHS[first + g];
+    int64_t *tokens = allocate(rows, sizeof *tokens), *positions = allocate(rows, sizeof *positions);
+    int64_t *sentence_ids = allocate(rows, sizeof *sentence_ids);
+    for (int64_t g = 0; g < count; g++)
+        for (int64_t row = starts[g]; row < starts[g + 1]; row++) {
+            sentence_ids[row] = g;
+            positions[row] = row - starts[g];
+            tokens[row] = (5 * (first + g) + 7 * positions[row]) % model->config.vocabulary;
+        }
+    for (int l = 0; l < 2 * L; l++) memory[l] = allocate(count * S * model->config.width, sizeof **memory);
+    float *workspace = allocate(workspace_size(&model->encoder, rows, S, threads), sizeof *workspace);
     const EncoderInput input = {tokens, sentence_ids, positions, starts, model->signals, model->rotary, count, S};
-    encode(&model->encoder, model->memory_kv, L, &input, memory, workspace, threads, &failure);
+    Failure failure;
+    if (encode(&model->encoder, model->memory_kv, L, &input, memory, workspace, threads, &failure) < 0) abort();
     free(workspace);
 }
 
 /* Greedy search of some sentences: logits (STEPS, count, V). */
 static void search_greedily(const Translator *model, int64_t first, int64_t count, int threads, float *logits) {
-    float *memory[2 * L], bias[G * S], *cache = allocate(2 * L * count * STEPS * model->width, sizeof *cache);
-    int64_t latest[G];
+    const int64_t width = model->config.width, vocabulary = model->config.vocabulary;
+    float *memory[2 * L], *bias = allocate(count * S, sizeof *bias);
+    float *cache = allocate(2 * L * count * STEPS * width, sizeof *cache);
+    int64_t *latest = allocate(count, sizeof *latest);
     encode_some(model, first, count, threads, memory);
     for (int64_t g = 0; g < count; g++) {
         latest[g] = BOS;
         for (int64_t s = 0; s < S; s++) bias[g * S + s] = s < LENGTHS[first + g] ? 0 : -INFINITY;
     }
-    float *workspace = malloc((size_t)workspace_size(&model->decoder, count, S, threads) * sizeof *workspace);
-    for (int64_t t = 0; t < STEPS; t++, logits += count * V) {
-        const float *rotary = model->rotary ? model->rotary + t * (model->width / H) : 0;
-        const Step step = {latest, model->signals + t * model->width, rotary, cache,
+    float *workspace = allocate(workspace_size(&model->decoder, count, S, threads), sizeof *workspace);
+    for (int64_t t = 0; t < STEPS; t++, logits += count * vocabulary) {
+        const Step step = {.tokens = latest, .position_signal = model->signals + t * width,
+                           .rotary = model->rotary ? model->rotary + t * (width / H) : 0, .cache = cache,
                            .memory = (const float *const *)memory, .source_bias = bias, .sentences = count,
                            .rows = 1, .length = t + 1, .capacity = STEPS, .source_length = S, .source_capacity = S};
-        decoder_steps(&model->decoder, (const Step *[]){&step}, 1, S, workspace, logits, 0, threads, &failure);
+        const Step *steps[] = {&step};
+        Failure failure;
+        if (decoder_steps(&model->decoder, steps, 1, S, workspace, logits, 0, threads, &failure) < 0) abort();
         for (int64_t g = 0; g < count; g++) {
             int64_t best = 0;
-            for (int64_t v = 1; v < V; v++) best = logits[g * V + v] > logits[g * V + best] ? v : best;
+            for (int64_t v = 1; v < vocabulary; v++)
+                best = logits[g * vocabulary + v] > logits[g * vocabulary + best] ? v : best;
             latest[g] = best;
         }
     }
     free(workspace);
 }
 
-/* Beam search of all sentences; prints the tokens and the log-probability of each output. */
-static void search_with_beam(const Translator *model, int threads) {
+/* A thread that searches while others do. */
+typedef struct {
+    const Translator *model;
+    float *logits;
+    pthread_t thread;
+} Caller;
+
+static void *call(void *argument) {
+    const Caller *caller = argument;
+    search_greedily(caller->model, 0, G, 2, caller->logits);
+    return 0;
+}
+
+/* Search by several threads at a time; count the results that differ from `logits` (STEPS, G, V). */
+static void search_from_several_threads(const Translator *model, const float *logits) {
+    const int64_t size = STEPS * G * model->config.vocabulary;
+    Caller callers[CALLERS];
+    for (int c = 0; c < CALLERS; c++) {
+        callers[c].model = model;
+        callers[c].logits = allocate(size, sizeof *logits);
+        if (pthread_create(&callers[c].thread, 0, call, callers + c)) abort();
+    }
+    for (int c = 0; c < CALLERS; c++) {
+        pthread_join(callers[c].thread, 0);
+        failures += memcmp(logits, callers[c].logits, (size_t)size * sizeof *logits) != 0;
+    }
+}
+
+/* The beam search of a sentence whose keys and values are given; its cache is too small for the second step. */
+static Beam start_beam(const Translator *model, int64_t g, const float *const *memory) {
+    const int64_t beam_size = model->config.beam_size, visible_size = beam_size * (STEPS + 1);
+    int64_t *latest = allocate(beam_size, sizeof *latest);
+    int32_t *visible = allocate(visible_size, sizeof *visible);
+    double *scores = allocate(beam_size, sizeof *scores);
+    for (int64_t k = 0; k < beam_size; k++) scores[k] = -INFINITY;
+    for (int64_t k = 0; k < beam_size; k++) latest[k] = BOS;
+    return (Beam){.step = {.tokens = latest, .position_signal = model->signals, .rotary = model->rotary,
+                           .cache = allocate(2 * L * model->config.width, sizeof(float)), .visible = visible,
+                           .memory = memory, .sentences = 1, .rows = 1, .length = 1, .capacity = 1, .num_visible = 1,
+                           .source_length = LENGTHS[g], .source_capacity = S},
+                  .max_length = STEPS, .latest = latest, .log_probs = allocate(beam_size, sizeof(double)),
+                  .best_scores = scores, .visible = visible, .next_visible = allocate(visible_size, sizeof *visible),
+                  .nodes = allocate((STEPS + 1) * beam_size, sizeof(Node)),
+                  .outputs = allocate((STEPS + 1) * beam_size, sizeof(Output)),
+                  .candidates = allocate(2 * beam_size, sizeof(Candidate)),
+                  .used = allocate(beam_size, sizeof(int64_t))};
+}
+
+/* Move the KV cache of a beam to a larger one, which lasts for one more step. */
+static void enlarge_cache(Step *step, int64_t head_dim) {
+    const int64_t filled = (step->length - step->rows) * head_dim, size = step->capacity * head_dim;
+    float *cache = allocate(2 * L * H * step->length * head_dim, sizeof *cache);
+    for (int64_t h = 0; h < 2 * L * H; h++)
+        memcpy(cache + h * step->length * head_dim, step->cache + h * size, (size_t)filled * sizeof *cache);
+    free(step->cache);
+    step->cache = cache;
+    step->capacity = step->length;
+}
+
+/* Beam search (continuous batching): sentence g joins after `delay` x g steps, and leaves when it has ended. */
+static void search_with_beams(const Translator *model, int threads, int64_t delay, Beam *beams) {
+    const int64_t width = model->config.width, beam_size = model->config.beam_size, max_rows = G * beam_size;
+    const int64_t per_row = beam_size + 1, max_keys = S > STEPS + 1 ? S : STEPS + 1;
+    static const int64_t suppressed[] = {0, BOS};
     float *memory[2 * L];
-    double divisors[STEPS + 2];
-    const float *ones[G][2 * L];
-    Beam beams[G], *open[G];
+    const float *sources[G][2 * L];
+    double *divisors = allocate(STEPS + 2, sizeof *divisors);
+    Beam *running[G];
+    int64_t joined = 0, count = 0;
     encode_some(model, 0, G, threads, memory);
     for (int t = 0; t < STEPS + 2; t++) divisors[t] = t ? t : 1;
-    for (int64_t g = 0; g < G; g++) {
-        const int64_t capacity = 1 + K * STEPS;
-        for (int l = 0; l < 2 * L; l++) ones[g][l] = memory[l] + g * S * model->width;
-        int64_t *latest = allocate(K, sizeof *latest);
-        int32_t *visible = allocate(K * (STEPS + 1), sizeof *visible);
-        int32_t *next_visible = allocate(K * (STEPS + 1), sizeof *next_visible);
-        float *cache = allocate(2 * L * capacity * model->width, sizeof *cache);
-        double *scores = allocate(K, sizeof *scores);
-        for (int k = 0; k < K; k++) scores[k] = -INFINITY;
-        latest[0] = BOS;
-        open[g] = beams + g;
-        beams[g] = (Beam){{latest, model->signals, model->rotary, cache,
-                           .visible = visible, .memory = ones[g], .sentences = 1, .rows = 1, .length = 1,
-                           .capacity = capacity, .num_visible = 1, .source_length = LENGTHS[g], .source_capacity = S},
-                          .max_length = STEPS, .latest = latest, .log_probs = allocate(K, sizeof(double)),
-                          .best_scores = scores, .visible = visible, .next_visible = next_visible,
-                          .candidates = allocate(2 * K, sizeof(Candidate)),
-                          .used = allocate(K, sizeof(int64_t)), .nodes = allocate((STEPS + 1) * K, sizeof(Node)),
-                          .outputs = allocate((STEPS + 1) * K, sizeof(Output))};
-    }
-    const BeamOptions options = {K, K, EOS, model->width, model->width / H, divisors};
-    const int64_t suppressed[] = {0, BOS};
-    float values[G * K * (K + 1)], *logits = allocate(G * K * V, sizeof *logits);
-    int64_t tokens[G * K * (K + 1)], count = G;
-    float *workspace = allocate(workspace_size(&model->decoder, G * K, STEPS + S, threads), sizeof *workspace);
-    const BestTokens best = {K + 1, 2, suppressed, values, tokens};
-    while (count) {
-        if (beam_steps(&model->decoder, &options, open, count, STEPS + S, workspace, logits, &best, threads, &failure) < 0)
+    const BeamOptions options = {beam_size, beam_size, EOS, width, width / H, divisors};
+    for (int64_t step = 0; joined < G || count; step++) {
+        for (; joined < G && joined * delay <= step; joined++) {
+            for (int l = 0; l < 2 * L; l++) sources[joined][l] = memory[l] + joined * S * width;
+            beams[joined] = start_beam(model, joined, sources[joined]);
+            running[count++] = beams + joined;
+        }
+        const int64_t rows = count * beam_size;
+        const BestTokens best = {per_row, 2, suppressed, allocate(rows * per_row, sizeof(float)),
+                                 allocate(rows * per_row, sizeof(int64_t))};
+        float *workspace = allocate(workspace_size(&model->decoder, rows, max_keys, threads), sizeof *workspace);
+        float *logits = allocate(rows * model->config.vocabulary, sizeof *logits);
+        Failure failure;
+        if (rows > max_rows || beam_steps(&model->decoder, &options, running, count, max_keys, workspace, logits,
+                                          &best, threads, &failure) < 0)
             abort();
-        for (int64_t b = count = 0; b < G; b++)
-            if (beams[b].status != BEAM_ENDED) open[count++] = beams + b;
+        int64_t left = 0;
+        for (int64_t b = 0; b < count; b++) {
+            if (running[b]->status == BEAM_CACHE_FULL) enlarge_cache(&running[b]->step, width / H);
+            if (running[b]->status != BEAM_ENDED) running[left++] = running[b];
+        }
+        count = left;
+        free(workspace);
+        free(logits);
+        free(best.values);
+        free(best.tokens);
     }
+}
+
+/* Print the tokens and the log-probability of each output. */
+static void print_outputs(const Translator *model, const Beam *beams) {
     for (int64_t g = 0; g < G; g++)
         for (int64_t o = 0; o < beams[g].num_outputs; o++) {
             const Output output = beams[g].outputs[o];
-            double total = output.ended ? output.log_prob : 0;
+            double total = output.ended ? (double)output.log_prob : 0;
             printf("output %d:", (int)g);
             for (int32_t t = output.length - 1, row = output.row; t >= 0; t--) {
-                const Node node = beams[g].nodes[t * K + row];
+                const Node node = beams[g].nodes[t * model->config.beam_size + row];
                 printf(" %d", (int)node.token);
-                total += node.log_prob;
+                total += (double)node.log_prob;
                 row = node.parent;
             }
             printf(" %s %.6f\n", output.ended ? "ended" : "cut", total);
         }
-    free(workspace);
+}
+
+/* Count the sentences whose beam search gave other outputs. */
+static int64_t count_different(const Translator *model, const Beam *left, const Beam *right) {
+    int64_t different = 0;
+    for (int64_t g = 0; g < G; g++) {
+        const size_t outputs = (size_t)left[g].num_outputs * sizeof(Output);
+        const size_t nodes = (size_t)(left[g].length * model->config.beam_size) * sizeof(Node);
+        different += left[g].length != right[g].length || left[g].num_outputs != right[g].num_outputs ||
+                     memcmp(left[g].outputs, right[g].outputs, outputs) != 0 ||
+                     memcmp(left[g].nodes, right[g].nodes, nodes) != 0;
+    }
+    return different;
+}
+
+static void run_model(int number, Config config) {
+    const int64_t vocabulary = config.vocabulary, size = STEPS * G * vocabulary;
+    const Translator model = random_translator(config);
+    float *logits = allocate(size, sizeof *logits), *other = allocate(size, sizeof *other);
+    Beam beams[G], delayed[G];
+    search_greedily(&model, 0, G, 1, logits);
+    printf("model %d: %s, width %d, activation %d\n", number, FORMATS[config.format], (int)config.width,
+           (int)config.activation);
+    for (int64_t i = 0; i < size; i++)
+        printf("%.6f%c", (double)logits[i], i % vocabulary == vocabulary - 1 ? '\n' : ' ');
+    for (int threads = 2; threads <= 8; threads *= 4) {
+        search_greedily(&model, 0, G, threads, other);
+        failures += memcmp(logits, other, (size_t)size * sizeof *logits) != 0;
+    }
+    for (int64_t g = 0; g < G; g++) {
+        search_greedily(&model, g, 1, 1, other);
+        for (int64_t t = 0; t < STEPS; t++)
+            failures += memcmp(logits + (t * G + g) * vocabulary, other + t * vocabulary,
+                               (size_t)vocabulary * sizeof *logits) != 0;
+    }
+    search_from_several_threads(&model, logits);
+    search_with_beams(&model, 1 + number % 2, 0, beams);
+    print_outputs(&model, beams);
+    search_with_beams(&model, 3, 2, delayed);
+    failures += count_different(&model, beams, delayed);
 }
 
 int main(void) {
-    for (int number = 0; number < 12; number++) { /* each format with each kind of norm and position, and activations */
-        const int64_t width = number % 2 ? 48 : 30, format = number % 3, activation = 1 + number % 5;
-        Translator model = {random_model(width, format, activation, number / 2 % 2),
-                         random_model(width, format, activation, number / 2 % 2), .width = width};
-        for (int l = 0; l < L; l++) model.memory_kv[l] = random_linear(width, 2 * width, format);
-        model.signals = randoms((STEPS + S) * width, number < 6);
-        if (number >= 6) {
-            model.rotary = allocate((STEPS + S) * (width / H), sizeof(float));
-            for (int64_t i = 0; i < (STEPS + S) * (width / H); i++) {
-                const double angle = (double)(i / (width / H)) * (double)(i % (width / H) / 2 + 1) * 0.3;
-                model.rotary[i] = (float)(i % 2 ? sin(angle) : cos(angle));
-            }
-        }
-        static float logits[STEPS * G * V], other[STEPS * G * V];
-        search_greedily(&model, 0, G, 1, logits);
-        printf("model %d: %s, width %d, activation %d\n", number, FORMATS[format], (int)width, (int)activation);
-        for (int64_t i = 0; i < STEPS * G * V; i++) printf("%.6f%c", logits[i], i % V == V - 1 ? '\n' : ' ');
-        for (int threads = 2; threads <= 8; threads *= 4) {
-            search_greedily(&model, 0, G, threads, other);
-            failures += memcmp(logits, other, sizeof logits) != 0;
-        }
-        for (int64_t g = 0; g < G; g++) {
-            search_greedily(&model, g, 1, 1, other);
-            for (int64_t t = 0; t < STEPS; t++)
-                failures += memcmp(logits + (t * G + g) * V, other + t * V, (size_t)V * sizeof *logits) != 0;
-        }
-        search_with_beam(&model, 1 + number % 2);
-    }
+    for (int number = 0; number < 12; number++) /* each format with each kind of norm and position, and activations */
+        run_model(number, (Config){number % 2 ? 48 : 30, 71, 3, number % 3, 1 + number % 5, number / 2 % 2,
+                                   number >= 6});
+    run_model(12, (Config){3, 5, 1, FLOAT32, RELU, 1, 0}); /* heads of one number, a vocabulary within a vector */
+    run_model(13, (Config){96, 17, 6, FLOAT32, SWIGLU, 0, 1});
     if (failures) fprintf(stderr, "%d results differ with threads or neighbours\n", (int)failures);
     return failures != 0;
 }

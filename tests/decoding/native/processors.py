@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,20 @@ def targets() -> list[Target]:
     return [*found, arm]
 
 
+def compile_driver(compiler: str, folder: Path, flags: Sequence[str] = ()) -> str:
+    """Compile the driver in a folder; return the path of the program.
+
+    Raises:
+        subprocess.CalledProcessError: it does not compile.
+    """
+    program = str(folder / "driver")
+    default = [flag for flag in build.FLAGS if flag not in ("-shared", "-fPIC")]
+    include = f"-I{Path(build.__file__).parent}"
+    command = [compiler, *default, *flags, include, str(DRIVER), "-o", program, "-lm"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return program
+
+
 def output_of(target: Target) -> list[str]:
     """The words that the driver prints.
 
@@ -67,12 +82,8 @@ def output_of(target: Target) -> list[str]:
         subprocess.CalledProcessError: it does not compile, uses an instruction that is not there, or found that
             neighbours or threads change bits.
     """
-    flags = [flag for flag in build.FLAGS if flag not in ("-shared", "-fPIC")]
-    include = f"-I{Path(build.__file__).parent}"
     with tempfile.TemporaryDirectory() as folder:
-        program = str(Path(folder) / "driver")
-        command = [target.compiler, *flags, *target.flags, include, str(DRIVER), "-o", program, "-lm"]
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        program = compile_driver(target.compiler, Path(folder), target.flags)
         run = subprocess.run([*target.emulator, program], check=True, capture_output=True, text=True)
     return run.stdout.split()
 

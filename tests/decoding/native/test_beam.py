@@ -37,8 +37,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("native")
     source = folder / "opened.c"
     source.write_text(OPENED.format(Path(build.__file__).with_name("beam_search.h")))
-    assert build.compiled(source, folder / "opened.so")
-    return ctypes.CDLL(str(folder / "opened.so"))
+    return ctypes.CDLL(str(build.compile_library(source, folder / "opened.so")))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,13 @@
-"""The library of our C: compiled once, found again, and done without where that cannot be."""
+"""The library of the C code: compiled once, found again, and torch in its place where it cannot be compiled."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,46 +15,145 @@ import pytest
 from manyheads.decoding.native import build
 
 SMALL = "int answer(void) { return 7; }\n"
+PROGRESS = "compiling the CPU decoder, about 7 s\n"
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, build.COMPILERS)), reason="no C compiler here")
 
 
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with a small program in the place of ours, and a cache of its own."""
     (tmp_path / "decoder.c").write_text(SMALL)
     monkeypatch.setattr(build, "__file__", str(tmp_path / "build.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(build, "check_interface", lambda _: None)  # the small program has none of our functions
     monkeypatch.delenv(build.SWITCH, raising=False)
+    monkeypatch.delenv("CC", raising=False)
     build.load.cache_clear()
     yield tmp_path
     build.load.cache_clear()
 
 
-def kept(source: Path) -> list[str]:
-    """What stands in the cache."""
+@pytest.fixture
+def install_compiler(source: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Install a shell script as the compiler; each of its calls adds a line to the file `calls`."""
+
+    def install(script: str) -> None:
+        program = source / "compiler"
+        program.write_text(f"#!/bin/sh\necho call >> {source / 'calls'}\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("CC", str(program))
+
+    return install
+
+
+def start_anew() -> None:
+    """Forget the library, as a new process does."""
+    build.load.cache_clear()
+
+
+def cached(source: Path) -> list[str]:
+    """Return the names of the files in the cache."""
     return sorted(path.name for path in (source / "cache" / "manyheads").iterdir())
 
 
+def calls(source: Path) -> int:
+    """Return how often the compiler was called."""
+    return len((source / "calls").read_text().splitlines())
+
+
 @needs_compiler
-def test_it_is_compiled_once_and_anew_when_its_source_changes(source, monkeypatch) -> None:
+def test_it_is_compiled_once_and_says_so_on_stderr_alone(source, capfd, monkeypatch) -> None:
     assert build.library().answer() == 7
-    first = kept(source)
-    assert [name.partition("-")[0] for name in first] == ["decoder"]
-    assert first[0].endswith(".so")
-    build.load.cache_clear()
-    monkeypatch.setattr(build, "compiled", lambda *_: pytest.fail("it was there"))
+    assert capfd.readouterr() == ("", PROGRESS)
+    (name,) = cached(source)
+    assert name.startswith("decoder-")
+    assert name.endswith(".so")
+    start_anew()
+    monkeypatch.setattr(build, "compile_library", lambda *_: pytest.fail("it was there"))
     assert build.library().answer() == 7
-    monkeypatch.undo()
+    assert capfd.readouterr() == ("", "")
+    assert build.origin(build.library()) == str(source / "cache" / "manyheads" / name)
 
 
 @needs_compiler
 def test_another_source_is_another_library(source) -> None:
     build.library()
     (source / "decoder.c").write_text(SMALL.replace("7", "11"))
-    build.load.cache_clear()
+    start_anew()
     assert build.library().answer() == 11
-    assert len(kept(source)) == 2
+    assert len(cached(source)) == 2
+
+
+@needs_compiler
+def test_another_compiler_is_another_library(source, install_compiler) -> None:
+    install_compiler('exec cc "$@"')
+    build.library()
+    start_anew()
+    build.library()
+    assert (calls(source), len(cached(source))) == (1, 1)
+    install_compiler('exec cc -DNEW "$@"')
+    start_anew()
+    assert build.library().answer() == 7
+    assert (calls(source), len(cached(source))) == (2, 2)
+
+
+@needs_compiler
+def test_a_library_is_used_after_its_compiler_was_removed(source, monkeypatch) -> None:
+    build.library()
+    start_anew()
+    monkeypatch.setenv("PATH", os.devnull)
+    assert build.library().answer() == 7
+    assert len(cached(source)) == 1
+
+
+@needs_compiler
+def test_libraries_of_other_versions_are_removed_when_they_were_not_used_for_a_day(source) -> None:
+    build.library()
+    folder = source / "cache" / "manyheads"
+    (first,) = folder.iterdir()
+    first.with_suffix(".json").write_text("{}")
+    this_version = folder / f"decoder-{first.name.split('-')[1]}-other-processor.so"
+    recent, foreign = folder / "decoder-0-recent-0.so", folder / "something-else"
+    for path in (this_version, recent, foreign):
+        path.write_text("")
+    two_days_ago = time.time() - 2 * 86_400
+    for path in (first, first.with_suffix(".json"), this_version, foreign):
+        os.utime(path, (two_days_ago, two_days_ago))
+    start_anew()
+    build.library()
+    assert len(cached(source)) == 5, "of this version, of recent use, or not ours"
+    (source / "decoder.c").write_text(SMALL.replace("7", "11"))
+    start_anew()
+    assert build.library().answer() == 11
+    assert set(cached(source)) >= {first.name, first.with_suffix(".json").name}, "used a moment ago"
+    assert this_version.name not in cached(source)
+    os.utime(first, (two_days_ago, two_days_ago))
+    start_anew()
+    build.library()
+    assert first.name not in cached(source)
+    assert {recent.name, foreign.name} <= set(cached(source))
+
+
+WAIT_FOR_THE_OTHER = """
+while [ "$(wc -l < {calls})" -lt 2 ]; do sleep 0.02; done
+exec cc "$@"
+"""
+PROCESS = """
+import sys
+from manyheads.decoding.native import build
+build.__file__, build.check_interface = sys.argv[1], lambda _: None
+print(build.library().answer())
+"""
+
+
+@needs_compiler
+def test_two_processes_that_compile_at_once_both_have_the_library(source, install_compiler) -> None:
+    install_compiler(WAIT_FOR_THE_OTHER.format(calls=source / "calls"))
+    command = [sys.executable, "-c", PROCESS, str(source / "build.py")]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate(timeout=300)[0] for process in processes] == ["7\n", "7\n"]
+    assert calls(source) == 2
+    assert [name.endswith(".so") for name in cached(source)] == [True]
 
 
 @needs_compiler
@@ -59,29 +162,86 @@ def test_a_cache_that_others_can_write_to_is_not_trusted(source) -> None:
     folder.mkdir(parents=True)
     folder.chmod(0o777)
     assert build.library().answer() == 7
-    assert kept(source) == []
+    assert build.origin(build.library()) == "compiled for this process, without a cache"
+    assert cached(source) == []
 
 
+def test_a_failure_is_told_with_its_reason_and_remembered(source, install_compiler, capfd) -> None:
+    install_compiler("echo 'In file included from x:\ndecoder.c:1:5: error: no such thing\nmore' >&2\nexit 1")
+    assert build.library() is None
+    output, errors = capfd.readouterr()
+    (failure,) = (source / "cache" / "manyheads").iterdir()
+    assert output == ""
+    assert errors.startswith(PROGRESS)
+    assert str(failure) in errors
+    assert failure.read_text().startswith("In file included from x:\ndecoder.c:1:5: error: no such thing\nmore\n")
+    assert str(source / "compiler") in failure.read_text(), "the command"
+    expected = f"{source / 'compiler'} cannot compile it: decoder.c:1:5: error: no such thing; see {failure}"
+    assert build.why_none().startswith(expected)
+    start_anew()
+    assert build.library() is None
+    assert build.why_none().startswith(expected)
+    assert calls(source) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+@needs_compiler
+@pytest.mark.parametrize("change", ["compiler", "source", "file removed"])
+def test_after_a_failure_it_is_compiled_again_when_something_has_changed(source, install_compiler, change) -> None:
+    install_compiler(f'[ -e {source / "works"} ] && exec cc "$@"\nexit 1')
+    assert build.library() is None
+    (source / "works").touch()
+    start_anew()
+    assert build.library() is None
+    if change == "compiler":
+        install_compiler('exec cc "$@"')
+    elif change == "source":
+        (source / "decoder.c").write_text(SMALL + "\n")
+    else:
+        (source / "cache" / "manyheads" / cached(source)[0]).unlink()
+    start_anew()
+    assert build.library().answer() == 7
+
+
+@needs_compiler
 @pytest.mark.parametrize("broken", ["int answer(void) {", "#error no"])
-def test_what_does_not_compile_is_no_library_and_leaves_nothing(source, broken) -> None:
+def test_what_does_not_compile_is_no_library_and_leaves_its_message_alone(source, broken) -> None:
     (source / "decoder.c").write_text(broken)
     assert build.library() is None
-    assert kept(source) == []
+    assert "error: " in build.why_none()
+    assert [Path(name).suffix for name in cached(source)] == [".failed"]
 
 
-def test_without_a_compiler_or_when_told_so_there_is_none(source, monkeypatch) -> None:
-    monkeypatch.setenv("PATH", os.devnull)
-    monkeypatch.delenv("CC", raising=False)
+def test_a_compiler_that_cannot_be_started_is_a_reason_too(source, monkeypatch) -> None:
+    monkeypatch.setenv("CC", "/no/such/compiler -O1")
     assert build.library() is None
-    build.load.cache_clear()
+    assert "No such file or directory: '/no/such/compiler'" in build.why_none()
+
+
+def test_without_a_cache_the_reason_is_told_too(source, install_compiler) -> None:
+    install_compiler("echo 'decoder.c:1:5: error: no such thing' >&2; exit 1")
+    folder = source / "cache" / "manyheads"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    assert build.library() is None
+    assert build.why_none() == "decoder.c:1:5: error: no such thing"
+
+
+def test_without_a_compiler_or_when_switched_off_there_is_none(source, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("PATH", os.devnull)
+    assert build.library() is None
+    assert build.why_none() == "no C compiler (cc, gcc, clang)"
+    assert (capfd.readouterr(), cached(source)) == (("", ""), [])
+    start_anew()
     monkeypatch.undo()
     monkeypatch.setenv(build.SWITCH, "0")
     assert build.library() is None
+    assert build.why_none() == "MANYHEADS_NATIVE=0"
 
 
 def test_a_library_that_cannot_be_opened_is_none(source) -> None:
     path = source / "decoder.so"
     path.write_bytes(b"no library")
-    library, reason = build.opened(path)
+    library, reason = build.open_library(path)
     assert library is None
     assert "decoder.so" in reason

@@ -12,8 +12,8 @@ from tests.model.samples import BOS, TARGET_SIZE, random_ids, scrambled_model
 
 from manyheads.decoding.native import build, interface
 from manyheads.decoding.native.beams import NativeBeams
-from manyheads.decoding.native.interface import STRUCTS, InterfaceError, check_interface
-from manyheads.decoding.native.structs import POINTER
+from manyheads.decoding.native.interface import InterfaceError, check_interface
+from manyheads.decoding.native.structs import POINTER, STRUCTS
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.search.candidates import divisors
@@ -42,7 +42,7 @@ def test_a_struct_with_other_fields_is_refused_by_name(path, monkeypatch) -> Non
         _fields_ = (("bias", POINTER), ("weight", POINTER))
 
     monkeypatch.setattr(interface, "STRUCTS", [LayerNorm, *(one for one in STRUCTS if one.__name__ != "LayerNorm")])
-    library, reason = build.opened(path)
+    library, reason = build.open_library(path)
     assert library is None
     assert reason == "LayerNorm.bias is 8 bytes at byte 8 in C, 8 bytes at byte 0 in Python"
 
@@ -55,7 +55,7 @@ def test_a_struct_that_only_one_side_knows_is_refused(path, monkeypatch) -> None
 
 def test_a_library_without_a_function_is_refused(path, monkeypatch) -> None:
     monkeypatch.setitem(interface.FUNCTIONS, "translate", (None, ()))
-    assert build.opened(path) == (None, "the C library has no function translate")
+    assert build.open_library(path) == (None, "the C library has no function translate")
 
 
 def test_arguments_of_another_type_are_refused() -> None:

@@ -46,6 +46,8 @@ static void small_steps(Worker worker, const void *argument) {
     }
 }
 
+int count_pool_threads(void) { return spawned; }
+
 int count_jobs_alone(int threads, int jobs) {
     jobs_alone = 0;
     for (int i = 0; i < jobs; i++) parallel_run(threads, small_steps, 0);
@@ -58,16 +60,38 @@ os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 code = ctypes.CDLL(sys.argv[1])
 print(code.count_jobs_alone(2, 1000))
 """
+IDLE = """
+import ctypes, sys, threading, time
+code = ctypes.CDLL(sys.argv[1])
+
+def call():
+    for job in range(400):
+        done = (ctypes.c_int32 * 97)()
+        code.mark_all(7, ctypes.c_int64(97), ctypes.c_int64(2), done)
+        assert list(done) == [3] * 97, job
+    finished.append(True)
+
+finished = []
+callers = [threading.Thread(target=call) for _ in range(3)]
+for caller in callers: caller.start()
+for caller in callers: caller.join()
+assert len(finished) == 3
+time.sleep(0.2)
+before = time.process_time()
+time.sleep(1)
+print(code.count_pool_threads(), time.process_time() - before)
+"""
+WAITING = {"futex": (), "condition variables": ("-DNO_FUTEX",)}  # the ways in which threads wait for each other
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=WAITING.values(), ids=WAITING.keys())
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The thread pool alone, compiled."""
     assert COMPILER is not None
     source = tmp_path_factory.mktemp("pool") / "pool.c"
     source.write_text(SOURCE, encoding="utf-8")
     folder = Path(build.__file__).parent
-    options = ["-O2", "-std=gnu11", "-fPIC", "-shared", "-pthread", f"-I{folder}"]
+    options = ["-O2", "-std=gnu11", "-fPIC", "-shared", "-pthread", *request.param, f"-I{folder}"]
     subprocess.run([COMPILER, *options, str(source), "-o", str(source.with_suffix(".so"))], check=True)
     return source.with_suffix(".so")
 
@@ -87,3 +111,12 @@ def test_one_thread_jobs_alone_where_two_would_wait_for_each_other(library: Path
     command = [sys.executable, "-c", ON_ONE_CORE, str(library)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
     assert int(done.stdout) > 500, "of 1,000"
+
+
+def test_threads_that_wait_use_no_processor_time(library: Path) -> None:
+    """After jobs from three threads at a time, of which each found its shares done once."""
+    command = [sys.executable, "-c", IDLE, str(library)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=300)
+    threads, seconds = done.stdout.split()
+    assert int(threads) == 6
+    assert float(seconds) < 0.05, "of a second; threads that spin use all that they get"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -113,3 +114,17 @@ def test_the_museum_lists_and_plays(capsys: pytest.CaptureFixture[str]) -> None:
     assert not document["before"]["doctor"]["ok"]
     assert document["after"]["doctor"]["ok"]
     assert run(["museum", "nothing"]) == 2
+
+
+def test_the_file_of_the_c_decoder_or_the_reason_why_there_is_none_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "decoder.so"
+    path.touch()
+    monkeypatch.setattr(machine, "library", lambda: SimpleNamespace(_name=str(path)))
+    monkeypatch.setattr(machine, "native_speed", lambda code: None)
+    monkeypatch.setattr(machine, "instruction_set", lambda: "AVX2")
+    assert machine.describe_decoding() == f"the C decoder for AVX2 ({path}), not measured"
+    monkeypatch.setattr(machine, "library", lambda: None)
+    monkeypatch.setattr(machine, "why_none", lambda: "cc cannot compile it: error; see FILE")
+    assert machine.describe_decoding() == "torch; the C decoder is off: cc cannot compile it: error; see FILE"

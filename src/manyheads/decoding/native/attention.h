@@ -4,10 +4,10 @@
 
 #include "vectors.h"
 
-/* Floats of workspace for N keys: scores, and the indices of visible keys; both with a vector to spare. */
+/* Floats of workspace for N keys: scores, and the indices of visible keys, each with LANES more. */
 #define ATTENTION_WORKSPACE(keys) (2 * ((keys) + LANES))
 
-#define KEYS_PER_PASS 4 /* keys whose scores are summed up at a time, and vectors of a value that are held in registers */
+#define KEYS_PER_PASS 4 /* keys whose scores are computed at a time, and vectors of a value that are in registers */
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -15,7 +15,7 @@
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (int_vec){__VA_ARGS__})
 #endif
 
-/* Return the sums of the lanes of each of four vectors. Each line halves the lanes that are left of a vector. */
+/* Return the sums of the lanes of each of four vectors. Each line halves the remaining lanes of a vector. */
 INLINE void sum_lanes_of_four(const vec x[KEYS_PER_PASS], float sums[KEYS_PER_PASS]) {
 #define ADD(a, b, low, high) (SHUFFLE(a, b, low) + SHUFFLE(a, b, high))
 #define LIST(...) __VA_ARGS__

@@ -1,5 +1,5 @@
-/* Beam search of one sentence: what follows each step of its rows. The rules (which prefixes and outputs are kept,
-   when a sentence ends) are those of search/beam.py; the results are the same bits.
+/* Beam search of one sentence: the bookkeeping after each decoding step. The rules (which prefixes and outputs are
+   kept, when a sentence ends) are those of search/beam.py; the results are the same bits.
 
    Shapes: K beam size, W rows (1 at first, then K), C = K + 1 candidates of a row, T tokens so far. */
 
@@ -26,23 +26,24 @@ static void merge_candidates(const Beam *beam, int64_t per_row, const float *val
             best_row = r;
             best_total = total;
         }
-        const int64_t at = best_row * per_row + used[best_row]++;
-        best[i] = (Candidate){best_row, tokens[at], values[at], best_total};
+        const int64_t candidate = best_row * per_row + used[best_row]++;
+        best[i] = (Candidate){best_row, tokens[candidate], values[candidate], best_total};
     }
 }
 
 /* Add an output if its score is better than `worst`, the K-th best before this step. */
 static void add_output(Beam *beam, const BeamOptions *options, Output output, double total, double worst) {
     const double score = total / options->divisors[output.length + output.ended];
-    int64_t at = options->beam_size - 1;
+    int64_t rank = options->beam_size - 1;
     if (!(score > worst)) return;
     beam->outputs[beam->num_outputs++] = output;
-    if (!(score > beam->best_scores[at])) return;
-    for (; at > 0 && score > beam->best_scores[at - 1]; at--) beam->best_scores[at] = beam->best_scores[at - 1];
-    beam->best_scores[at] = score;
+    if (!(score > beam->best_scores[rank])) return;
+    for (; rank > 0 && score > beam->best_scores[rank - 1]; rank--)
+        beam->best_scores[rank] = beam->best_scores[rank - 1];
+    beam->best_scores[rank] = score;
 }
 
-/* Finish every prefix: it ends if the end symbol is its likeliest continuation, else it is cut. */
+/* Finish every prefix: with the end symbol if that is its likeliest continuation, else cut. */
 static void finish_all(Beam *beam, const BeamOptions *options, int64_t per_row, const float *values,
                        const int64_t *tokens) {
     for (int32_t ended = 1; ended >= 0; ended--) {
@@ -88,7 +89,8 @@ static void append_tokens(Beam *beam, const BeamOptions *options, const Candidat
     if (step->rotary) step->rotary += options->rotary_stride;
 }
 
-/* Advance a beam by the best next tokens of its rows (W, C), log-probabilities and ids; a cancelled beam changes them. */
+/* Advance a beam by the best next tokens of its rows (W, C), log-probabilities and ids, which a cancelled beam
+   changes. */
 static void advance_beam(Beam *beam, const BeamOptions *options, float *values, int64_t *tokens) {
     const int64_t size = options->beam_size, per_row = size + 1, rows = beam->step.rows;
     const int64_t count = rows == 1 ? per_row : 2 * size;

@@ -39,13 +39,13 @@ static void top_k(const float *x, int64_t size, int64_t count, float *values, in
     for (int64_t i = 0; i < size; i++) {
         while (filled == count && i + LANES <= size && !any_above(x + i, values[count - 1])) i += LANES;
         if (i >= size || (filled == count && !(x[i] > values[count - 1]))) continue;
-        int64_t at = filled < count ? filled++ : count - 1;
-        for (; at > 0 && x[i] > values[at - 1]; at--) {
-            values[at] = values[at - 1];
-            indices[at] = indices[at - 1];
+        int64_t rank = filled < count ? filled++ : count - 1;
+        for (; rank > 0 && x[i] > values[rank - 1]; rank--) {
+            values[rank] = values[rank - 1];
+            indices[rank] = indices[rank - 1];
         }
-        values[at] = x[i];
-        indices[at] = i;
+        values[rank] = x[i];
+        indices[rank] = i;
     }
 }
 

@@ -1,6 +1,7 @@
-"""C of ours as a library: compiled once on a machine, kept in the user's cache.
+"""The C decoder as a library: compiled once on a machine, and stored in the user's cache.
 
-Where there is no compiler there is no library, and torch computes everything.
+The cache holds `decoder-SOURCES-TARGET-COMPILER.so` (hashes), its measured speed (`.json`), or the message of a
+compiler that failed (`.failed`). Without a compiler there is no library, and torch computes everything.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import torch
 
@@ -28,11 +31,13 @@ from manyheads.decoding.native.interface import InterfaceError, check_interface
 
 __all__ = [
     "SWITCH",
-    "compiled",
+    "BuildError",
+    "compile_library",
     "instruction_set",
     "library",
     "load_measurement",
     "measurement_path",
+    "origin",
     "store_measurement",
     "why_none",
 ]
@@ -44,82 +49,146 @@ VECTORS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
     "AVX2": ("-mavx2", "-mfma"),
 }
-LONGEST = 120  # seconds for a compiler
+COMPILER_TIMEOUT = 120  # seconds
+UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of another version is removed
+
+
+class BuildError(Exception):
+    """The library could not be compiled. The message is that of the compiler."""
 
 
 def library() -> ctypes.CDLL | None:
-    """The library of `decoder.c`, compiled if this machine has not yet; None where that cannot be done."""
-    if os.environ.get(SWITCH) == "0" or sys.platform == "win32":
-        return None
-    return load()[0]
+    """Return the library of `decoder.c`, compiled at the first call on a machine; None if that is impossible."""
+    return None if switched_off() else load()[0]
 
 
 def why_none() -> str:
-    """Return the reason why there is no library, for people."""
+    """Return the reason why there is no library."""
+    return switched_off() or load()[1]
+
+
+def switched_off() -> str:
+    """Return the reason why no library is even looked for, or an empty string."""
     if os.environ.get(SWITCH) == "0":
         return f"{SWITCH}=0"
-    if sys.platform == "win32":
-        return "not supported on Windows"
-    if compiler() is None:
-        return f"no C compiler ({', '.join(COMPILERS)})"
-    return load()[1]
+    return "not supported on Windows" if sys.platform == "win32" else ""
 
 
 @functools.cache
 def load() -> tuple[ctypes.CDLL | None, str]:
     """Return the library, compiled and checked, or None and the reason."""
     source = Path(__file__).with_name("decoder.c")
-    sources = b"".join(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
     vectors = VECTORS.get(instruction_set(), ())
-    asked = "\0".join((platform.platform(), platform.machine(), *FLAGS, *vectors)).encode()
-    name = f"decoder-{hashlib.sha256(asked + sources).hexdigest()[:20]}.so"
-    if (folder := cache()) is not None:
-        path = folder / name
-        return opened(path) if path.exists() or compiled(source, path, vectors) else (None, cannot_compile())
-    with TemporaryDirectory() as temporary:  # a library that is open needs its file no more
-        path = Path(temporary) / name
-        return opened(path) if compiled(source, path, vectors) else (None, cannot_compile())
+    try:
+        if (folder := cache_folder()) is not None:
+            return open_library(find_or_compile(source, folder, vectors))
+        with TemporaryDirectory() as temporary:  # a library that is open does not need its file any more
+            return open_library(compile_library(source, Path(temporary, "decoder.so"), vectors))
+    except BuildError as error:
+        return None, first_error(str(error))
 
 
-def cannot_compile() -> str:
-    """Return the reason why there is no library where a compiler fails."""
-    return f"{compiler()} cannot compile it"
+def find_or_compile(source: Path, folder: Path, vectors: Sequence[str]) -> Path:
+    """Return the path of the library in the cache; compile it unless that was done, or has failed, before.
+
+    Raises:
+        BuildError: there is no library in the cache, and no compiler, or one that fails.
+    """
+    version = digest(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
+    target = digest(map(str.encode, (platform.platform(), platform.machine(), *FLAGS, *vectors)))
+    path = folder / f"decoder-{version}-{target}-{digest(compiler_identity())}.so"
+    if not compiler():  # a library of a compiler that was removed since is as good
+        path = next(folder.glob(f"decoder-{version}-{target}-*.so"), path)
+    remove_unused(folder, path, version)
+    if path.exists():
+        return path
+    failure = path.with_suffix(".failed")
+    if failure.exists():
+        message = failure.read_text(encoding="utf-8", errors="replace")
+    else:
+        try:
+            return compile_library(source, path, vectors)
+        except BuildError as error:
+            if not compiler():
+                raise
+            message = str(error)
+            write_text(failure, message)
+            print(f"the CPU decoder cannot be compiled, torch decodes instead; see {failure}", file=sys.stderr)
+    program = compiler()[0]
+    raise BuildError(f"{program} cannot compile it: {first_error(message)}; see {failure}, delete it to try again")
+
+
+def compile_library(source: Path, path: Path, vectors: Sequence[str] = ()) -> Path:
+    """Compile a source to a library at `path`; return the path.
+
+    Raises:
+        BuildError: there is no compiler, or it failed; holds its message and command.
+    """
+    if not compiler():
+        raise BuildError(f"no C compiler ({', '.join(COMPILERS)})")
+    print("compiling the CPU decoder, about 7 s", file=sys.stderr, flush=True)
+    draft = draft_of(path)
+    command = [*compiler(), *FLAGS, *vectors, str(source), "-o", str(draft), "-lm"]
+    try:
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                       errors="replace", env=os.environ | {"LC_ALL": "C"}, timeout=COMPILER_TIMEOUT)  # fmt: skip
+        os.replace(draft, path)
+    except (OSError, subprocess.SubprocessError) as error:
+        message = (isinstance(error, subprocess.CalledProcessError) and error.stderr) or str(error)
+        raise BuildError(f"{message}\nThe command was: {shlex.join(command)}\n") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
+
+
+def first_error(message: str) -> str:
+    """Return the first line of a compiler's message that names an error, else its first line."""
+    lines = message.splitlines()
+    return next((line for line in lines if "error" in line), lines[0])
+
+
+def remove_unused(folder: Path, used: Path, version: str) -> None:
+    """Remove libraries of other versions from the cache that no process has used for a day.
+
+    Args:
+        folder: the cache.
+        used: path of the library that is used now; its files are marked as used.
+        version: digest of the sources of this version.
+    """
+    with suppress(OSError):  # of another process that removes files too
+        for path in folder.glob("decoder-*"):
+            if path.stem == used.stem:
+                os.utime(path)
+            elif path.name.split("-")[1] != version and time.time() - path.stat().st_mtime > UNUSED_AFTER:
+                path.unlink()
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    """Return a short hash of some bytes."""
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
 def instruction_set() -> str:
-    """The vector instructions that are compiled for, as torch names them; `ATEN_CPU_CAPABILITY` lowers them."""
+    """Return the vector instructions to compile for, as torch names them; `ATEN_CPU_CAPABILITY` lowers them."""
     return torch.backends.cpu.get_cpu_capability()
 
 
-def compiler() -> str | None:
-    """The C compiler: that of `CC`, or the first that is installed."""
-    return os.environ.get("CC") or next(filter(None, map(shutil.which, COMPILERS)), None)
+def compiler() -> list[str]:
+    """Return the command of the C compiler: `CC`, or the first that is installed; empty if there is none."""
+    return shlex.split(os.environ.get("CC", "")) or [*filter(None, map(shutil.which, COMPILERS))][:1]
 
 
-def measurement_path(code: ctypes.CDLL) -> Path | None:
-    """Where the measurement of a library is kept: beside it in the cache; None outside of the cache."""
-    path = Path(code._name)
-    return path.with_suffix(".json") if path.exists() else None
+def compiler_identity() -> Iterator[bytes]:
+    """Yield the words of the compiler's command; of programs among them, also path, size and date."""
+    for word in compiler():
+        yield word.encode()
+        if program := shutil.which(word):
+            status = os.stat(program)
+            yield f"{os.path.realpath(program)} {status.st_size} {status.st_mtime_ns}".encode()
 
 
-def load_measurement(path: Path) -> Any:
-    """Read a measurement; None where there is none that can be read."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def store_measurement(path: Path, measurement: Mapping[str, object]) -> None:
-    """Keep a measurement, if the system lets it be written."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with suppress(OSError):
-        draft.write_text(json.dumps(measurement), encoding="utf-8")
-        os.replace(draft, path)  # other processes may be measuring too
-
-
-def opened(path: Path) -> tuple[ctypes.CDLL | None, str]:
-    """Open a library and check its interface; None and the reason if either fails."""
+def open_library(path: Path) -> tuple[ctypes.CDLL | None, str]:
+    """Open a library and check its interface; return None and the reason if either fails."""
     try:
         library = ctypes.CDLL(str(path))
         check_interface(library)
@@ -128,29 +197,51 @@ def opened(path: Path) -> tuple[ctypes.CDLL | None, str]:
     return library, ""
 
 
-def compiled(source: Path, path: Path, vectors: tuple[str, ...] = ()) -> bool:
-    """Compile a source to a library at `path`; whether that could be done."""
-    if (program := compiler()) is None:
-        return False
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    command = [*shlex.split(program), *FLAGS, *vectors, str(source), "-o", str(draft), "-lm"]
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=LONGEST)
-    except (OSError, subprocess.SubprocessError):
-        draft.unlink(missing_ok=True)
-        return False
-    os.replace(draft, path)  # other processes may be compiling it too
-    return True
+def origin(code: ctypes.CDLL) -> str:
+    """Describe where a library comes from."""
+    return code._name if Path(code._name).exists() else "compiled for this process, without a cache"
 
 
-def cache() -> Path | None:
-    """A folder that only this user can write to; None where there is none."""
-    place = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+def measurement_path(code: ctypes.CDLL) -> Path | None:
+    """Return the path of a library's measurement, beside it in the cache; None outside of the cache."""
+    path = Path(code._name)
+    return path.with_suffix(".json") if path.exists() else None
+
+
+def load_measurement(path: Path) -> Any:
+    """Read a measurement; return None if there is none that can be read."""
     try:
-        folder = Path(place).expanduser() / "manyheads"
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def store_measurement(path: Path, measurement: Mapping[str, object]) -> None:
+    """Store a measurement, if the system lets it be written."""
+    write_text(path, json.dumps(measurement))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of the cache atomically, if the system lets it be written."""
+    draft = draft_of(path)
+    with suppress(OSError):
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, path)
+
+
+def draft_of(path: Path) -> Path:
+    """Return a temporary path beside a file, unique because other processes may write the same file."""
+    return path.with_name(f"{path.name}.{uuid4().hex}")
+
+
+def cache_folder() -> Path | None:
+    """Return a folder that only this user can write to; None if there is none."""
+    parent = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        folder = Path(parent).expanduser() / "manyheads"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
+        status = folder.stat()
     except (OSError, RuntimeError):
         return None
-    foreign = found.st_uid != os.getuid() or bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    foreign = status.st_uid != os.getuid() or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     return None if foreign or not os.access(folder, os.W_OK) else folder

@@ -16,7 +16,7 @@ static int ids_in_range(Failure *failure, const char *quantity, const int64_t *i
     return 1;
 }
 
-/* Check the tokens of sentences that the encoder reads, and where each stands. */
+/* Check the tokens of the sentences that the encoder reads, and the position of each token. */
 static int check_encoder_input(const Model *model, const EncoderInput *input, int threads, Failure *failure) {
     const int64_t *starts = input->starts;
     if (!in_range(failure, "threads", threads, 1, INT32_MAX) ||
@@ -43,6 +43,7 @@ static int check_step(const Model *model, const Step *step, int64_t max_keys, Fa
         !in_range(failure, "length of the source", step->source_length, 0, step->source_capacity))
         return 0;
     const int64_t rows = step->sentences * step->rows;
+    if (!in_range(failure, "rows of all sentences", rows, 0, INT32_MAX)) return 0;
     for (int64_t i = 0; step->visible && i < rows * step->num_visible; i++)
         if (!in_range(failure, "visible token", step->visible[i], 0, step->length - 1)) return 0;
     return ids_in_range(failure, "token id", step->tokens, rows, model->vocabulary);
@@ -56,7 +57,7 @@ static int check_best(const Model *model, const BestTokens *best, Failure *failu
            ids_in_range(failure, "suppressed id", best->suppressed, best->num_suppressed, vocabulary);
 }
 
-/* Check the options of a beam search, with C = K + 1 candidates of a row. */
+/* Check the options of a beam search, which needs K + 1 candidates of each row. */
 static int check_options(const Model *model, const BeamOptions *options, const BestTokens *best, Failure *failure) {
     return in_range(failure, "beam size", options->beam_size, 1, INT32_MAX) &&
            in_range(failure, "n_best", options->n_best, 1, options->beam_size) &&
@@ -66,11 +67,10 @@ static int check_options(const Model *model, const BeamOptions *options, const B
 
 /* Check a beam before its step. */
 static int check_beam(const Beam *beam, const BeamOptions *options, Failure *failure) {
-    const int64_t most = (beam->max_length + 1) * options->beam_size;
-    return in_range(failure, "longest output", beam->max_length, 0, INT32_MAX) &&
+    return in_range(failure, "longest output", beam->max_length, 0, INT32_MAX - 1) &&
            in_range(failure, "length of an output", beam->length, 0, beam->max_length) &&
            in_range(failure, "visible tokens", beam->step.num_visible, beam->length + 1, beam->length + 1) &&
            in_range(failure, "sentences of a beam", beam->step.sentences, 1, 1) &&
            in_range(failure, "rows of a beam", beam->step.rows, 1, options->beam_size) &&
-           in_range(failure, "outputs", beam->num_outputs, 0, most);
+           in_range(failure, "outputs", beam->num_outputs, 0, (beam->max_length + 1) * options->beam_size);
 }

@@ -14,15 +14,18 @@
 
 typedef struct {
     const Model *model;
-    const Step *const *steps; /* null: those of the beams */
-    int64_t num_steps, sentences, rows, max_keys; /* of all steps; the keys that a row attends to at most */
+    const Step *const *steps; /* (num_steps); null: the steps of the beams */
+    int64_t num_steps, sentences, rows; /* sentences and rows of all steps */
+    int64_t max_keys;                   /* keys that a row attends to at most */
     float *workspace, *logits;
     const BestTokens *best;
-    const BeamOptions *options; /* of the beams whose steps these are, or null */
-    Beam *const *beams;
+    const BeamOptions *options; /* null: no beam search */
+    Beam *const *beams;         /* (num_steps) or null */
 } DecoderJob;
 
-static const Step *step_of(const DecoderJob *job, int64_t s) { return job->beams ? &job->beams[s]->step : job->steps[s]; }
+static const Step *step_of(const DecoderJob *job, int64_t s) {
+    return job->beams ? &job->beams[s]->step : job->steps[s];
+}
 
 static int64_t rows_of(const Step *step) { return step->sentences * step->rows; }
 
@@ -100,7 +103,8 @@ static void choose_tokens(const DecoderJob *job, Worker worker) {
     }
 }
 
-/* Each step has rows, a position and a KV cache of its own; linear layers are applied to the rows of all steps. */
+/* The decoder (section 3.1). Each step has rows, a position and a KV cache of its own; linear layers are applied to
+   the rows of all steps. */
 static void run_decoder(Worker worker, const void *argument) {
     const DecoderJob *job = argument;
     const Model *model = job->model;

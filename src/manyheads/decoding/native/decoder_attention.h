@@ -17,14 +17,14 @@ static Range clamp(Range range, int64_t count) {
 static void store_kv(const Step *step, float *qkv, int64_t d_model, int64_t head_dim, float *keys, float *values) {
     for (int64_t w = 0; w < step->rows; w++) {
         float *query = qkv + w * 3 * d_model;
-        const int64_t at = (step->length - step->rows + w) * head_dim;
+        const int64_t offset = (step->length - step->rows + w) * head_dim;
         for (int64_t e = 0; e < head_dim; e++) {
-            keys[at + e] = query[d_model + e];
-            values[at + e] = query[2 * d_model + e];
+            keys[offset + e] = query[d_model + e];
+            values[offset + e] = query[2 * d_model + e];
         }
         if (step->rotary) {
             apply_rotary(query, step->rotary, head_dim);
-            apply_rotary(keys + at, step->rotary, head_dim);
+            apply_rotary(keys + offset, step->rotary, head_dim);
         }
     }
 }
@@ -62,8 +62,9 @@ static void step_cross_attention(const Model *model, const Step *step, int64_t l
         const float *keys = step->memory[2 * layer] + first, *values = step->memory[2 * layer + 1] + first;
         const float *bias = step->source_bias ? step->source_bias + sentence * step->source_length : 0;
         for (int64_t w = 0; w < step->rows; w++) {
-            const int64_t at = (sentence * step->rows + w) * d_model + h % num_heads * head_dim;
-            attend(queries + at, keys, values, step->source_length, head_dim, head_dim, bias, scores, attn_out + at);
+            const int64_t offset = (sentence * step->rows + w) * d_model + h % num_heads * head_dim;
+            attend(queries + offset, keys, values, step->source_length, head_dim, head_dim, bias, scores,
+                   attn_out + offset);
         }
     }
 }

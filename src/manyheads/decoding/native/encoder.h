@@ -1,5 +1,5 @@
-/* The encoder: sentences are read side by side without padding, and projected to the keys and values of each decoder
-   layer. Shapes as in structs.h; R tokens in all. */
+/* The encoder: sentences are read side by side without padding, and its output is projected to the keys and values of
+   each decoder layer. Shapes as in structs.h; R tokens of all sentences. */
 
 #pragma once
 
@@ -64,7 +64,7 @@ static void encoder_self_attention(const EncoderJob *job, const Layer *layer, La
     barrier(worker);
 }
 
-/* Write the keys and values of this worker's tokens, kv (R, 2, H, E), to the memory of a decoder layer. */
+/* Copy the keys and values of this worker's tokens, kv (R, 2, H, E), to the memory of a decoder layer. */
 static void store_memory(const EncoderJob *job, int64_t layer, const float *kv, Worker worker) {
     const EncoderInput *input = job->input;
     const int64_t num_heads = job->model->num_heads, d_model = job->model->d_model, head_dim = d_model / num_heads;
@@ -78,6 +78,7 @@ static void store_memory(const EncoderJob *job, int64_t layer, const float *kv, 
         }
 }
 
+/* The encoder (section 3.1), then the keys and values of each decoder layer. */
 static void run_encoder(Worker worker, const void *argument) {
     const EncoderJob *job = argument;
     const Model *model = job->model;

@@ -10,83 +10,37 @@ import ctypes
 from manyheads.decoding.native.structs import (
     INT64,
     POINTER,
-    Beam,
+    STRUCTS,
     BeamOptions,
     BestTokens,
-    Candidate,
     EncoderInput,
     Failure,
-    Layer,
-    LayerNorm,
     Linear,
     Model,
-    Node,
-    Output,
-    Step,
 )
 
-__all__ = ["STRUCTS", "InterfaceError", "check_interface"]
+__all__ = ["InterfaceError", "check_interface"]
 
 
 class Field(ctypes.Structure):
-    """The place of a struct or field in memory, as in `layout.h`."""
+    """The offset and size of a struct or field, as in `layout.h`."""
 
     __slots__ = ()
     _fields_ = (("name", ctypes.c_char_p), ("offset", INT64), ("size", INT64))
 
 
-STRUCTS: tuple[type[ctypes.Structure], ...] = (
-    Linear, LayerNorm, Layer, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
-    Candidate, Beam
-)  # fmt: skip
-THREADS = ctypes.c_int
-FUNCTIONS = {  # name: type of the result, types of the arguments
-    "struct_layout": (ctypes.POINTER(Field), (ctypes.POINTER(INT64),)),
+THREADS, POINTER_TO = ctypes.c_int, ctypes.POINTER
+FUNCTIONS = {  # name: type of the result, types of the arguments in the order of decoder.c
+    "struct_layout": (POINTER_TO(Field), (POINTER_TO(INT64),)),
     "panel_width": (INT64, ()),
-    "workspace_size": (INT64, (ctypes.POINTER(Model), INT64, INT64, INT64)),
-    "encode": (
-        INT64,
-        (
-            ctypes.POINTER(Model),
-            ctypes.POINTER(Linear),  # memory_kv
-            INT64,  # num_memories
-            ctypes.POINTER(EncoderInput),
-            ctypes.POINTER(POINTER),  # memory
-            POINTER,  # workspace
-            THREADS,
-            ctypes.POINTER(Failure),
-        ),
-    ),
-    "decoder_steps": (
-        INT64,
-        (
-            ctypes.POINTER(Model),
-            ctypes.POINTER(POINTER),  # steps
-            INT64,  # num_steps
-            INT64,  # max_keys
-            POINTER,  # workspace
-            POINTER,  # logits
-            ctypes.POINTER(BestTokens),
-            THREADS,
-            ctypes.POINTER(Failure),
-        ),
-    ),
-    "beam_steps": (
-        INT64,
-        (
-            ctypes.POINTER(Model),
-            ctypes.POINTER(BeamOptions),
-            ctypes.POINTER(POINTER),  # beams
-            INT64,  # count
-            INT64,  # max_keys
-            POINTER,  # workspace
-            POINTER,  # logits
-            ctypes.POINTER(BestTokens),
-            THREADS,
-            ctypes.POINTER(Failure),
-        ),
-    ),
-}
+    "workspace_size": (INT64, (POINTER_TO(Model), INT64, INT64, INT64)),
+    "encode": (INT64, (POINTER_TO(Model), POINTER_TO(Linear), INT64, POINTER_TO(EncoderInput), POINTER_TO(POINTER),
+                       POINTER, THREADS, POINTER_TO(Failure))),
+    "decoder_steps": (INT64, (POINTER_TO(Model), POINTER_TO(POINTER), INT64, INT64, POINTER, POINTER,
+                              POINTER_TO(BestTokens), THREADS, POINTER_TO(Failure))),
+    "beam_steps": (INT64, (POINTER_TO(Model), POINTER_TO(BeamOptions), POINTER_TO(POINTER), INT64, INT64, POINTER,
+                           POINTER, POINTER_TO(BestTokens), THREADS, POINTER_TO(Failure))),
+}  # fmt: skip
 
 
 class InterfaceError(Exception):
@@ -119,7 +73,7 @@ def layout_in_c(library: ctypes.CDLL) -> dict[str, tuple[int, int]]:
 
 
 def layout_in_python() -> dict[str, tuple[int, int]]:
-    """Return what `layout_in_c` returns, of the classes in `structs.py`."""
+    """Return the same as `layout_in_c` for the classes in `structs.py`."""
     layout = {}
     for struct in STRUCTS:
         layout[struct.__name__] = (0, ctypes.sizeof(struct))

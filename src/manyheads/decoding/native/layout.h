@@ -1,4 +1,4 @@
-/* The layout of the structs that are shared with Python, compared with that of structs.py when the library is loaded. */
+/* The layout of the structs shared with Python, compared with that of structs.py when the library is loaded. */
 
 #pragma once
 

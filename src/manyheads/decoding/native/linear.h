@@ -1,8 +1,8 @@
 /* Linear layers, for one row or a thousand.
 
-   Weights lie in panels of PANEL outputs: the weights of the first input to each of them, then those of the second. A
-   tile of a few rows and the outputs of a few panels is summed up in registers, one input after the other: a row's
-   sums are the same bits in every tile. */
+   Weights are stored in panels of PANEL outputs: the weights from the first input to each output, then those from the
+   second input. A tile, a few rows times the outputs of a few panels, is accumulated in registers, one input after the
+   other: the sums of a row are the same bits in every tile. */
 
 #pragma once
 
@@ -15,8 +15,8 @@ enum { FLOAT32, BFLOAT16, INT8 }; /* number format of the weights */
 #define ROW_BLOCK (8 * TILE_ROWS) /* rows whose inputs stay in the second-level cache while all panels are read */
 
 typedef struct {
-    const void *weight; /* (outputs / PANEL, inputs, PANEL), the last panel filled up */
-    const float *scale; /* (outputs) of weights in INT8; like bias filled up to whole panels */
+    const void *weight; /* (outputs / PANEL, inputs, PANEL), the last panel padded */
+    const float *scale; /* (outputs) of weights in INT8; like bias, padded to whole panels */
     const float *bias;  /* (outputs) or null */
     int64_t inputs, outputs;
 } Linear;
@@ -59,6 +59,7 @@ INLINE void tile(const Linear *linear, int64_t format, const float *x, int rows,
     }
 }
 
+/* A tile of constant size at the `row` and `panel` of the loops of linear_block. */
 #define TILE(rows, panels) tile(linear, format, x + row * inputs, rows, panels, panel, from, to, activation)
 
 /* Compute the panels first..last for the rows of a block, in tiles of TILE_ROWS rows. One or two rows take several
@@ -91,6 +92,7 @@ INLINE void linear_block(const Linear *linear, int64_t format, const float *x, i
         }
     }
 }
+#undef TILE
 
 INLINE void linear_in_format(const Linear *linear, int64_t format, const float *x, int64_t rows, const float *base,
                              float *y, int64_t activation, Worker worker) {

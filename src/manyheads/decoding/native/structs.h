@@ -24,7 +24,7 @@ typedef struct {
     LayerNorm embedding_norm;
     Linear output; /* of a decoder: D -> V */
     int64_t num_layers, d_model, num_heads, d_ff, vocabulary;
-    int64_t format, activation, pre_norm; /* number format of the weights; pre-norm or post-norm */
+    int64_t format, activation, pre_norm; /* number format of the weights (linear.h), activation (vectors.h) */
     float embedding_scale, norm_epsilon;
 } Model;
 
@@ -32,7 +32,7 @@ typedef struct {
 typedef struct {
     const int64_t *tokens;         /* (R) */
     const int64_t *sentence_ids;   /* (R) the sentence of each token */
-    const int64_t *positions;      /* (R) and its position there */
+    const int64_t *positions;      /* (R) the position of each token in its sentence */
     const int64_t *starts;         /* (G + 1) index of the first token of each sentence, and R */
     const float *position_signals; /* (S, D) added to the embeddings, or null */
     const float *rotary;           /* (S, E / 2, 2) cosines and sines, or null */
@@ -50,15 +50,15 @@ typedef struct {
     const float *const *memory;   /* keys and values of the source, of each layer: 2 L times (G, H, capacity, E) */
     const float *source_bias;     /* (G, S) 0 where rows attend, -inf elsewhere; null: everywhere */
     int64_t sentences, rows;      /* G, W */
-    int64_t length, capacity, num_visible; /* N with the tokens of this step, C, T */
+    int64_t length, capacity, num_visible; /* N, the tokens of this step included, C, T */
     int64_t source_length, source_capacity;
 } Step;
 
 /* A request for the best next tokens of each row instead of logits. */
 typedef struct {
-    int64_t count;             /* of each row */
+    int64_t count;             /* best tokens of each row */
     int64_t num_suppressed;
-    const int64_t *suppressed; /* ids that never come out */
+    const int64_t *suppressed; /* ids that are never among them */
     float *values;             /* (R, count) log-probabilities */
     int64_t *tokens;           /* (R, count) */
 } BestTokens;
@@ -67,10 +67,10 @@ typedef struct {
 typedef struct {
     int64_t beam_size, n_best, eos;
     int64_t signal_stride, rotary_stride; /* floats from the signal of a position to that of the next */
-    const double *divisors;               /* (max_length + 2) of each length: score = log-probability / divisor */
+    const double *divisors;               /* (max_length + 2) for each length: score = log-probability / divisor */
 } BeamOptions;
 
-/* The reason why a call was refused: a quantity whose value is outside of low..high. */
+/* The reason why a call was refused: the value of a quantity is outside of low..high. */
 typedef struct {
     const char *quantity;
     int64_t value, low, high;
@@ -88,7 +88,8 @@ typedef struct {
     float log_prob; /* of the end symbol */
 } Output;
 
-enum { BEAM_RUNNING, BEAM_ENDED, BEAM_CACHE_FULL, BEAM_NAN, BEAM_INVALID }; /* cache full: enlarge it before the next step */
+/* The status of a beam search. BEAM_CACHE_FULL: the KV cache must be enlarged before the next step. */
+enum { BEAM_RUNNING, BEAM_ENDED, BEAM_CACHE_FULL, BEAM_NAN, BEAM_INVALID };
 
 /* A continuation of a prefix. */
 typedef struct {
@@ -100,11 +101,11 @@ typedef struct {
 /* The beam search of a sentence; W is 1 at first, then K. */
 typedef struct {
     Step step;
-    int64_t first_row; /* of its rows among those of all sentences */
+    int64_t first_row; /* index of its first row among the rows of all sentences */
     int64_t length, max_length;
     int64_t num_outputs;
     int64_t status, cancelled;
-    int64_t *latest;       /* (K) tokens that its rows append next */
+    int64_t *latest;       /* (K) tokens that the next step appends */
     double *log_probs;     /* (W) of its prefixes, best first */
     double *best_scores;   /* (K) of its outputs, best first, -inf where there are fewer */
     int32_t *visible;      /* (W, T + 1) tokens of the cache that each row attends to */

@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -17,10 +17,9 @@ from manyheads.decoding.kv_cache import KVCache
 from manyheads.model.layers import KeysValues
 
 __all__ = [
-    "FLOAT32",
-    "INT32",
     "INT64",
     "POINTER",
+    "STRUCTS",
     "Beam",
     "BeamOptions",
     "BestTokens",
@@ -82,32 +81,33 @@ class StepInput:
         return len(self.tokens) // self.memory[0][0].size(0)
 
 
+Fields = tuple[tuple[str, Any], ...]
+
+
+def fields(kind: Any, names: str) -> Fields:
+    """Return fields of one type for `_fields_`."""
+    return tuple((name, kind) for name in names.split())
+
+
 class Linear(ctypes.Structure):
     """A linear layer."""
 
     __slots__ = ()
-    _fields_ = (("weight", POINTER), ("scale", POINTER), ("bias", POINTER), ("inputs", INT64), ("outputs", INT64))
+    _fields_ = fields(POINTER, "weight scale bias") + fields(INT64, "inputs outputs")
 
 
 class LayerNorm(ctypes.Structure):
     """A layer norm; no norm if `weight` is null."""
 
     __slots__ = ()
-    _fields_ = (("weight", POINTER), ("bias", POINTER))
+    _fields_ = fields(POINTER, "weight bias")
 
 
 class Layer(ctypes.Structure):
     """The linear layers of an encoder or decoder layer."""
 
     __slots__ = ()
-    _fields_ = (
-        ("self_qkv", Linear),
-        ("self_out", Linear),
-        ("cross_query", Linear),
-        ("cross_out", Linear),
-        ("expand", Linear),
-        ("contract", Linear),
-    )
+    _fields_ = fields(Linear, "self_qkv self_out cross_query cross_out expand contract")
 
 
 class Model(ctypes.Structure):
@@ -120,16 +120,8 @@ class Model(ctypes.Structure):
         ("embedding", POINTER),
         ("embedding_norm", LayerNorm),
         ("output", Linear),
-        ("num_layers", INT64),
-        ("d_model", INT64),
-        ("num_heads", INT64),
-        ("d_ff", INT64),
-        ("vocabulary", INT64),
-        ("format", INT64),
-        ("activation", INT64),
-        ("pre_norm", INT64),
-        ("embedding_scale", FLOAT32),
-        ("norm_epsilon", FLOAT32),
+        *fields(INT64, "num_layers d_model num_heads d_ff vocabulary format activation pre_norm"),
+        *fields(FLOAT32, "embedding_scale norm_epsilon"),
     )
 
 
@@ -138,14 +130,8 @@ class EncoderInput(ctypes.Structure):
 
     __slots__ = ()
     _fields_ = (
-        ("tokens", POINTER),
-        ("sentence_ids", POINTER),
-        ("positions", POINTER),
-        ("starts", POINTER),
-        ("position_signals", POINTER),
-        ("rotary", POINTER),
-        ("sentences", INT64),
-        ("max_length", INT64),
+        *fields(POINTER, "tokens sentence_ids positions starts position_signals rotary"),
+        *fields(INT64, "sentences max_length"),
     )
 
 
@@ -154,21 +140,10 @@ class Step(ctypes.Structure):
 
     __slots__ = ()
     _fields_ = (
-        ("tokens", POINTER),
-        ("position_signal", POINTER),
-        ("rotary", POINTER),
-        ("cache", POINTER),
-        ("cache_bias", POINTER),
-        ("visible", POINTER),
+        *fields(POINTER, "tokens position_signal rotary cache cache_bias visible"),
         ("memory", ctypes.POINTER(POINTER)),
         ("source_bias", POINTER),
-        ("sentences", INT64),
-        ("rows", INT64),
-        ("length", INT64),
-        ("capacity", INT64),
-        ("num_visible", INT64),
-        ("source_length", INT64),
-        ("source_capacity", INT64),
+        *fields(INT64, "sentences rows length capacity num_visible source_length source_capacity"),
     )
 
 
@@ -176,55 +151,42 @@ class BestTokens(ctypes.Structure):
     """A request for the best next tokens of each row."""
 
     __slots__ = ()
-    _fields_ = (
-        ("count", INT64),
-        ("num_suppressed", INT64),
-        ("suppressed", POINTER),
-        ("values", POINTER),
-        ("tokens", POINTER),
-    )
+    _fields_ = fields(INT64, "count num_suppressed") + fields(POINTER, "suppressed values tokens")
 
 
 class BeamOptions(ctypes.Structure):
     """Options of a beam search."""
 
     __slots__ = ()
-    _fields_ = (
-        ("beam_size", INT64),
-        ("n_best", INT64),
-        ("eos", INT64),
-        ("signal_stride", INT64),
-        ("rotary_stride", INT64),
-        ("divisors", POINTER),
-    )
+    _fields_ = (*fields(INT64, "beam_size n_best eos signal_stride rotary_stride"), ("divisors", POINTER))
 
 
 class Failure(ctypes.Structure):
     """The reason why a call was refused."""
 
     __slots__ = ()
-    _fields_ = (("quantity", ctypes.c_char_p), ("value", INT64), ("low", INT64), ("high", INT64))
+    _fields_ = (("quantity", ctypes.c_char_p), *fields(INT64, "value low high"))
 
 
 class Node(ctypes.Structure):
     """A token of an open prefix."""
 
     __slots__ = ()
-    _fields_ = (("parent", INT32), ("token", INT32), ("log_prob", FLOAT32))
+    _fields_ = (*fields(INT32, "parent token"), ("log_prob", FLOAT32))
 
 
 class Output(ctypes.Structure):
     """An output of a beam search."""
 
     __slots__ = ()
-    _fields_ = (("length", INT32), ("row", INT32), ("ended", INT32), ("log_prob", FLOAT32))
+    _fields_ = (*fields(INT32, "length row ended"), ("log_prob", FLOAT32))
 
 
 class Candidate(ctypes.Structure):
     """A continuation of a prefix."""
 
     __slots__ = ()
-    _fields_ = (("row", INT64), ("token", INT64), ("log_prob", FLOAT32), ("total", ctypes.c_double))
+    _fields_ = (*fields(INT64, "row token"), ("log_prob", FLOAT32), ("total", ctypes.c_double))
 
 
 class Beam(ctypes.Structure):
@@ -233,22 +195,15 @@ class Beam(ctypes.Structure):
     __slots__ = ()
     _fields_ = (
         ("step", Step),
-        ("first_row", INT64),
-        ("length", INT64),
-        ("max_length", INT64),
-        ("num_outputs", INT64),
-        ("status", INT64),
-        ("cancelled", INT64),
-        ("latest", POINTER),
-        ("log_probs", POINTER),
-        ("best_scores", POINTER),
-        ("visible", POINTER),
-        ("next_visible", POINTER),
-        ("nodes", POINTER),
-        ("outputs", POINTER),
-        ("candidates", POINTER),
-        ("used", POINTER),
+        *fields(INT64, "first_row length max_length num_outputs status cancelled"),
+        *fields(POINTER, "latest log_probs best_scores visible next_visible nodes outputs candidates used"),
     )
+
+
+STRUCTS: tuple[type[ctypes.Structure], ...] = (
+    Linear, LayerNorm, Layer, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
+    Candidate, Beam
+)  # fmt: skip
 
 
 def make_step(step: StepInput, tokens: Tensor, encoding: PositionEncoding) -> Step:

@@ -1,11 +1,11 @@
-/* The parts that the layers of encoder and decoder share: embedding, layer norm, feed-forward, residual connections. */
+/* Parts of both encoder and decoder layers: embedding, layer norm, feed-forward, residual connections. */
 
 #pragma once
 
 #include "attention.h"
 #include "structs.h"
 
-/* The memory that a call computes in. All workers share it, except the last two. */
+/* The intermediate results of a call. The workers share all arrays but `normed` and `scores`. */
 typedef struct {
     float *x;        /* (R, D) the residual stream */
     float *qkv;      /* (R, 3, H, E) */
@@ -14,7 +14,7 @@ typedef struct {
     float *inner;    /* (R, F), of SwiGLU (R, 2 F) */
     float *gated;    /* (R, F) */
     float *normed;   /* (R, D) of this worker */
-    float *scores;   /* of an attention, of this worker */
+    float *scores;   /* of one attention head, of this worker */
 } Workspace;
 
 /* Return the floats of workspace for R rows, each of which attends to at most `max_keys` keys. */
@@ -62,7 +62,7 @@ static void embed(const Model *model, int64_t token, const float *signal, float 
     layer_norm(model->embedding_norm, x, 1, model->d_model, model->norm_epsilon, x);
 }
 
-/* What a sublayer reads, and what its output is added to, each (R, D). */
+/* The input of a sublayer, and the residual to which its output is added, (R, D) each. */
 typedef struct {
     const float *input, *residual;
 } Sublayer;

@@ -1,10 +1,9 @@
 /* A thread pool: parallel_run has several threads execute the same function, each for its share of the work.
 
-   OpenMP's threads spin for milliseconds at every barrier and between two parallel regions. Where another program
-   wants the core, the thread that the others wait for cannot run: beside two busy programs on two cores a step took
-   16 ms instead of 0.2. The threads of this pool sleep after some microseconds, and a thread that is woken gets a core
-   soon. Where that takes longer than the work, and where the work is small, one thread alone is faster: parallel_run
-   measures both.
+   OpenMP's threads spin for milliseconds at every barrier and between two parallel regions. If another program needs
+   the core, the thread that the others wait for cannot run: beside two busy programs on two cores a step took 16 ms
+   instead of 0.2. The threads of this pool sleep after some microseconds, and a woken thread gets a core soon. Where
+   waking takes longer than the work, one thread alone is faster: parallel_run measures both.
 
    Threads sleep on a futex on Linux and on a condition variable elsewhere (or with -DNO_FUTEX). */
 
@@ -37,7 +36,7 @@ static void reset_sleep(void) {}
 static pthread_mutex_t sleep_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_condition = PTHREAD_COND_INITIALIZER;
 static void wake_all(atomic_uint *value) {
-    (void)value; /* all events share one condition variable: a sleeper that is woken for another one sleeps again */
+    (void)value; /* all events share one condition variable: a thread that was woken for another event sleeps again */
     pthread_mutex_lock(&sleep_mutex);
     pthread_cond_broadcast(&sleep_condition);
     pthread_mutex_unlock(&sleep_mutex);
@@ -59,7 +58,7 @@ static void reset_sleep(void) {
 #define MAX_THREADS 32
 #define JOB_SIZES 64 /* a power of 2 above MAX_THREADS */
 
-/* An event that occurs again and again: the number of the last occurrence, and how many threads sleep until the next. */
+/* A recurring event: the number of the last occurrence, and how many threads sleep until the next. */
 typedef struct {
     atomic_uint generation, sleepers;
 } Event;
@@ -69,9 +68,9 @@ static void signal_event(Event *event, unsigned generation) {
     if (atomic_load(&event->sleepers)) wake_all(&event->generation);
 }
 
-static _Thread_local int64_t spin_count; /* of this thread so far */
+static _Thread_local int64_t spin_count; /* spins of this thread so far */
 
-/* Wait until the event has another generation than this one, at first for some spins; return the new generation. */
+/* Wait until the event has another generation than `generation`: spin at first, then sleep. Return the new one. */
 static unsigned wait_for_event(Event *event, unsigned generation, int spins) {
     unsigned now;
     for (; spins > 0; spins--, spin_count++) {
@@ -89,7 +88,7 @@ typedef struct {
     atomic_int arrived;
 } Barrier;
 
-/* One of the threads that execute a job: its number, and how many they are. */
+/* A thread that executes a job: its number, and the number of threads. */
 typedef struct {
     int id, count;
     Barrier *barrier;
@@ -109,7 +108,7 @@ static Range share(Worker worker, int64_t total, int64_t unit) {
     return (Range){share_start(worker, worker.id, total, unit), share_start(worker, worker.id + 1, total, unit)};
 }
 
-/* Wait until all workers of the job have come here. */
+/* Wait until all workers of the job have arrived. */
 static void barrier(Worker worker) {
     Barrier *shared = worker.barrier;
     if (worker.count == 1) return;
@@ -143,7 +142,7 @@ static void *pool_thread(void *argument) {
     return 0;
 }
 
-/* In the child of a fork there are no other threads, and nobody holds the pool. */
+/* Reset the pool in the child of a fork, which has no other threads. */
 static void after_fork(void) {
     spawned = 0;
     atomic_store(&job_event.generation, 0);
@@ -154,7 +153,7 @@ static void after_fork(void) {
     reset_sleep();
 }
 
-/* Start one more thread, which handles no signals; return whether it could be started. */
+/* Start one more thread, with all signals blocked; return whether it could be started. */
 static int spawn(void) {
     static int registered;
     pthread_t thread;
@@ -176,7 +175,7 @@ static double seconds(clockid_t clock) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Return the processor time of a spin, measured once: the time of a pause differs tenfold between processors. */
+/* Return the processor time of a spin in seconds, measured once: it differs tenfold between processors. */
 static double seconds_per_spin(void) {
     static double measured;
     if (measured == 0) {
@@ -188,7 +187,7 @@ static double seconds_per_spin(void) {
     return measured;
 }
 
-/* Seconds of work that get done in a second, by all threads together: running means over some jobs. */
+/* Seconds of work that all threads together do in a second: running means over some jobs. */
 static double parallel_speed = 2, serial_speed = 1;
 static double next_trial;    /* when to try several threads again, while one thread is faster */
 static double trial_seconds; /* duration of the current or last trial */

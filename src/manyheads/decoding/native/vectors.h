@@ -1,10 +1,11 @@
-/* Vectors of floats, as panels_per_tile as the processor's registers.
+/* Vectors of floats, as wide as the processor's registers.
 
    A vector of 64 bytes would be valid C everywhere, but gcc keeps such a vector in memory where registers are
-   narrower. So LANES is what one register holds, and the tiles of linear.h are sized by the number of registers.
+   narrower. So LANES is the number of floats in one register, and the tiles of linear.h are sized by the number of
+   registers.
 
-   Each lane is computed in the same order wherever a row stands, so that a row's results are the same bits whatever
-   is computed beside it. */
+   Each lane is computed in the same order whatever the index of a row, so that a row's results are the same bits
+   whatever is computed beside it. */
 
 #pragma once
 
@@ -56,7 +57,7 @@ typedef uint16_t unaligned_uint16 __attribute__((vector_size(2 * LANES), aligned
 typedef int32_t unaligned_int32 __attribute__((aligned(1), may_alias));
 typedef int8_t unaligned_int8 __attribute__((vector_size(LANES), aligned(1), may_alias));
 
-enum { NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU }; /* what is done to the outputs of a linear */
+enum { NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU }; /* applied to the outputs of a linear layer */
 
 /* Widen LANES numbers of 16 or 8 bits to floats, by intrinsics: compilers convert the general form lane by lane. */
 INLINE vec from_bfloat16(const uint16_t *x) {

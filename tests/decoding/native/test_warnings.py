@@ -1,0 +1,32 @@
+"""The C code compiles without a warning, with every compiler of this machine, for every instruction set."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.decoding.native.processors import DRIVER
+
+from manyheads.decoding.native import build
+
+FOLDER = Path(build.__file__).parent
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wvla", "-Wundef", "-Wstrict-prototypes", "-Werror")
+TARGETS = [
+    (compiler, name, flags)
+    for compiler in ("gcc", "clang")
+    for name, flags in {"SSE": (), **build.VECTORS, "SSE, condition variables": ("-DNO_FUTEX",)}.items()
+] + [("aarch64-linux-gnu-gcc", "NEON", ())]
+
+
+@pytest.mark.parametrize("source", [FOLDER / "decoder.c", DRIVER], ids=lambda path: path.name)
+@pytest.mark.parametrize(("compiler", "name", "flags"), TARGETS, ids=[", ".join(one[:2]) for one in TARGETS])
+def test_the_c_code_compiles_without_a_warning(compiler, name, flags, source, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    default = [flag for flag in build.FLAGS if flag not in ("-O3", "-shared")]
+    command = [compiler, "-O1", *default, *WARNINGS, *flags, f"-I{FOLDER}", "-c", str(source), "-o"]
+    done = subprocess.run([*command, str(tmp_path / "object.o")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
