@@ -28,9 +28,9 @@ import torch
 
 import machine
 import tiny
-from manyheads.interop.ctranslate2 import CTranslate2Engine, open_ctranslate2, quantize, write_ctranslate2
-from manyheads.interop.opened import OpenedModel
-from manyheads.interop.sources import open_run
+from manyheads.interop.bundle import LoadedModel
+from manyheads.interop.ctranslate2 import CTranslate2Engine, load_ctranslate2, quantize, write_ctranslate2
+from manyheads.interop.sources import load_run
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export_cost import QuantizationCost, compare_engines, search
 
@@ -47,17 +47,17 @@ def rounding(largest: int) -> Any:
     return round_rows
 
 
-def write(folder: Path, opened: OpenedModel, precision: str) -> CTranslate2Engine:
+def write(folder: Path, opened: LoadedModel, precision: str) -> CTranslate2Engine:
     """Write and open an export."""
     folder.mkdir()
     numbers, _, largest = precision.partition(":")
     chosen = rounding(int(largest)) if largest else quantize.round_rows
     with mock.patch.object(quantize, "round_rows", chosen):
         write_ctranslate2(folder, opened.config, opened.tokenizers, opened.model, numbers)
-    return open_ctranslate2(folder)[1]
+    return load_ctranslate2(folder)[1]
 
 
-def speeds(opened: OpenedModel, engines: dict[str, CTranslate2Engine], rounds: int) -> dict[str, list[float]]:
+def speeds(opened: LoadedModel, engines: dict[str, CTranslate2Engine], rounds: int) -> dict[str, list[float]]:
     """Sentences a second of each export in each round."""
     pairs = available_pairs(opened.config, "valid", 500)
     most = opened.config.model.max_positions - 1
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = machine.parse(parser, tiny={"rounds": 1}, required=["run"])
     with tempfile.TemporaryDirectory() as name:
-        opened = open_run(tiny.train_run(Path(name)) if arguments.run is None else arguments.run)
+        opened = load_run(tiny.train_run(Path(name)) if arguments.run is None else arguments.run)
         if not available_pairs(opened.config, "valid", 1):
             sys.exit(f"the validation text of {arguments.run} is not on this machine: look at its data.root")
         folder = Path(name) / "exports"

@@ -15,7 +15,7 @@ SETTINGS = {"beam_size": 3, "n_best": 3, "length_penalty": 1.0, "limit": 7}
 
 def watched(table: Table, *, beam_size: int, n_best: int, length_penalty: float, limit: int) -> BeamTree:
     recorder = BeamRecorder(
-        beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, eos=EOS, piece=lambda token: f"t{token}"
+        beam_size=beam_size, length_penalty=length_penalty, eos=EOS, piece=lambda token: f"t{token}"
     )
     options = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty, "bos": BOS, "eos": EOS}
     limits = torch.tensor([limit])

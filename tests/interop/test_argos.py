@@ -18,16 +18,16 @@ from tests.interop.parts import make_parts, sentences
 
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.argos import check_argos, write_argos
-from manyheads.interop.ctranslate2 import open_ctranslate2, write_ctranslate2
-from manyheads.interop.opened import OpenedModel
+from manyheads.interop.bundle import LoadedModel
+from manyheads.interop.ctranslate2 import load_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Samples, reference
 from manyheads.search.options import SearchOptions
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
 
-def package(folder: Path, numbers: str = "int8", **changes: Any) -> tuple[Path, OpenedModel]:
-    opened = OpenedModel(*make_parts(**changes))
+def package(folder: Path, numbers: str = "int8", **changes: Any) -> tuple[Path, LoadedModel]:
+    opened = LoadedModel(*make_parts(**changes))
     path = folder / "x.argosmodel"
     write_argos(path, opened, numbers, "read me\n")
     return path, opened
@@ -95,7 +95,7 @@ def test_the_calls_of_argos_give_our_translations(tmp_path: Path, changes: dict[
     found, shown = as_argos_does(unpacked(path, tmp_path / "out"), texts)
     (tmp_path / "own").mkdir()
     write_ctranslate2(tmp_path / "own", opened.config, opened.tokenizers, opened.model)
-    _, engine = open_ctranslate2(tmp_path / "own")
+    _, engine = load_ctranslate2(tmp_path / "own")
     options = SearchOptions(
         beam_size=4, length_penalty=0.2, max_length_ratio=0.0, max_length_offset=39, batch_tokens=4_096
     )
@@ -121,7 +121,7 @@ def test_the_check_sees_other_pieces(tmp_path: Path) -> None:
     path, opened = package(tmp_path, "float32")
     right = reference(opened.model, Samples(opened.tokenizers.source.encode(sentences(9, seed=5)), "here"))
     assert check_argos(path, opened, right).largest < 2e-5
-    other = OpenedModel(*make_parts(tokenizer={"vocab_size": 55}))
+    other = LoadedModel(*make_parts(tokenizer={"vocab_size": 55}))
     folder = unpacked(path, tmp_path / "out")
     (folder / "sentencepiece.model").write_bytes(other.tokenizers.source.to_bytes())
     with zipfile.ZipFile(path, "w") as archive:

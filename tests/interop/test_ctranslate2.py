@@ -21,7 +21,7 @@ from manyheads.interop.ctranslate2 import (
     build_spec,
     check_ctranslate2,
     convert,
-    open_ctranslate2,
+    load_ctranslate2,
     write_ctranslate2,
 )
 from manyheads.interop.ctranslate2.spec import piece_names
@@ -45,7 +45,7 @@ def opened_engine(folder: Path, parts: Parts, **choices: Any) -> CTranslate2Engi
     """The engine of a model, by way of the disk."""
     folder.mkdir(exist_ok=True)
     write_ctranslate2(folder, *parts)
-    _, engine = open_ctranslate2(folder, **choices)
+    _, engine = load_ctranslate2(folder, **choices)
     return engine
 
 
@@ -100,7 +100,7 @@ def assert_rounding_alone(folder: Path, parts: Parts, right: Reference) -> None:
     that is ten times too large gives 16 times as much, and more.
     """
     exact = reference_scores(deepcopy(parts[2]).double(), right)
-    scores = open_ctranslate2(folder)[1].score(right.samples.rows, right.outputs)
+    scores = load_ctranslate2(folder)[1].score(right.samples.rows, right.outputs)
     assert largest_gap(scores, exact) <= 4 * largest_gap(right.scores, exact)
 
 
@@ -381,13 +381,13 @@ def test_a_folder_that_was_changed_is_refused(tmp_path: Path) -> None:
     data[-100] ^= 1
     (tmp_path / "model.bin").write_bytes(data)
     with pytest.raises(RunError, match=r"model\.bin is damaged: its checksum does not fit"):
-        open_ctranslate2(tmp_path)
+        load_ctranslate2(tmp_path)
 
 
 def test_a_model_that_the_library_cannot_read_is_told(tmp_path: Path) -> None:
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts)
-    _, engine = open_ctranslate2(tmp_path)
+    _, engine = load_ctranslate2(tmp_path)
     (tmp_path / "model.bin").write_bytes(b"\0" * 30)
     with pytest.raises(RunError, match="CTranslate2 cannot open"):
         engine.search([[5]], GREEDY)
@@ -400,7 +400,7 @@ def test_workers_and_threads_are_chosen_or_as_given(tmp_path: Path) -> None:
     assert (engine.many, engine.single) == ((cores, 1), (1, cores))
     assert opened_engine(tmp_path / "x", parts, threads=1, workers=3).many == (3, 1)
     write_ctranslate2(tmp_path / "x", *parts, quantization="int8")
-    _, small = open_ctranslate2(tmp_path / "x")
+    _, small = load_ctranslate2(tmp_path / "x")
     assert small.single == (cores, 1)
 
 

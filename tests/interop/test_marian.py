@@ -17,10 +17,10 @@ from tests.interop.parts import Parts, make_parts, sentences
 from manyheads.checkpoint import write_tensors
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError
+from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.marian import check_marian, marian_numbers, read_marian, their_numbers, write_marian
-from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Samples, random_samples, reference
-from manyheads.interop.sources import open_model
+from manyheads.interop.sources import load_model
 from manyheads.interop.weights import read_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
@@ -361,10 +361,10 @@ def test_the_check_against_transformers_sees_a_difference(tmp_path: Path) -> Non
 
 def test_any_source_is_opened_by_what_it_is(tmp_path: Path) -> None:
     write_marian_folder(tmp_path / "theirs")
-    opened = open_model(str(tmp_path / "theirs"))
-    assert isinstance(opened, OpenedModel)
+    opened = load_model(str(tmp_path / "theirs"))
+    assert isinstance(opened, LoadedModel)
     with pytest.raises(RunError, match="is not a directory"):
-        open_model(str(tmp_path / "nothing"))
+        load_model(str(tmp_path / "nothing"))
 
 
 def test_weights_in_several_files_are_read_by_their_index(tmp_path: Path) -> None:

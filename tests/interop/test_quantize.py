@@ -12,7 +12,7 @@ import pytest
 import torch
 from tests.interop.parts import make_parts, sentences
 
-from manyheads.interop.ctranslate2 import open_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2 import load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.quantize import round_rows
 from manyheads.interop.parity import Samples, reference
 
@@ -94,7 +94,7 @@ def test_every_instruction_set_computes_the_same_from_8_bits(tmp_path: Path) -> 
     parts = make_parts()
     write_ctranslate2(tmp_path, *parts, quantization="int8")
     right = reference(parts[2], Samples(parts[1].source.encode(sentences(13, seed=5)), ""))
-    _, engine = open_ctranslate2(tmp_path, compute_type="float32")
+    _, engine = load_ctranslate2(tmp_path, compute_type="float32")
     exact = torch.tensor([score for row in engine.score(right.samples.rows, right.outputs) for score in row])
     sources = [engine.source_text(row) for row in right.samples.rows]
     outputs = [[engine.target_names[token] for token in row] for row in right.outputs]

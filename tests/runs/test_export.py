@@ -198,7 +198,7 @@ def test_where_nothing_can_be_written_a_run_is_converted_elsewhere(
     trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from manyheads.errors import SaveError
-    from manyheads.interop.ctranslate2 import opening
+    from manyheads.interop.ctranslate2 import convert
 
     class Refusing:
         def __init__(self, out: Path) -> None:
@@ -210,8 +210,8 @@ def test_where_nothing_can_be_written_a_run_is_converted_elsewhere(
         def __exit__(self, *exception: object) -> None:
             pass
 
-    monkeypatch.setattr(opening, "drafted", Refusing)
-    monkeypatch.setattr(opening, "CACHED", "other-")
+    monkeypatch.setattr(convert, "atomic_directory", Refusing)
+    monkeypatch.setattr(convert, "CACHED", "other-")
     found = Translator.load(trained, engine="ctranslate2")
     assert texts_of(found, beam_size=1) == texts_of(Translator.load(trained), beam_size=1)
     assert not list((trained / "cache").glob("other-*"))

@@ -16,7 +16,7 @@ from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, score
 from manyheads.interop.parity import decoder_input, token_scores
-from manyheads.interop.sources import open_run
+from manyheads.interop.sources import load_run
 from manyheads.runs import export_cost
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export import export
@@ -107,7 +107,7 @@ def test_both_are_scored_on_the_validation_text(trained: Path, tmp_path: Path) -
     cost = export(trained, tmp_path / "out", "ctranslate2", quantization="int8").cost
     assert cost is not None
     assert cost.bleu is not None
-    opened = open_run(trained)
+    opened = load_run(trained)
     pairs = available_pairs(opened.config, "valid", 500)
     assert (cost.sentences, cost.origin) == (len(pairs), "validation sentences") == (6, "validation sentences")
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]

@@ -15,7 +15,7 @@ from tests.serving.process import GERMAN, Server
 from manyheads.inspection.documents import ClassificationInspection, Inspection, TranslationInspection
 from manyheads.runs.inspect import inspect, inspect_loaded
 from manyheads.tasks.inspecting import InspectOptions
-from manyheads.tasks.inspecting.apart import apart
+from manyheads.tasks.inspecting.isolation import isolated
 from manyheads.tasks.translation import Translator
 
 
@@ -186,9 +186,9 @@ def test_looks_at_the_same_time_see_one_text_each(client: httpx.Client, server: 
         assert list(pool.map(ask, texts * 3)) == alone * 3
 
 
-def test_a_model_apart_has_the_weights_but_not_the_listeners(translator_run: Path) -> None:
+def test_an_isolated_model_has_the_weights_but_not_the_listeners(translator_run: Path) -> None:
     translator = Translator.load(translator_run)
-    other = apart(translator)
+    other = isolated(translator)
     assert isinstance(other, Translator)
     assert [id(one) for one in other.model.parameters()] == [id(one) for one in translator.model.parameters()]
     assert not {id(one) for one in other.model.modules()} & {id(one) for one in translator.model.modules()}
@@ -203,11 +203,11 @@ def test_a_look_that_nobody_waits_for_ends_at_its_next_step(translator_run: Path
         asked.append(len(asked))
         return [0] if len(asked) > 2 else []
 
-    found = inspect_loaded(apart(translator, cancelled), GERMAN[0], InspectOptions(occlusion=False))
+    found = inspect_loaded(isolated(translator, cancelled), GERMAN[0], InspectOptions(occlusion=False))
     assert isinstance(found, TranslationInspection)
     whole = inspect_loaded(translator, GERMAN[0], InspectOptions(occlusion=False))
     assert isinstance(whole, TranslationInspection)
     assert 1 < len(found.target.tokens) <= 4 < len(whole.target.tokens)
-    other = apart(translator, lambda: [0])
+    other = isolated(translator, lambda: [0])
     assert isinstance(other, Translator)
     assert [one.translation for one in other.translate(GERMAN[:3])] == ["", "", ""]

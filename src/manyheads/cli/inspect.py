@@ -16,8 +16,8 @@ from manyheads.cli.verbs import settings_of, verb
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
-    from manyheads.inspection.shown import Shown
-    from manyheads.inspection.views import Look
+    from manyheads.inspection.base import Document
+    from manyheads.inspection.views import AttentionSelection
 
 __all__ = ["VERBS"]
 
@@ -54,10 +54,10 @@ def check_save(context: click.Context, path: Path | None, *, as_json: bool) -> N
 
 def deliver(
     context: click.Context,
-    shown: Shown,
+    document: Document,
     save: Path | None,
     view: str | None,
-    look: Look,
+    selection: AttentionSelection,
     *,
     as_json: bool,
     page: Callable[[], str] | None = None,
@@ -68,7 +68,7 @@ def deliver(
         if kind == "html" and view is None and page is not None:
             content = page().encode()
         else:
-            content = shown.to_format(kind, view, look)
+            content = document.to_format(kind, view, selection)
         try:
             save.write_bytes(content)
         except OSError as error:
@@ -77,10 +77,10 @@ def deliver(
             click.echo(f"wrote {save}", err=True)
         return
     if as_json:
-        click.echo(shown.to_json())
+        click.echo(document.to_json())
         return
     columns = min(MAX_WIDTH, max(MIN_WIDTH, shutil.get_terminal_size((100, 24)).columns))
-    for line in shown.lines(view, look, width=columns):
+    for line in document.lines(view, selection, width=columns):
         click.echo(line)
 
 
@@ -156,7 +156,7 @@ def inspect(
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
-    from manyheads.inspection.views import Look
+    from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import inspect as inspect_run
     from manyheads.runs.page import stand_alone
 
@@ -173,9 +173,9 @@ def inspect(
         max_tokens=max_tokens,
         device=device,
     )
-    look = Look(kind, layer, None if head == "mean" else int(head))
+    selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
     page = partial(stand_alone, run, inspection)
-    deliver(context, inspection, save, view, look, as_json=as_json, page=page)
+    deliver(context, inspection, save, view, selection, as_json=as_json, page=page)
 
 
 @verb("curves")
@@ -193,10 +193,10 @@ def curves(
     """
     check_save(context, save, as_json=as_json)
 
-    from manyheads.inspection.views import Look
+    from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import curves
 
-    deliver(context, curves(run), save, view, Look(), as_json=as_json)
+    deliver(context, curves(run), save, view, AttentionSelection(), as_json=as_json)
 
 
 VERBS = {"inspect": inspect, "curves": curves}

@@ -1,4 +1,4 @@
-"""The tree of a beam search, with the reason why each of its branches ended."""
+"""The tree of a beam search, with the reason why each branch ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyheads.search.observer import BeamStep
 
 __all__ = ["GONE", "STATES", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
 
-# What may become of a node.
+# States of a node.
 STATES = {
     "kept": "went on",
     "pruned": "fell out of the beam",
@@ -21,7 +21,7 @@ STATES = {
     "cut": "reached the length limit",
 }
 GONE = frozenset(("pruned", "outranked", "late-end"))  # states of branches that lost
-# Why a search stopped.
+# Reasons why a search stops.
 STOPS = {
     "beam-full": "as many outputs as the beam is wide had finished, none worse than the best open prefix",
     "settled": "no open prefix could still come to a better score",
@@ -31,21 +31,20 @@ STOPS = {
 
 @dataclass(frozen=True)
 class BeamNode:
-    """A continuation that the search weighed.
+    """A candidate of the search.
 
     Attributes:
         number: of the node; parents have smaller numbers.
-        parent: its node, None for the first tokens.
+        parent: number of its parent, None for the first tokens.
         step: 0 for the first tokens.
         id, piece: the token.
         log_probability: of the token.
         total: of all tokens up to here.
-        score: total / length ** length_penalty: what an output would be ranked by.
+        score: total / length ** length_penalty, by which outputs are ranked.
         rank: among the candidates of its step, from 1.
         state: one of `STATES`.
-        threshold: what decided: of a pruned, outranked or late node the total that would have been enough; else
-            None.
-        best: whether it is on the way to the best output.
+        threshold: total that would have been enough for a pruned, outranked or late node; else None.
+        best: whether it is on the path of the best output.
     """
 
     number: int
@@ -64,13 +63,13 @@ class BeamNode:
 
 @dataclass(frozen=True)
 class BeamTree:
-    """All that a beam search of one sentence weighed: the 2 x beam_size best candidates of every step.
+    """The candidates of a beam search of one sentence: the 2 x beam_size best of every step.
 
     Attributes:
         beam_size: K.
         length_penalty: of the scores.
-        steps: how many steps there were.
-        stop: why it stopped, one of `STOPS`.
+        steps: number of steps.
+        stop: reason why it stopped, one of `STOPS`.
         nodes: in the order of steps, and of ranks within a step.
     """
 
@@ -81,15 +80,15 @@ class BeamTree:
     nodes: tuple[BeamNode, ...]
 
     def path(self, number: int) -> list[BeamNode]:
-        """The nodes from the first token to this one."""
-        found = [self.nodes[number]]
-        while (parent := found[-1].parent) is not None:
-            found.append(self.nodes[parent])
-        return found[::-1]
+        """Return the nodes from the first token to this one."""
+        nodes = [self.nodes[number]]
+        while (parent := nodes[-1].parent) is not None:
+            nodes.append(self.nodes[parent])
+        return nodes[::-1]
 
 
 def reason(node: BeamNode, tree: BeamTree) -> str:
-    """Why a branch ended here, in words with its numbers; "" where it went on."""
+    """Return why a branch ended at a node, in words with its numbers; "" if it continued."""
     if node.state == "pruned" and node.threshold is not None:
         return f"pruned: {node.total:.2f} < {node.threshold:.2f}, the last of the {tree.beam_size} kept"
     if node.state == "outranked" and node.threshold is not None:
@@ -106,12 +105,9 @@ def reason(node: BeamNode, tree: BeamTree) -> str:
 class BeamRecorder:
     """A `BeamObserver` of a search of one sentence."""
 
-    def __init__(
-        self, *, beam_size: int, n_best: int, length_penalty: float, eos: int, piece: Callable[[int], str]
-    ) -> None:
-        """What the search was asked for, and how a token is shown."""
+    def __init__(self, *, beam_size: int, length_penalty: float, eos: int, piece: Callable[[int], str]) -> None:
+        """Record a search with these options; `piece` returns the text of a token."""
         self.beam_size = beam_size
-        self.n_best = n_best
         self.length_penalty = length_penalty
         self.eos = eos
         self.piece = piece
@@ -130,46 +126,46 @@ class BeamRecorder:
             return
         kept = step.kept[0].tolist()
         totals = step.total[0].tolist()
-        lowest_kept = min((totals[place] for place in kept if totals[place] > -float("inf")), default=None)
+        lowest_kept = min((totals[rank] for rank in kept if totals[rank] > -float("inf")), default=None)
         numbers: dict[int, int] = {}
-        for place, total in enumerate(totals):
+        for rank, total in enumerate(totals):
             if total == -float("inf"):
                 continue
-            token, finished = int(step.token[0, place]), bool(step.finished[0, place])
+            token, finished = int(step.token[0, rank]), bool(step.finished[0, rank])
             state, threshold = "kept", None
             if finished:
                 state = "finished"
-            elif place not in kept:
+            elif rank not in kept:
                 state, threshold = "pruned", lowest_kept
             if token == self.eos and not finished:
                 state, threshold = "late-end", totals[self.beam_size - 1]
-            numbers[place] = self.add(
-                parent=self.open[int(step.parent[0, place])],
+            numbers[rank] = self.add(
+                parent=self.open[int(step.parent[0, rank])],
                 token=token,
-                value=float(step.value[0, place]),
+                value=float(step.value[0, rank]),
                 total=total,
-                rank=place + 1,
+                rank=rank + 1,
                 state=state,
                 threshold=threshold,
             )
-        self.open = [numbers.get(place) for place in kept]
-        self.lowest.append(min(totals[place] for place in numbers) if numbers else -float("inf"))
+        self.open = [numbers.get(rank) for rank in kept]
+        self.lowest.append(min(totals[rank] for rank in numbers) if numbers else -float("inf"))
         if not step.going[0]:
-            self.leave(self.why(step))
+            self.leave_open(self.stop_reason(step))
 
     def add(self, *, parent: int | None, token: int, value: float, total: float, **rest: Any) -> int:
-        """Add a node; returns its number."""
-        number, before = len(self.nodes), 0 if parent is None else self.nodes[parent].step + 1
+        """Add a node and return its number."""
+        number, depth = len(self.nodes), 0 if parent is None else self.nodes[parent].step + 1
         self.nodes.append(
             BeamNode(
                 number=number,
                 parent=parent,
-                step=before,
+                step=depth,
                 id=token,
                 piece=self.piece(token),
                 log_probability=value,
                 total=total,
-                score=total / (before + 1) ** self.length_penalty,
+                score=total / (depth + 1) ** self.length_penalty,
                 best=False,
                 **rest,
             )
@@ -177,7 +173,7 @@ class BeamRecorder:
         return number
 
     def close(self, step: BeamStep) -> None:
-        """At the limit each open prefix ends, if that is the likeliest, or is cut."""
+        """At the length limit, finish each open prefix whose likeliest token is the end mark; cut the others."""
         for row, number in enumerate(self.open):
             if number is None and row:
                 continue
@@ -192,37 +188,35 @@ class BeamRecorder:
                 self.nodes[number] = replace(self.nodes[number], state="cut")
         self.stop = "limit"
 
-    def why(self, step: BeamStep) -> str:
-        """Which of its two reasons the search had to stop."""
+    def stop_reason(self, step: BeamStep) -> str:
+        """Return why the search stopped before the length limit."""
         totals = [self.nodes[number].total for number in self.open if number is not None]
         best = max(totals, default=-float("inf"))
         full = step.scores[0, -1] >= best / (step.length + 1) ** self.length_penalty
         return "beam-full" if full else "settled"
 
-    def leave(self, stop: str) -> None:
-        """The search has stopped; what is open stays so."""
+    def leave_open(self, stop: str) -> None:
+        """Mark the open nodes when the search has stopped."""
         self.stop = stop
         for number in self.open:
             if number is not None and self.nodes[number].state == "kept":
                 self.nodes[number] = replace(self.nodes[number], state="left")
 
     def tree(self, best: Sequence[int]) -> BeamTree:
-        """The tree, with the way to the best output marked: its ids, the end mark last when it ended."""
-        on_the_way: int | None = None
-        for place, token in enumerate(best):
-            found = next(
-                (one for one in self.nodes if one.step == place and one.parent == on_the_way and one.id == token),
-                None,
-            )
-            if found is None:
+        """Return the tree with the path of the best output marked; `best` has its ids, with its end mark if any."""
+        numbers = {(node.parent, node.id): node.number for node in reversed(self.nodes)}
+        parent: int | None = None
+        for token in best:
+            number = numbers.get((parent, token))
+            if number is None:
                 break
-            self.nodes[found.number] = replace(found, best=True)
-            on_the_way = found.number
+            self.nodes[number] = replace(self.nodes[number], best=True)
+            parent = number
         self.outrank()
         return BeamTree(self.beam_size, self.length_penalty, self.steps, self.stop, tuple(self.nodes))
 
     def outrank(self) -> None:
-        """Mark what was kept without any continuation among the candidates of the next step."""
+        """Mark the kept nodes without any continuation among the candidates of the next step."""
         parents = {node.parent for node in self.nodes}
         for node in self.nodes:
             if node.state == "kept" and node.number not in parents and node.step + 1 < len(self.lowest):

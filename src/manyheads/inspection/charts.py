@@ -1,11 +1,12 @@
-"""Charts as plain data: what all pictures, tables and files of an inspection are made from.
+"""Charts as plain data, from which all pictures, tables and files of an inspection are made.
 
-Every chart has the table of its values (`data`), so that whatever is drawn can also be read.
+Every chart has the table of its values (`data`), so that everything that is drawn can also be read.
 Shapes: R rows, C columns, L layers, H heads.
 """
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from manyheads.inspection.beam_tree import BeamTree
 from manyheads.inspection.codec import Array
 
 __all__ = [
+    "Bar",
     "Bars",
     "Cell",
     "Chart",
@@ -26,16 +28,20 @@ __all__ = [
     "Table",
     "Thumbnails",
     "Tree",
+    "fraction",
     "heat_map_chart",
     "shown",
+    "tick_text",
+    "ticks",
     "visible",
 ]
 
 Cell = str | int | float | None
-Marks = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 
 CONTROLS = {"\n": "↵", "\r": "␍", "\t": "⇥"}
 UNSEEN = ("Cc", "Cs", "Co", "Zl", "Zp")
+NOT_XML = frozenset("\ufffe\uffff")  # an SVG with one of these cannot be read
 BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -50,61 +56,71 @@ class Table:
 
     @property
     def data(self) -> Table:
-        """Itself."""
+        """Return the table itself."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
-class HeatMap:
+class Drawing:
+    """Base of the charts that are drawn; `data` has the title, the note and the drawn values."""
+
+    data: Table
+
+    @property
+    def title(self) -> str:
+        """Return the title."""
+        return self.data.title
+
+    @property
+    def note(self) -> str:
+        """Return the line below the title."""
+        return self.data.note
+
+
+@dataclass(frozen=True, eq=False)
+class HeatMap(Drawing):
     """Values as shades.
 
     Attributes:
-        rows, columns: their names; none where there are too many to read.
+        rows, columns: names; empty if there are too many to read.
         values: (R, C).
-        low, high: what the darkest and the lightest shade stand for.
-        hidden: (R, C) cells that cannot have a value, drawn as such; None is none.
+        low, high: values of the darkest and the lightest shade.
+        hidden: (R, C) True for cells without a value, which are drawn as such; None if there are none.
         row_title, column_title: what the rows and columns are.
     """
 
-    title: str
-    note: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: Array
     low: float
     high: float
-    hidden: Marks | None
+    hidden: BoolArray | None
     row_title: str
     column_title: str
-    data: Table
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Values as bars, one below the other.
+class Bar:
+    """One bar with the text beside it; a doubtful one is drawn as such."""
 
-    Attributes:
-        values: one for each label; below `low` none.
-        low, high: ends of the axis; bars begin at 0.
-        details: what is written beside each.
-        doubtful: bars that are drawn as such.
-        value_title: what the values are.
-    """
+    label: str
+    value: float
+    detail: str = ""
+    doubtful: bool = False
 
-    title: str
-    note: str
-    labels: tuple[str, ...]
-    values: tuple[float, ...]
-    low: float
-    high: float
-    details: tuple[str, ...]
-    doubtful: tuple[bool, ...]
-    value_title: str
-    data: Table
+
+@dataclass(frozen=True, eq=False)
+class Bars(Drawing):
+    """Bars below each other, each from 0 to its value; `low` and `high` are the ends of the axis."""
+
+    bars: tuple[Bar, ...]
+    low: float = 0.0
+    high: float = 1.0
+    value_title: str = "probability"
 
     def number(self, value: float) -> str:
-        """A value as it stands beside its bar: whole where all are."""
-        return f"{value:,.0f}" if all(one.is_integer() for one in self.values) else f"{value:.3f}"
+        """Format a value: without decimals if all values are integers."""
+        return f"{value:,.0f}" if all(bar.value.is_integer() for bar in self.bars) else f"{value:.3f}"
 
 
 @dataclass(frozen=True)
@@ -116,65 +132,60 @@ class Line:
     y: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Lines:
+@dataclass(frozen=True, eq=False)
+class Lines(Drawing):
     """Curves over a common axis."""
 
-    title: str
-    note: str
     lines: tuple[Line, ...]
     x_title: str
     y_title: str
-    data: Table
+
+    def extent(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return (lowest, highest) x and (lowest, highest) y of all curves; one curve at least has a point."""
+        x = [value for line in self.lines for value in line.x]
+        y = [value for line in self.lines for value in line.y]
+        return (min(x), max(x)), (min(y), max(y))
 
 
-@dataclass(frozen=True)
-class Links:
+@dataclass(frozen=True, eq=False)
+class Links(Drawing):
     """Two rows of words with lines between them; each link is (above, below, weight 0 to 1)."""
 
-    title: str
-    note: str
     above: tuple[str, ...]
     below: tuple[str, ...]
     links: tuple[tuple[int, int, float], ...]
     above_title: str
     below_title: str
-    data: Table
 
 
 @dataclass(frozen=True, eq=False)
-class Thumbnails:
-    """A small heat map for each layer and head, with its entropy."""
+class Thumbnails(Drawing):
+    """A small heat map for each layer and head, with its entropy: (L, H, R, C) and (L, H)."""
 
-    title: str
-    note: str
     weights: Array
     entropy: Array
-    data: Table
 
 
-@dataclass(frozen=True)
-class Tree:
+@dataclass(frozen=True, eq=False)
+class Tree(Drawing):
     """A beam search."""
 
-    title: str
-    note: str
     tree: BeamTree
-    data: Table
 
 
 Chart = Table | HeatMap | Bars | Lines | Links | Thumbnails | Tree
 
 
 def visible(text: str) -> str:
-    """A text without what a terminal or a page would obey instead of showing: line ends become ↵, and so on."""
+    """Replace the characters that control a terminal or a page instead of being shown; a line end becomes ↵."""
     return "".join(
-        CONTROLS.get(one, "\ufffd") if unicodedata.category(one) in UNSEEN or one in BIDI else one for one in text
+        CONTROLS.get(one, "\ufffd") if unicodedata.category(one) in UNSEEN or one in BIDI or one in NOT_XML else one
+        for one in text
     )
 
 
 def shown(cell: Cell) -> str:
-    """A value as people read it: a number with 4 significant digits, nothing for None."""
+    """Format a value for people: a number with 4 significant digits, "" for None."""
     if cell is None:
         return ""
     if isinstance(cell, float):
@@ -193,9 +204,9 @@ def heat_map_chart(
     column_title: str,
     low: float = 0.0,
     high: float = 1.0,
-    hidden: Marks | None = None,
+    hidden: BoolArray | None = None,
 ) -> HeatMap:
-    """A heat map with the table of its values: a line a row, a column a column."""
+    """Return a heat map of values (R, C) with the table of its values."""
     named = [*columns, *map(str, range(len(columns), values.shape[1]))]
     lines = [*rows, *map(str, range(len(rows), values.shape[0]))]
     table = Table(
@@ -206,6 +217,27 @@ def heat_map_chart(
             (name, *(round(value, 6) for value in line)) for name, line in zip(lines, values.tolist(), strict=True)
         ),
     )
-    return HeatMap(
-        title, note, tuple(rows), tuple(columns), values, low, high, hidden, row_title, column_title, table
-    )
+    return HeatMap(table, tuple(rows), tuple(columns), values, low, high, hidden, row_title, column_title)
+
+
+def fraction(value: float, low: float, high: float) -> float:
+    """Return the position of a value in a range: 0 at its low end, 1 at its high end."""
+    return (value - low) / ((high - low) or 1.0)
+
+
+def ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Return at most `most` + 1 round numbers from low to high, 1, 2 or 5 times a power of ten apart."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def tick_text(value: float) -> str:
+    """Format a number of an axis as briefly as possible: 20k, 6,989, 0.005."""
+    if abs(value) >= 1_000:
+        return f"{value:,.0f}" if value % 100 else f"{value / 1_000:g}k"
+    return f"{round(value, 10):g}"

@@ -1,9 +1,9 @@
 """Frozen data objects as plain JSON values, and back.
 
-An object is a dataclass whose fields are numbers, texts, None, other such objects, tuples of them, dictionaries of
-text keys, and arrays of float32. In JSON an array is a list of lists of numbers of 6 decimals, or, packed, an
-object `{"shape", "low", "high", "uint16"}`: base64 of little-endian 16-bit numbers u, each of which means
-low + (high - low) * u / 65535.
+An object is a dataclass whose fields are numbers, strings, None, other such objects, tuples of them, dictionaries
+with string keys, and arrays of float32. In JSON an array is a list of lists of numbers with 6 decimals, or,
+packed, an object `{"shape", "low", "high", "uint16"}`: base64 of little-endian 16-bit numbers u, each of which
+stands for low + (high - low) * u / 65535.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MOST_CODE = 65_535
 
 
 def listed(array: Array) -> Any:
-    """An array as nested lists of numbers of 6 decimals."""
+    """Return an array as nested lists of numbers with 6 decimals."""
     return np.round(array.astype(np.float64), DECIMALS).tolist()
 
 
 def packed(array: Array) -> dict[str, Any]:
-    """An array as 16-bit numbers in base64: a fifth of the size, exact to 1/131070 of its range."""
+    """Return an array as 16-bit numbers in base64: a fifth of the size, exact to 1/131070 of its range."""
     low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
     low, high = min(low, 0.0), max(high, 1.0)
     codes = np.round((array.astype(np.float64) - low) / (high - low) * MOST_CODE).astype("<u2")
@@ -42,7 +42,7 @@ def packed(array: Array) -> dict[str, Any]:
 
 
 def plain(value: Any, array: Callable[[Array], Any] = listed) -> Any:
-    """An object as JSON values; `array` says how arrays are written."""
+    """Return an object as JSON values; `array` converts arrays."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(vars(value)[field.name], array) for field in fields(value)}
     if isinstance(value, np.ndarray):
@@ -55,10 +55,10 @@ def plain(value: Any, array: Callable[[Array], Any] = listed) -> Any:
 
 
 def rebuilt(wanted: Any, value: Any, where: str = "the document") -> Any:
-    """An object of the wanted type from JSON values.
+    """Return an object of the wanted type from JSON values.
 
     Raises:
-        UsageError: the values are not those of such an object; the place is named.
+        UsageError: the values are not those of such an object; the message names the field.
     """
     if is_dataclass(wanted) and isinstance(wanted, type):
         return rebuilt_object(wanted, value, where)
@@ -74,8 +74,8 @@ def rebuilt(wanted: Any, value: Any, where: str = "the document") -> Any:
         if len(kinds) != len(items):
             raise UsageError(f"{where} holds {len(items)} values, not {len(kinds)}.")
         return tuple(
-            rebuilt(kind, item, f"{where}[{place}]")
-            for place, (kind, item) in enumerate(zip(kinds, items, strict=True))
+            rebuilt(kind, item, f"{where}[{index}]")
+            for index, (kind, item) in enumerate(zip(kinds, items, strict=True))
         )
     if origin is dict:
         return {key: rebuilt(inner[1], item, f"{where}.{key}") for key, item in of_type(dict, value, where).items()}
@@ -85,7 +85,7 @@ def rebuilt(wanted: Any, value: Any, where: str = "the document") -> Any:
 
 
 def rebuilt_object(wanted: type, value: Any, where: str) -> Any:
-    """A dataclass from a dictionary; names it does not know are left out, as a later version may have more."""
+    """Return a dataclass from a dictionary; unknown fields, which a later version may have, are ignored."""
     given = of_type(dict, value, where)
     hints = get_type_hints(wanted)
     names = [field.name for field in fields(wanted)]
@@ -96,7 +96,7 @@ def rebuilt_object(wanted: type, value: Any, where: str) -> Any:
 
 
 def rebuilt_array(value: Any, where: str) -> Array:
-    """An array, listed or packed."""
+    """Return an array from its listed or packed form."""
     try:
         if not isinstance(value, dict):
             return np.array(value, dtype=np.float32)
@@ -108,7 +108,7 @@ def rebuilt_array(value: Any, where: str) -> Array:
 
 
 def of_type(kind: type, value: Any, where: str) -> Any:
-    """The value, if it is of this type."""
+    """Return the value if it is of this type."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise UsageError(f"{where} is {type(value).__name__}, not {kind.__name__}.")
     return value

@@ -1,7 +1,7 @@
-"""Colours that all eyes tell apart.
+"""Colours that people with any kind of colour vision can distinguish.
 
-Shades are those of cividis (Nunez, Anderton and Renslow 2018), dark blue for little and yellow for much; lines are
-those of Okabe and Ito (2008), each with a dash and a marker of its own.
+Shades are those of cividis (Nunez, Anderton and Renslow 2018), dark blue for low and yellow for high values; lines
+are those of Okabe and Ito (2008), each with a dash and a marker of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Colour = tuple[int, int, int]
 
 
 def shade(share: float) -> Colour:
-    """The colour of a value from 0, the darkest, to 1, the lightest."""
+    """Return the colour of a value from 0, the darkest, to 1, the lightest."""
     place = min(1.0, max(0.0, share)) * (len(CIVIDIS) - 1)
     lower = min(int(place), len(CIVIDIS) - 2)
     part = place - lower
@@ -31,12 +31,12 @@ def shade(share: float) -> Colour:
 
 
 def hexadecimal(colour: Colour) -> str:
-    """As #rrggbb."""
+    """Return a colour as #rrggbb."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 def ink_on(colour: Colour) -> str:
-    """Black or white, whichever can be read on a colour (WCAG 2: the better contrast)."""
+    """Return black or white, the one with the better contrast on a colour (WCAG 2)."""
     linear = [
         value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
         for value in (part / 255 for part in colour)

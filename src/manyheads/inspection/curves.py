@@ -1,28 +1,20 @@
 """The curves of one or several trainings, side by side.
 
-Their JSON is described in docs/inspecting.md; `VERSION` changes as that of an inspection does.
+Their JSON is described in docs/inspecting.md.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
 
-from manyheads.errors import UsageError
-from manyheads.inspection.charts import Chart, Line, Lines, Table
-from manyheads.inspection.codec import plain, rebuilt
+from manyheads.inspection.base import Document, ViewFunction
+from manyheads.inspection.charts import Line, Lines, Table
 from manyheads.inspection.metrics import RunCurves
-from manyheads.inspection.shown import Shown
-from manyheads.inspection.views import Look
 
-__all__ = ["FORMAT", "VERSION", "Curves"]
+__all__ = ["Curves"]
 
-FORMAT = "manyheads-curves"
-VERSION = 1
-
-# Each view: its title, what its values are, and the series in it.
+# View: its title, the unit of its values, its series.
 VIEWS = {
     "loss": ("Loss", "nats a token", ("train_loss", "valid_loss")),
     "perplexity": ("Perplexity of the validation text", "perplexity", ("perplexity",)),
@@ -32,62 +24,45 @@ VIEWS = {
     "speed": ("Target tokens a second", "tokens/s", ("tokens_per_second",)),
 }
 ENTROPY = "attention_entropy"
-MOST_POINTS = 400  # of a curve that is drawn; more are thinned out evenly, the last one kept
+MOST_POINTS = 400  # of a drawn curve; of more points, some are drawn, evenly spaced, with the last one
 
 
 @dataclass(frozen=True)
-class Curves(Shown):
+class Curves(Document):
     """The curves of one or several runs."""
+
+    format = "manyheads-curves"
+    noun = "curves"
 
     runs: tuple[RunCurves, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"format": FORMAT, "version": VERSION, **plain(self)}
-
-    def to_json(self) -> str:
-        """`to_dict` as text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave; raises `UsageError` when it is something else."""
-        if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-            raise UsageError(f'these are no curves: "format" is not "{FORMAT}".')
-        if document.get("version") != VERSION:
-            raise UsageError(
-                f"these curves are of version {document.get('version')}; this program reads version {VERSION}."
-            )
-        found: Self = rebuilt(cls, dict(document), "the curves")
-        return found
-
     @property
     def title(self) -> str:
-        """The runs."""
+        """Return the names of the runs."""
         return "Training of " + ", ".join(run.name for run in self.runs)
 
-    @property
-    def views(self) -> tuple[str, ...]:
-        """Those of which a run has told something."""
-        names = {one.name.partition("/")[0] for run in self.runs for one in run.series}
-        found = [name for name, (_, _, series) in VIEWS.items() if names & set(series)]
-        found += ["attention-entropy"] * (ENTROPY in names)
-        found += ["samples"] * any(run.samples for run in self.runs)
-        return tuple(found) or ("loss",)
+    def view_functions(self) -> dict[str, ViewFunction]:
+        """Return the views of which a run has values; see `Document.view_functions`."""
+        names = {series.name.partition("/")[0] for run in self.runs for series in run.series}
+        views = {
+            name: self.series_view(title, unit, series)
+            for name, (title, unit, series) in VIEWS.items()
+            if names & set(series)
+        }
+        if ENTROPY in names:
+            views["attention-entropy"] = lambda _: list(self.entropy_charts())
+        if any(run.samples for run in self.runs):
+            views["samples"] = lambda _: [sample_chart(run) for run in self.runs if run.samples]
+        return views or {"loss": self.series_view(*VIEWS["loss"])}
 
-    def view(self, name: str, look: Look) -> list[Chart]:
-        """See `Shown.view`."""
-        if name == "samples":
-            return [sample_chart(run) for run in self.runs if run.samples]
-        if name == "attention-entropy":
-            return list(self.entropy_charts())
-        title, unit, series = VIEWS[name]
-        return [self.chart(title, unit, [(one, one) for one in series])]
+    def series_view(self, title: str, unit: str, series: tuple[str, ...]) -> ViewFunction:
+        """Return the view of some series, each under its own name."""
+        return lambda _: [self.chart(title, unit, [(name, name) for name in series])]
 
     def entropy_charts(self) -> Iterator[Lines]:
-        """A chart for each run and kind of attention, a curve for each head."""
+        """Return a chart for each run and kind of attention, with a curve for each head."""
         for run in self.runs:
-            names = [one.name for one in run.series if one.name.startswith(f"{ENTROPY}/")]
+            names = [series.name for series in run.series if series.name.startswith(f"{ENTROPY}/")]
             for kind in dict.fromkeys(name.split("/")[1] for name in names):
                 of_kind = [name for name in names if name.split("/")[1] == kind]
                 series = [(name, "layer {} head {}".format(*name.split("/")[2:])) for name in of_kind]
@@ -95,31 +70,31 @@ class Curves(Shown):
                 yield Curves((run,)).chart(title, "nats", series)
 
     def chart(self, title: str, unit: str, series: list[tuple[str, str]]) -> Lines:
-        """Some series of all runs: (name, what it is called)."""
+        """Return a chart of some series of all runs: (name, label)."""
         lines = []
         rows: list[tuple[str | int | float | None, ...]] = []
         for run in self.runs:
-            for name, called in series:
-                one = run.of(name)
-                if one is None:
+            for name, label in series:
+                found = run.of(name)
+                if found is None:
                     continue
-                whole = called if len(self.runs) == 1 else f"{run.name}: {called}"
-                rows += [(run.name, called, step, value) for step, value in zip(one.steps, one.values, strict=True)]
-                lines.append(thinned(whole, one.steps, one.values))
-        note = "; ".join(told(run) for run in self.runs)
-        data = Table(title, note, ("run", "curve", "step", "value"), tuple(rows))
-        return Lines(title, note, tuple(lines), "step", unit, data)
+                points = zip(found.steps, found.values, strict=True)
+                rows += [(run.name, label, step, value) for step, value in points]
+                full_label = label if len(self.runs) == 1 else f"{run.name}: {label}"
+                lines.append(thinned(full_label, found.steps, found.values))
+        note = "; ".join(progress(run) for run in self.runs)
+        return Lines(Table(title, note, ("run", "curve", "step", "value"), tuple(rows)), tuple(lines), "step", unit)
 
 
 def thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
-    """A curve of not too many points."""
+    """Return a curve of at most `MOST_POINTS` points, and the last one."""
     every = max(1, -(-len(steps) // MOST_POINTS))
     places = sorted({*range(0, len(steps), every), len(steps) - 1})
     return Line(name, tuple(float(steps[place]) for place in places), tuple(values[place] for place in places))
 
 
-def told(run: RunCurves) -> str:
-    """How far a run is, in a few words."""
+def progress(run: RunCurves) -> str:
+    """Return the progress of a run in a few words."""
     parts = [f"{run.name}: step {run.steps:,} of {run.total_steps:,}"]
     if run.best_step is None:
         parts.append("no validation yet")
@@ -131,7 +106,7 @@ def told(run: RunCurves) -> str:
 
 
 def sample_chart(run: RunCurves) -> Table:
-    """The validation sentences that were recorded, each in the order of steps."""
+    """Return the recorded validation sentences, each in the order of steps."""
     sources = list(dict.fromkeys(one.source for one in run.samples))
     ordered = sorted(run.samples, key=lambda one: (sources.index(one.source), one.step))
     return Table(

@@ -1,4 +1,4 @@
-"""Charts as one page that stands alone: pictures and tables, no script, nothing fetched from anywhere."""
+"""Charts as one self-contained page: pictures and tables, no script, nothing fetched from anywhere."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import hashlib
 from collections.abc import Sequence
 from html import escape
 
-from manyheads.inspection.charts import Chart, Table, visible
+from manyheads.inspection.charts import Chart, Table, shown, visible
 from manyheads.inspection.svg import svg_of
-from manyheads.inspection.tables import html_table
 
 __all__ = ["fragment_of", "page_of"]
 
@@ -27,6 +26,7 @@ caption { text-align: start; font-weight: bold; padding: 0.25rem 0; }
 th, td { border: 1px solid #8a8a8a; padding: 0.15rem 0.5rem; text-align: start; }
 .number { text-align: end; font-variant-numeric: tabular-nums; }
 """
+NUMBER_CLASS = ' class="number"'
 PAGE = """\
 <!doctype html>
 <html lang="en">
@@ -46,18 +46,18 @@ PAGE = """\
 
 
 def page_of(title: str, charts: Sequence[Chart]) -> str:
-    """A whole page; its policy allows its own style and nothing else."""
+    """Return a page; its content security policy allows its own style and nothing else."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode("ascii")
     return PAGE.format(digest=digest, title=escape(visible(title)), style=STYLE, body=fragment_of(charts))
 
 
 def fragment_of(charts: Sequence[Chart]) -> str:
-    """The charts below each other, each with its values as a table."""
+    """Return the charts below each other, each with its values as a table."""
     return "\n".join(map(section, charts))
 
 
 def section(chart: Chart) -> str:
-    """One chart; a table is shown as such."""
+    """Return one chart; a table is shown as such."""
     head = f'<h2>{escape(visible(chart.title))}</h2>\n<p dir="auto">{escape(visible(chart.note))}</p>'
     table = html_table(chart.data)
     if isinstance(chart, Table):
@@ -67,3 +67,19 @@ def section(chart: Chart) -> str:
         f'<section>\n{head}\n<div class="picture">{picture}</div>\n'
         f"<details><summary>Show as table</summary>{table}</details>\n</section>"
     )
+
+
+def html_table(table: Table) -> str:
+    """Return a table as an HTML element."""
+    heads = "".join(f'<th scope="col" dir="auto">{escape(visible(name))}</th>' for name in table.columns)
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f'<td dir="auto"{"" if isinstance(cell, str | None) else NUMBER_CLASS}>{escape(shown(cell))}</td>'
+            for cell in row
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    caption = f"<caption>{escape(visible(table.title))}</caption>"
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"

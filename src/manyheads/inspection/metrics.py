@@ -1,4 +1,4 @@
-"""What a training told on its way: the lines of `metrics.jsonl` as series of points."""
+"""The lines of `metrics.jsonl` as series of points."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 __all__ = ["RunCurves", "Sample", "Series", "read_metrics", "records_of"]
 
-# Name of a series: the kind of record, and the name in it.
-OF_STEPS = {
+# Name of a series: name in the records of steps, and of validations.
+STEP_NAMES = {
     "train_loss": "nll",
     "learning_rate": "learning_rate",
     "gradient_norm": "gradient_norm",
     "tokens_per_second": "target_tokens_per_second",
 }
-OF_VALIDATIONS = {
+VALIDATION_NAMES = {
     "valid_loss": "loss",
     "perplexity": "perplexity",
     "bleu": "bleu",
@@ -34,7 +34,7 @@ class Series:
     Attributes:
         name: such as "valid_loss", or "attention_entropy/cross/2/0" (kind, layer, head).
         steps: updates, rising.
-        values: one for each.
+        values: one for each step.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Sample:
-    """A validation sentence as the weights of a step translated it."""
+    """A validation sentence as translated with the weights of a step."""
 
     step: int
     source: str
@@ -58,12 +58,12 @@ class RunCurves:
 
     Attributes:
         name: of the run.
-        task: of the run, or "" where that is not known.
-        steps: updates done so far; total_steps: planned; 0 where nothing has been told yet.
+        task: of the run, or "" if unknown.
+        steps: updates done so far; total_steps: planned updates; 0 if the log has none yet.
         series: those that have a point.
         samples: in the order of steps.
         best_step: of the best validation, None before the first.
-        unreadable: lines that could not be read; the last one of a run still training may be half written.
+        unreadable: number of unreadable lines; the last line of a running training may be half written.
     """
 
     name: str
@@ -76,23 +76,23 @@ class RunCurves:
     unreadable: int
 
     def of(self, name: str) -> Series | None:
-        """A series by its name."""
+        """Return a series by its name."""
         return next((one for one in self.series if one.name == name), None)
 
 
 class Points:
-    """Points by the names of their series, in the order in which names first came."""
+    """Points by the names of their series, in the order of the first point of each."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[int, float]] = {}
 
     def add(self, name: str, step: int, value: object) -> None:
-        """Add a point, if it is a finite number; a step that comes twice has its last value."""
+        """Add a point if it is a finite number; the last value of a step counts."""
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             self.found.setdefault(name, {})[step] = float(value)
 
     def series(self) -> tuple[Series, ...]:
-        """All of them."""
+        """Return all series."""
         return tuple(
             Series(name, tuple(sorted(points)), tuple(points[step] for step in sorted(points)))
             for name, points in self.found.items()
@@ -100,7 +100,7 @@ class Points:
 
 
 def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
-    """The curves of a run from the lines of its `metrics.jsonl`; what cannot be read is counted and left out."""
+    """Return the curves of a run from the lines of its `metrics.jsonl`; unreadable lines are counted."""
     points = Points()
     samples: dict[tuple[int, str], Sample] = {}
     steps = total = unreadable = 0
@@ -116,19 +116,19 @@ def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
             best = step if record.get("best") is True else best
         else:
             total = record["total_steps"] if isinstance(record.get("total_steps"), int) else total
-            for series, key in OF_STEPS.items():
+            for series, key in STEP_NAMES.items():
                 points.add(series, step, record.get(key))
     ordered = tuple(sorted(samples.values(), key=lambda one: one.step))
     return RunCurves(name, task, steps, total, points.series(), ordered, best, unreadable)
 
 
 def records_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any] | None]:
-    """The records of a `metrics.jsonl` in order; None for a line that holds none, blank ones left out."""
+    """Return the records of a `metrics.jsonl` in order; None for a line without one; blank lines are skipped."""
     return (record_of(line) for line in lines if line.strip())
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:
-    """A line as a record with a step; None when it is none."""
+    """Return the record of a line, which has a step; None if there is none."""
     try:
         record = json.loads(line)
     except ValueError:
@@ -138,12 +138,12 @@ def record_of(line: bytes) -> dict[str, Any] | None:
 
 
 def add_validation(record: dict[str, Any], points: Points, samples: dict[tuple[int, str], Sample]) -> None:
-    """Take in what a validation told."""
+    """Add the numbers and sentences of a validation."""
     step = record["step"]
-    for series, key in OF_VALIDATIONS.items():
+    for series, key in VALIDATION_NAMES.items():
         points.add(series, step, record.get(key))
-    told = record.get("attention_entropy")
-    for kind, layers in told.items() if isinstance(told, dict) else ():
+    entropy = record.get("attention_entropy")
+    for kind, layers in entropy.items() if isinstance(entropy, dict) else ():
         for layer, heads in enumerate(layers if isinstance(layers, list) else ()):
             for head, value in enumerate(heads if isinstance(heads, list) else ()):
                 points.add(f"attention_entropy/{kind}/{layer}/{head}", step, value)

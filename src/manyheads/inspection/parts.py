@@ -1,4 +1,4 @@
-"""What there is to see of one text: plain frozen data, without a model and without pictures.
+"""The parts of an inspection of one text: frozen data, without a model and without pictures.
 
 Shapes: L layers, H heads, S tokens of the source, T tokens of the target, both with their end mark.
 Probabilities are 0 to 1, log-probabilities and entropies in nats, ranks count from 1, all other numbers from 0.
@@ -16,6 +16,7 @@ __all__ = [
     "Alignment",
     "Attention",
     "ClassProbability",
+    "ModelFacts",
     "Near",
     "Neighbours",
     "Occluded",
@@ -30,13 +31,27 @@ __all__ = [
 
 
 @dataclass(frozen=True)
+class ModelFacts:
+    """The settings of a model that a reader of its pictures needs."""
+
+    task: str
+    d_model: int
+    d_ff: int
+    num_heads: int
+    num_encoder_layers: int
+    num_decoder_layers: int
+    norm: str
+    positions: str
+
+
+@dataclass(frozen=True)
 class Token:
     """A token.
 
     Attributes:
         id: in the vocabulary.
-        piece: as it is shown; a blank is ▁.
-        word: the number of the word that it belongs to, None for marks such as `</s>`.
+        piece: its text; a blank is ▁.
+        word: number of its word, None for marks such as `</s>`.
     """
 
     id: int
@@ -49,10 +64,10 @@ class Text:
     """A text as the model reads or writes it.
 
     Attributes:
-        text: what a person sees.
+        text: as a person reads it.
         language: its code, or "".
-        tokens: its tokens in order, marks included.
-        words: what stands between blanks; `Token.word` counts them.
+        tokens: in order, marks included.
+        words: separated by blanks; `Token.word` is an index into them.
     """
 
     text: str
@@ -62,18 +77,18 @@ class Text:
 
     @property
     def pieces(self) -> list[str]:
-        """How the tokens are shown."""
+        """Return the text of each token."""
         return [token.piece for token in self.tokens]
 
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """Where the heads of one kind of attention looked.
+    """The attention weights of one kind of attention.
 
     Attributes:
-        kind: "encoder" (self-attention of the source), "decoder" (self-attention of what is written), or "cross".
+        kind: "encoder" (self-attention of the source), "decoder" (self-attention of the target), or "cross".
         weights: (L, H, rows, columns), each row adds up to 1.
-        mask: (rows, columns) 1 where a row may look at a column, 0 where it may not.
+        mask: (rows, columns) 1 where a row may attend to a column, else 0.
         entropy: (L, H) mean over the rows of the entropy of their weights, in nats; 0 is one token alone.
     """
 
@@ -83,13 +98,13 @@ class Attention:
     entropy: Array
 
     def of(self, layer: int, head: int | None) -> Array:
-        """The weights of a head, or the mean of the heads of a layer: (rows, columns)."""
+        """Return the weights of a head, or the mean of the heads of a layer: (rows, columns)."""
         heads = self.weights[layer]
         return heads.mean(0) if head is None else heads[head]
 
 
 def entropies(weights: Array) -> Array:
-    """Mean over the rows of their entropy in nats: (L, H, rows, columns) -> (L, H)."""
+    """Return the mean over the rows of their entropy in nats: (L, H, rows, columns) -> (L, H)."""
     wide = weights.astype(np.float64)
     logs = np.log(np.where(wide > 0, wide, 1.0))
     return (-(wide * logs).sum(-1)).mean(-1).astype(np.float32)
@@ -97,7 +112,7 @@ def entropies(weights: Array) -> Array:
 
 @dataclass(frozen=True)
 class Rival:
-    """A token that could have stood in a place."""
+    """An alternative token at a position."""
 
     id: int
     piece: str
@@ -107,15 +122,15 @@ class Rival:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model thought of a token before it stood there.
+    """The prediction of one token from all tokens before it.
 
     Attributes:
         id, piece: the token.
-        log_probability, probability: of it, given all before it.
-        rank: how many tokens were at least as likely, itself counted; 1 is the likeliest.
-        entropy: of the whole distribution at this place, in nats.
-        rivals: the likeliest other tokens, best first.
-        forced: whether it was given, not chosen.
+        log_probability, probability: of the token.
+        rank: number of tokens at least as likely, itself counted; 1 is the likeliest.
+        entropy: of the whole distribution at this position, in nats.
+        rivals: likeliest other tokens, best first.
+        forced: whether it was given instead of chosen.
     """
 
     id: int
@@ -134,11 +149,11 @@ class Output:
 
     Attributes:
         text: as a person reads it.
-        score: what outputs are ranked by.
-        log_probability: of all its tokens together.
-        ids, pieces: its tokens, the end mark last when it ended.
-        token_scores: log-probability of each.
-        ended: whether it came to the end mark; else it was cut at the length limit.
+        score: which outputs are ranked by.
+        log_probability: sum over its tokens.
+        ids, pieces: its tokens, with the end mark if it ended.
+        token_scores: log-probability of each token.
+        ended: whether it has an end mark; else it was cut at the length limit.
     """
 
     text: str
@@ -152,13 +167,13 @@ class Output:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Which word of the target comes from which of the source, by cross-attention.
+    """The word alignment by cross-attention.
 
     Attributes:
-        layer: of the decoder, from 0, whose heads' mean was taken.
+        layer: decoder layer, from 0, whose heads were averaged.
         pharaoh: "0-0 1-2": source word, target word.
         links: the same as pairs.
-        weights: (target words, source words) how much the tokens of a word looked at those of the other.
+        weights: (target words, source words) attention from the tokens of one word to those of the other.
     """
 
     layer: int
@@ -169,13 +184,13 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Occluded:
-    """What happens when one word of the text is left out.
+    """The effect of leaving out one word of the text.
 
     Attributes:
-        word: its number in `Text.words`.
-        drop: how much less likely the whole output becomes, in nats; below 0 it becomes likelier.
+        word: index into `Text.words`.
+        drop: decrease of the log-probability of the whole output, in nats; below 0 it becomes likelier.
         drops: the same for each token of the output; of a classifier, for each class.
-        output: what comes out without the word: a translation, or a label.
+        output: translation or label without the word.
     """
 
     word: int
@@ -186,10 +201,10 @@ class Occluded:
 
 @dataclass(frozen=True)
 class Occlusion:
-    """Every word left out, one at a time (Zeiler and Fergus 2014; Li et al. 2016).
+    """The effect of leaving out each word, one at a time (Zeiler and Fergus 2014; Li et al. 2016).
 
     Attributes:
-        columns: what `Occluded.drops` stand for: pieces of the output, or classes.
+        columns: names of `Occluded.drops`: pieces of the output, or classes.
         words: one entry for each word.
     """
 
@@ -199,7 +214,7 @@ class Occlusion:
 
 @dataclass(frozen=True)
 class Near:
-    """A token whose embedding points in a like direction; cosine from -1 to 1."""
+    """A token with a similar embedding; cosine from -1 to 1."""
 
     id: int
     piece: str
@@ -217,7 +232,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class ClassProbability:
-    """How likely a class is."""
+    """The probability of a class."""
 
     label: str
     probability: float

@@ -1,4 +1,4 @@
-"""Pictures made of characters, for a terminal."""
+"""Text of a given width for a terminal, and heat maps made of characters."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-__all__ = ["display_width", "fit", "heat_map", "padded", "shade"]
+__all__ = ["column_names", "display_width", "fit", "heat_map", "padded", "shade"]
 
 SHADES = " ░▒▓█"
 
 
 def display_width(text: str) -> int:
-    """Columns a text takes in a terminal: two for a wide character such as Hangul, none for a combining mark."""
+    """Return the columns of a text in a terminal: 2 for a wide character such as Hangul, 0 for a combining mark."""
     return sum(
         0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
     )
 
 
 def fit(text: str, width: int) -> str:
-    """A text with blanks after it up to so many columns; a longer one is cut, and ends in an ellipsis."""
+    """Pad a text at the right to so many columns; a longer text is cut, with an ellipsis."""
     if display_width(text) <= width:
         return text + " " * (width - display_width(text))
     kept = ""
@@ -32,30 +32,33 @@ def fit(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int) -> str:
-    """A text with blanks before it up to so many columns."""
+    """Pad a text at the left to so many columns."""
     return " " * (width - display_width(text)) + text
 
 
 def heat_map(weights: Tensor, rows: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Lines of shade blocks: weights (T, S) from 0 to 1, one row a target token, one column a source token.
+    """Return lines of shade blocks for weights (T, S) from 0 to 1, a row for each target token.
 
-    The columns are named upright below each other, so that long tokens need no room.
+    The names of the columns run from top to bottom below them.
     """
-    side = max(map(display_width, rows), default=0)
-    cell = 2
+    side, cell = max(map(display_width, rows), default=0), 2
     lines = [
         padded(row, side) + " │" + "".join(shade(float(weight)) * cell for weight in line)
         for row, line in zip(rows, weights.tolist(), strict=True)
     ]
     lines.append(" " * side + " └" + "─" * (cell * len(columns)))
-    for depth in range(max(map(len, columns), default=0)):
-        letters = [column[depth] if depth < len(column) else " " for column in columns]
-        lines.append(
-            (" " * (side + 2) + "".join(one + " " * (cell - display_width(one)) for one in letters)).rstrip()
-        )
+    return lines + column_names(columns, side + 2, cell)
+
+
+def column_names(names: Sequence[str], indent: int, cell: int) -> list[str]:
+    """Return lines with names from top to bottom, a character a line, each name `cell` columns wide."""
+    lines = []
+    for depth in range(max(map(len, names), default=0)):
+        letters = [name[depth] if depth < len(name) else " " for name in names]
+        lines.append((" " * indent + "".join(fit(letter, cell) for letter in letters)).rstrip())
     return lines
 
 
 def shade(weight: float) -> str:
-    """The block for a weight from 0 to 1."""
+    """Return the block for a weight from 0 to 1."""
     return SHADES[min(len(SHADES) - 1, round(weight * (len(SHADES) - 1)))]

@@ -1,4 +1,4 @@
-"""Charts of what one text did inside a model, from the parts of an inspection."""
+"""Charts of the parts of an inspection of one text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import STOPS, BeamTree, reason
-from manyheads.inspection.charts import Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, heat_map_chart
+from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, heat_map_chart
 from manyheads.inspection.parts import (
     Alignment,
     Attention,
@@ -23,8 +23,7 @@ from manyheads.inspection.parts import (
 )
 
 __all__ = [
-    "KIND_TITLES",
-    "Look",
+    "AttentionSelection",
     "alignment_chart",
     "attention_chart",
     "class_chart",
@@ -40,17 +39,21 @@ __all__ = [
 ]
 
 DOUBTFUL = 0.5  # probability below which a token is marked
-
 KIND_TITLES = {
     "encoder": "encoder self-attention",
     "decoder": "decoder self-attention",
     "cross": "cross-attention",
 }
+MASK_NOTES = {
+    "decoder": "Causal mask: a place sees itself and what stands before it (section 3.2.3).",
+    "cross": "Padding mask: every place sees all of the source but its padding.",
+    "encoder": "Padding mask: every token sees all others but padding.",
+}
 
 
 @dataclass(frozen=True)
-class Look:
-    """Which attention is shown.
+class AttentionSelection:
+    """Which attention to show.
 
     Attributes:
         kind: "encoder", "decoder" or "cross"; None is the last that the model has.
@@ -62,226 +65,176 @@ class Look:
     layer: int = -1
     head: int | None = None
 
-    def of(self, found: Sequence[Attention]) -> tuple[Attention, int]:
-        """The attention that is meant, and the number of its layer.
+    def select(self, attentions: Sequence[Attention]) -> tuple[Attention, int]:
+        """Return the selected attention and the number of its layer.
 
         Raises:
             UsageError: there is no such kind, layer or head.
         """
-        kinds = [one.kind for one in found]
+        kinds = [attention.kind for attention in attentions]
         if self.kind is not None and self.kind not in kinds:
             raise UsageError(f'there is no attention of kind "{self.kind}" here. Use {" or ".join(kinds)}.')
-        one = found[-1] if self.kind is None else found[kinds.index(self.kind)]
-        layers, heads = one.weights.shape[:2]
+        attention = attentions[-1] if self.kind is None else attentions[kinds.index(self.kind)]
+        layers, heads = attention.weights.shape[:2]
         if not -layers <= self.layer < layers:
             raise UsageError(f"there is no layer {self.layer}: layers are 0 to {layers - 1}, or -1 for the last.")
         if self.head is not None and not 0 <= self.head < heads:
             raise UsageError(f'there is no head {self.head}: heads are 0 to {heads - 1}, or "mean".')
-        return one, self.layer % layers
+        return attention, self.layer % layers
 
 
-def attention_chart(found: Sequence[Attention], look: Look, rows: dict[str, list[str]]) -> HeatMap:
-    """Where a head looked; `rows` names the places of each kind, and with a "/" behind it what they look at."""
-    one, layer = look.of(found)
-    head = "mean of the heads" if look.head is None else f"head {look.head}"
+def attention_chart(
+    attentions: Sequence[Attention], selection: AttentionSelection, tokens: dict[str, tuple[list[str], list[str]]]
+) -> HeatMap:
+    """Chart the weights of a head; `tokens` has the query and key tokens of each kind of attention."""
+    attention, layer = selection.select(attentions)
+    head = "mean of the heads" if selection.head is None else f"head {selection.head}"
     return heat_map_chart(
-        f"{KIND_TITLES[one.kind]}, layer {layer}, {head}".capitalize(),
+        f"{KIND_TITLES[attention.kind]}, layer {layer}, {head}".capitalize(),
         "Each row adds up to 1: how much the token at the left looked at each token below.",
-        rows[one.kind],
-        rows[f"{one.kind}/"],
-        one.of(layer, look.head),
+        *tokens[attention.kind],
+        attention.of(layer, selection.head),
         row_title="looks",
         column_title="is looked at",
-        hidden=one.mask == 0,
+        hidden=attention.mask == 0,
     )
 
 
-def heads_chart(found: Sequence[Attention], look: Look) -> Thumbnails:
-    """All heads of a kind, small."""
-    one, _ = look.of(found)
-    heads = range(one.weights.shape[1])
-    title = f"All heads of the {KIND_TITLES[one.kind]}"
-    note = "The number is the mean entropy of the rows in nats: 0 looks at one token, the more the wider."
-    rows = tuple((layer, *map(float, line)) for layer, line in enumerate(one.entropy))
-    data = Table(title, note, ("layer", *(f"head {head}" for head in heads)), rows)
-    return Thumbnails(title, note, one.weights, one.entropy, data)
+def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection) -> Thumbnails:
+    """Chart all heads of a kind, small."""
+    attention, _ = selection.select(attentions)
+    data = Table(
+        f"All heads of the {KIND_TITLES[attention.kind]}",
+        "The number is the mean entropy of the rows in nats: 0 looks at one token, the more the wider.",
+        ("layer", *(f"head {head}" for head in range(attention.weights.shape[1]))),
+        tuple((layer, *map(float, row)) for layer, row in enumerate(attention.entropy)),
+    )
+    return Thumbnails(data, attention.weights, attention.entropy)
 
 
-def mask_chart(found: Sequence[Attention], look: Look, rows: dict[str, list[str]]) -> HeatMap:
-    """Who may look at whom."""
-    one, _ = look.of(found)
-    note = {
-        "decoder": "Causal mask: a place sees itself and what stands before it (section 3.2.3).",
-        "cross": "Padding mask: every place sees all of the source but its padding.",
-        "encoder": "Padding mask: every token sees all others but padding.",
-    }[one.kind]
+def mask_chart(
+    attentions: Sequence[Attention], selection: AttentionSelection, tokens: dict[str, tuple[list[str], list[str]]]
+) -> HeatMap:
+    """Chart the mask of a kind of attention; `tokens` as in `attention_chart`."""
+    attention, _ = selection.select(attentions)
     return heat_map_chart(
-        f"Mask of the {KIND_TITLES[one.kind]}",
-        f"1 = may look. {note}",
-        rows[one.kind],
-        rows[f"{one.kind}/"],
-        one.mask,
+        f"Mask of the {KIND_TITLES[attention.kind]}",
+        f"1 = may look. {MASK_NOTES[attention.kind]}",
+        *tokens[attention.kind],
+        attention.mask,
         row_title="looks",
         column_title="may be looked at",
-        hidden=one.mask == 0,
+        hidden=attention.mask == 0,
     )
 
 
-def predictions_chart(found: Sequence[Prediction]) -> Bars:
-    """The probability of each token, and what could have stood in its place."""
-    rivals = [", ".join(f"{one.piece} {one.probability:.3f}" for one in place.rivals) for place in found]
-    title, note = "Probability of each token", "Given all tokens before it; then the likeliest others."
+def predictions_chart(predictions: Sequence[Prediction]) -> Bars:
+    """Chart the probability of each token, with the likeliest others."""
+    rows, bars = [], []
+    for token in predictions:
+        others = ", ".join(f"{rival.piece} {rival.probability:.3f}" for rival in token.rivals)
+        probability, log_probability = round(token.probability, 6), round(token.log_probability, 6)
+        given = "yes" if token.forced else "no"
+        rows.append((token.piece, probability, log_probability, token.rank, round(token.entropy, 6), given, others))
+        detail = f"rank {token.rank}  entropy {token.entropy:.2f}{'  given' if token.forced else ''}  {others}"
+        bars.append(Bar(token.piece, token.probability, detail, token.probability < DOUBTFUL))
     columns = ("token", "probability", "log-probability", "rank", "entropy", "given", "others")
-    data = Table(
-        title,
-        note,
-        columns,
-        tuple(
-            (
-                one.piece,
-                round(one.probability, 6),
-                round(one.log_probability, 6),
-                one.rank,
-                round(one.entropy, 6),
-                "yes" if one.forced else "no",
-                others,
-            )
-            for one, others in zip(found, rivals, strict=True)
-        ),
-    )
-    return Bars(
-        title,
-        note,
-        tuple(one.piece for one in found),
-        tuple(one.probability for one in found),
-        0.0,
-        1.0,
-        tuple(
-            f"rank {one.rank}  entropy {one.entropy:.2f}{'  given' if one.forced else ''}  {others}"
-            for one, others in zip(found, rivals, strict=True)
-        ),
-        tuple(one.probability < DOUBTFUL for one in found),
-        "probability",
-        data,
-    )
+    note = "Given all tokens before it; then the likeliest others."
+    return Bars(Table("Probability of each token", note, columns, tuple(rows)), tuple(bars))
 
 
-def rivals_chart(title: str, note: str, found: Sequence[Rival]) -> Bars:
-    """The likeliest tokens of one place."""
-    data = Table(
-        title,
-        note,
-        ("token", "probability", "log-probability"),
-        tuple((one.piece, round(one.probability, 6), round(one.log_probability, 6)) for one in found),
-    )
-    values = tuple(one.probability for one in found)
-    labels = tuple(one.piece for one in found)
-    return Bars(
-        title, note, labels, values, 0.0, 1.0, ("",) * len(found), (False,) * len(found), "probability", data
-    )
+def rivals_chart(title: str, note: str, rivals: Sequence[Rival]) -> Bars:
+    """Chart the likeliest tokens of one position."""
+    rows = [(one.piece, round(one.probability, 6), round(one.log_probability, 6)) for one in rivals]
+    data = Table(title, note, ("token", "probability", "log-probability"), tuple(rows))
+    return Bars(data, tuple(Bar(one.piece, one.probability) for one in rivals))
 
 
-def class_chart(found: Sequence[ClassProbability]) -> Bars:
-    """The probability of each class."""
-    title, note = "Probability of each class", "They add up to 1."
-    data = Table(
-        title, note, ("class", "probability"), tuple((one.label, round(one.probability, 6)) for one in found)
-    )
-    values = tuple(one.probability for one in found)
-    labels = tuple(one.label for one in found)
-    return Bars(
-        title, note, labels, values, 0.0, 1.0, ("",) * len(found), (False,) * len(found), "probability", data
-    )
+def class_chart(classes: Sequence[ClassProbability]) -> Bars:
+    """Chart the probability of each class."""
+    rows = tuple((one.label, round(one.probability, 6)) for one in classes)
+    data = Table("Probability of each class", "They add up to 1.", ("class", "probability"), rows)
+    return Bars(data, tuple(Bar(one.label, one.probability) for one in classes))
 
 
 def tree_chart(tree: BeamTree) -> Tree:
-    """The beam search."""
-    title = f"Beam search, beam size {tree.beam_size}"
-    note = f"Stopped after {tree.steps} steps: {STOPS[tree.stop]}."
-    columns = ("node", "parent", "step", "token", "log-probability", "total", "score", "rank", "state", "why")
+    """Chart the beam search."""
+    rows = [
+        (
+            node.number,
+            node.parent,
+            node.step,
+            node.piece,
+            round(node.log_probability, 6),
+            round(node.total, 6),
+            round(node.score, 6),
+            node.rank,
+            node.state,
+            reason(node, tree),
+        )
+        for node in tree.nodes
+    ]
     data = Table(
-        title,
-        note,
-        columns,
-        tuple(
-            (
-                node.number,
-                node.parent,
-                node.step,
-                node.piece,
-                round(node.log_probability, 6),
-                round(node.total, 6),
-                round(node.score, 6),
-                node.rank,
-                node.state,
-                reason(node, tree),
-            )
-            for node in tree.nodes
-        ),
+        f"Beam search, beam size {tree.beam_size}",
+        f"Stopped after {tree.steps} steps: {STOPS[tree.stop]}.",
+        ("node", "parent", "step", "token", "log-probability", "total", "score", "rank", "state", "why"),
+        tuple(rows),
     )
-    return Tree(title, note, tree, data)
+    return Tree(data, tree)
 
 
-def hypotheses_chart(found: Sequence[Output]) -> Table:
-    """The outputs of the search, best first."""
+def hypotheses_chart(outputs: Sequence[Output]) -> Table:
+    """Chart the outputs of the search, best first."""
     return Table(
         "Outputs of the search",
         "score = log-probability / length ** length_penalty",
         ("rank", "text", "score", "log-probability", "tokens"),
         tuple(
             (rank, one.text, round(one.score, 6), round(one.log_probability, 6), len(one.ids))
-            for rank, one in enumerate(found, start=1)
+            for rank, one in enumerate(outputs, start=1)
         ),
     )
 
 
-def alignment_chart(found: Alignment, source: Text, target: Text) -> Links:
-    """Which word comes from which."""
-    title = "Word alignment"
-    note = f"From cross-attention, layer {found.layer}, mean of the heads. Pharaoh: {found.pharaoh}"
-    links = tuple((above, below, float(found.weights[below, above])) for above, below in found.links)
+def alignment_chart(alignment: Alignment, source: Text, target: Text) -> Links:
+    """Chart the word alignment."""
+    weights = [float(alignment.weights[below, above]) for above, below in alignment.links]
     data = Table(
-        title,
-        note,
+        "Word alignment",
+        f"From cross-attention, layer {alignment.layer}, mean of the heads. Pharaoh: {alignment.pharaoh}",
         ("source word", "target word", "source", "target", "weight"),
         tuple(
             (above, below, source.words[above], target.words[below], round(weight, 6))
-            for above, below, weight in links
+            for (above, below), weight in zip(alignment.links, weights, strict=True)
         ),
     )
-    return Links(title, note, source.words, target.words, links, "source", "target", data)
+    links = tuple((*pair, weight) for pair, weight in zip(alignment.links, weights, strict=True))
+    return Links(data, source.words, target.words, links, "source", "target")
 
 
-def occlusion_charts(found: Occlusion, words: Sequence[str], output: str) -> list[Chart]:
-    """What each word was worth, and for which part of the output."""
-    title = "Each word left out"
-    note = f"How much less likely the {output} becomes without the word, in nats, and what comes out instead."
+def occlusion_charts(occlusion: Occlusion, words: Sequence[str], output: str) -> list[Chart]:
+    """Chart the drop of each word, for the whole output and for each part of it."""
     data = Table(
-        title,
-        note,
+        "Each word left out",
+        f"How much less likely the {output} becomes without the word, in nats, and what comes out instead.",
         ("word", "drop", f"{output} without it"),
-        tuple((words[one.word], round(one.drop, 6), one.output) for one in found.words),
+        tuple((words[one.word], round(one.drop, 6), one.output) for one in occlusion.words),
     )
-    values = tuple(one.drop for one in found.words)
-    labels = tuple(words[one.word] for one in found.words)
+    values = [one.drop for one in occlusion.words]
     bars = Bars(
-        title,
-        note,
-        labels,
-        values,
-        min(0.0, *values) if values else 0.0,
-        max(1e-6, *values) if values else 1.0,
-        tuple(one.output for one in found.words),
-        (False,) * len(values),
-        "drop of the log-probability",
         data,
+        tuple(Bar(words[one.word], one.drop, one.output) for one in occlusion.words),
+        low=min(0.0, *values) if values else 0.0,
+        high=max(1e-6, *values) if values else 1.0,
+        value_title="drop of the log-probability",
     )
-    drops = np.array([one.drops for one in found.words], np.float32).reshape(len(values), len(found.columns))
+    drops = np.array([one.drops for one in occlusion.words], np.float32)
+    drops = drops.reshape(len(values), len(occlusion.columns))
     each = heat_map_chart(
         f"Each word left out, for each part of the {output}",
         "Drop of the log-probability in nats; what is below 0 counts as 0 in the shade.",
-        list(labels),
-        list(found.columns),
+        [bar.label for bar in bars.bars],
+        list(occlusion.columns),
         drops,
         row_title="left out",
         column_title="becomes less likely",
@@ -290,25 +243,21 @@ def occlusion_charts(found: Occlusion, words: Sequence[str], output: str) -> lis
     return [bars, each]
 
 
-def neighbours_chart(title: str, found: Sequence[Neighbours]) -> Table:
-    """The nearest tokens of each."""
-    most = max((len(one.near) for one in found), default=0)
+def neighbours_chart(title: str, neighbours: Sequence[Neighbours]) -> Table:
+    """Chart the nearest tokens of each token."""
+    most = max((len(one.near) for one in neighbours), default=0)
     return Table(
         title,
         "Nearest tokens in the embedding, with the cosine.",
         ("token", *(str(rank + 1) for rank in range(most))),
-        tuple((one.piece, *(f"{near.piece} {near.cosine:.2f}" for near in one.near)) for one in found),
+        tuple((one.piece, *(f"{near.piece} {near.cosine:.2f}" for near in one.near)) for one in neighbours),
     )
 
 
-def token_chart(title: str, found: Text) -> Table:
-    """The tokens of a text."""
-    return Table(
-        title,
-        found.text,
-        ("place", "token", "id", "word"),
-        tuple(
-            (place, one.piece, one.id, None if one.word is None else found.words[one.word])
-            for place, one in enumerate(found.tokens)
-        ),
-    )
+def token_chart(title: str, text: Text) -> Table:
+    """Chart the tokens of a text."""
+    rows = [
+        (position, token.piece, token.id, None if token.word is None else text.words[token.word])
+        for position, token in enumerate(text.tokens)
+    ]
+    return Table(title, text.text, ("place", "token", "id", "word"), tuple(rows))

@@ -1,9 +1,9 @@
 """Argos Translate packages (``.argosmodel``), which LibreTranslate uses too.
 
-A zip archive of one folder: ``model/`` is a CTranslate2 model, ``sentencepiece.model`` splits the source and puts
-the target together, ``metadata.json`` names the languages. Argos gives the pieces of a sentence to the model as
-they are, so the model adds the end mark itself (``add_source_eos``). It splits text into sentences with a model
-that it fetches itself the first time.
+A zip archive of one folder: ``model/`` is a CTranslate2 model, ``sentencepiece.model`` splits the source and
+joins the target, ``metadata.json`` names the languages. Argos adds no marks to the pieces of a sentence, so the
+model adds the end mark (``add_source_eos``). Argos splits text into sentences with a model that it downloads at
+the first use.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 import sentencepiece
 
 from manyheads.errors import ParityError, RunError
+from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2 import check_ctranslate2, write_ctranslate2
-from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference
 from manyheads.text.languages import language_name
 from manyheads.text.marian import MarianTokenizer
@@ -28,24 +28,24 @@ from manyheads.text.tokenizer import Tokenizer
 __all__ = ["check_argos", "package_name", "write_argos"]
 
 PIECES = "sentencepiece.model"
-MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: the same model gives the same bytes
+TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that the same model gives the same bytes
 
 
 def package_name(source: str, target: str) -> str:
-    """The folder inside the archive, and the archive's usual name without its ending."""
+    """Return the name of the folder inside the archive, and of the archive without its suffix."""
     return f"translate-{source}_{target}-1_0"
 
 
-def code(language: str) -> str:
-    """The two or three letters that Argos knows a language by: "de" of "de_DE"."""
+def language_code(language: str) -> str:
+    """Return the language code of Argos, of two or three letters: "de" for "de_DE"."""
     return re.split("[-_]", language)[0].lower()
 
 
-def pieces_of(tokenizer: Tokenizer) -> bytes:
-    """The SentencePiece model of a tokenizer that is one.
+def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
+    """Return the SentencePiece model of a tokenizer.
 
     Raises:
-        RunError: it is none, or text would have to be lower-cased before it.
+        RunError: the tokenizer has none, or lowercases text before it.
     """
     if not isinstance(tokenizer, SubwordTokenizer | MarianTokenizer):
         raise RunError(
@@ -57,15 +57,15 @@ def pieces_of(tokenizer: Tokenizer) -> bytes:
     return tokenizer.model
 
 
-def write_argos(path: Path, opened: OpenedModel, quantization: str, readme: str) -> None:
+def write_argos(path: Path, loaded: LoadedModel, quantization: str, readme: str) -> None:
     """Write a package.
 
     Raises:
         RunError: the run has no SentencePiece model.
         UsageError: there is no such quantisation.
     """
-    data, pieces = opened.config.data, pieces_of(opened.tokenizers.source)
-    source, target = code(data.source), code(data.target)
+    data, pieces = loaded.config.data, sentencepiece_model(loaded.tokenizers.source)
+    source, target = language_code(data.source), language_code(data.target)
     metadata = {
         "package_version": "1.0",
         "argos_version": "1.9.0",
@@ -79,41 +79,41 @@ def write_argos(path: Path, opened: OpenedModel, quantization: str, readme: str)
         folder = Path(name)
         model = folder / "model"
         model.mkdir()
-        write_ctranslate2(model, opened.config, opened.tokenizers, opened.model, quantization)
+        write_ctranslate2(model, loaded.config, loaded.tokenizers, loaded.model, quantization)
         (folder / PIECES).write_bytes(pieces)
         (folder / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
         (folder / "README.md").write_text(readme, encoding="utf-8")
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(one for one in folder.rglob("*") if one.is_file()):
                 info = zipfile.ZipInfo(
-                    f"{package_name(source, target)}/{file.relative_to(folder).as_posix()}", MOMENT
+                    f"{package_name(source, target)}/{file.relative_to(folder).as_posix()}", TIMESTAMP
                 )
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
                 archive.writestr(info, file.read_bytes())
 
 
-def check_argos(path: Path, opened: OpenedModel, right: Reference) -> Parity:
-    """Unpack a package and compare it: the model, and how its SentencePiece model splits and joins text.
+def check_argos(path: Path, loaded: LoadedModel, right: Reference) -> Parity:
+    """Unpack a package, and compare its model and how its SentencePiece model splits and joins text.
 
     Raises:
-        ParityError: one of them gives something else than the run.
+        ParityError: the results differ from those of the run.
     """
     with TemporaryDirectory() as name:
         with zipfile.ZipFile(path) as archive:
             archive.extractall(name)  # our own archive
         (folder,) = Path(name).iterdir()
         parity = check_ctranslate2(folder / "model", right)
-        check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / PIECES)), opened, right)
+        check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / PIECES)), loaded, right)
     return parity
 
 
-def check_pieces(processor: sentencepiece.SentencePieceProcessor, opened: OpenedModel, right: Reference) -> None:
+def check_pieces(processor: sentencepiece.SentencePieceProcessor, loaded: LoadedModel, right: Reference) -> None:
     """Compare pieces of sources and texts of outputs.
 
-    Argos puts outputs together with the source's model, which leaves pieces that it does not know as they are, and
-    then shows SentencePiece's mark as a blank (underscores too).
+    Argos joins outputs with the model of the source, which keeps pieces that it does not know unchanged, and then
+    shows SentencePiece's mark as a blank (underscores too).
     """
-    pair = opened.tokenizers
+    pair = loaded.tokenizers
     texts = [pair.source.decode(row) for row in right.samples.rows]
     rows = pair.source.encode(texts)
     split = [[piece for piece, i in zip(pair.source.pieces(row), row, strict=True) if i] for row in rows]

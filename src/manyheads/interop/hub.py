@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub (extra ``hf``): runs of ours and models of transformers down, runs up."""
+"""Models on the Hugging Face hub (extra ``hf``): download runs and models of transformers, upload runs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from typing import Any
 
 from manyheads.errors import RunError, require
 
-__all__ = ["fetched", "is_hub_name", "push_folder"]
+__all__ = ["download", "is_hub_name", "push_folder"]
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
-# What a model of any kind consists of. Nothing else is fetched, and nothing of it is a program.
-WANTED = [
+RUN_FILES = [
     "config.json",
     "model.safetensors",
-    "model.safetensors.index.json",
-    "model-*.safetensors",
     "tokenizer.source.*",
     "tokenizer.target.*",
     "environment.json",
-    "README.md",
     "labels.json",
     "languages.json",
+    "README.md",
+]
+UPLOADED = [*RUN_FILES, "metrics.jsonl"]
+# Files of a model of any kind. Nothing else is downloaded, and none of them is a program.
+DOWNLOADED = [
+    *RUN_FILES,
+    "model.safetensors.index.json",
+    "model-*.safetensors",
     "generation_config.json",
     "tokenizer_config.json",
     "vocab.json",
@@ -34,54 +38,43 @@ WANTED = [
     "merges.txt",
 ]
 LEGACY = "pytorch_model.bin"
-SENT = [
-    "config.json",
-    "model.safetensors",
-    "tokenizer.source.*",
-    "tokenizer.target.*",
-    "environment.json",
-    "labels.json",
-    "languages.json",
-    "README.md",
-    "metrics.jsonl",
-]
 
 
 def is_hub_name(text: str) -> bool:
-    """Whether a text can be a name on the hub: one slash, no dots alone."""
+    """Return whether a text can be a name on the hub: one slash, no dots alone."""
     return NAME.fullmatch(text) is not None and ".." not in text
 
 
 def library() -> Any:
-    """huggingface_hub; raises `MissingExtraError`."""
+    """Import huggingface_hub; raises `MissingExtraError`."""
     return require("huggingface_hub", extra="hf", purpose="a model on the Hugging Face hub")
 
 
-def fetched(name: str) -> Path:
-    """A folder of ours with the files of a model on the hub; what is there already is not fetched again.
+def download(name: str) -> Path:
+    """Download the files of a model on the hub to a folder of ours, unless they are there, and return the folder.
 
     The hub's own cache is made of links, which we do not follow out of a folder.
 
     Raises:
-        RunError: the hub does not have it, or cannot be reached.
+        RunError: the hub does not have the model, or cannot be reached.
         MissingExtraError: huggingface_hub is not installed.
     """
     hub = library()
     folder = Path(hub.constants.HF_HUB_CACHE) / f"manyheads--{name.replace('/', '--')}"
     try:
-        hub.snapshot_download(name, local_dir=folder, allow_patterns=WANTED)
-        if not any(folder.glob("model*.safetensors")):  # many opus-mt models; what to do is told at opening
-            hub.snapshot_download(name, local_dir=folder, allow_patterns=[*WANTED, LEGACY])
+        hub.snapshot_download(name, local_dir=folder, allow_patterns=DOWNLOADED)
+        if not any(folder.glob("model*.safetensors")):  # many opus-mt models; reading tells what to do
+            hub.snapshot_download(name, local_dir=folder, allow_patterns=[*DOWNLOADED, LEGACY])
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"{name} is no folder here, and the hub does not give it: {error}") from error
     return folder
 
 
 def push_folder(folder: Path, name: str, *, private: bool) -> str:
-    """Put the model of a run on the hub, without its checkpoints and cache; returns its address.
+    """Upload the model of a run to the hub, without its checkpoints and cache, and return its address.
 
     Raises:
-        RunError: the hub refuses it or cannot be reached.
+        RunError: the hub refuses the model or cannot be reached.
         MissingExtraError: huggingface_hub is not installed.
     """
     hub = library()
@@ -89,7 +82,10 @@ def push_folder(folder: Path, name: str, *, private: bool) -> str:
         api = hub.HfApi()
         api.create_repo(name, private=private, exist_ok=True)
         api.upload_folder(
-            repo_id=name, folder_path=str(folder), allow_patterns=SENT, commit_message="Upload a manyheads model"
+            repo_id=name,
+            folder_path=str(folder),
+            allow_patterns=UPLOADED,
+            commit_message="Upload a manyheads model",
         )
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
         raise RunError(f"the hub did not take {folder}: {error}") from error

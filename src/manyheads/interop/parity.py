@@ -1,13 +1,15 @@
-"""Whether an exported model still is the model: compared on sentences, by log-probabilities and by outputs.
+"""Comparison of an exported model with ours on sentences, by log-probabilities and by outputs.
 
-What is compared, in nats: the log-probability of each token of our greedy outputs, the end mark included, which
-both compute with the whole output given; and the greedy outputs themselves. Padding and the begin mark are
-forbidden on both sides, as in every search.
+The comparison takes the log-probabilities, in nats, of each token of our greedy outputs with their end marks, which
+both models compute by teacher forcing; and the greedy outputs of both. Padding and the begin mark are forbidden on
+both sides, as in every search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib.util
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +22,22 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 
-__all__ = ["TOLERANCES", "Parity", "Reference", "Samples", "compare", "random_samples", "reference"]
+__all__ = [
+    "TOLERANCES",
+    "Parity",
+    "Reference",
+    "Samples",
+    "compare",
+    "decoder_input",
+    "has_transformers",
+    "no_progress_bars",
+    "random_samples",
+    "reference",
+    "token_scores",
+]
 
-# Largest mean difference of a token in nats, by what the matrices are stored as. In float32 the largest one counts
-# too, and the outputs must be the same. A Multi30k model of width 256 has 1e-6 in float32 and 0.006 in int8.
+# Largest mean difference of a token in nats, by the number format of the matrices. In float32, the largest one
+# counts too, and the outputs must be the same. A Multi30k model of width 256 has 1e-6 in float32 and 0.006 in int8.
 TOLERANCES = {"float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
 ROUGH = 0.3  # int8
 LARGEST = 1e-3
@@ -33,7 +47,7 @@ LONGEST = 60  # tokens of a sample
 
 @dataclass(frozen=True)
 class Samples:
-    """Sentences to compare on: source ids without marks, and where they come from."""
+    """Sentences to compare on: source ids without marks, and their origin for messages."""
 
     rows: list[list[int]]
     origin: str
@@ -41,13 +55,13 @@ class Samples:
 
 @dataclass(frozen=True)
 class Reference:
-    """What our model says of the samples.
+    """The outputs of our model on the samples.
 
     Attributes:
         samples: the sentences.
-        limits: where outputs are cut, in tokens.
-        outputs: its greedy output of each, without the end mark.
-        scores: the log-probability of each token of it, the end mark's last.
+        limits: length limit of each output, in tokens.
+        outputs: greedy output of each sentence, without the end mark.
+        scores: log-probability of each token of each output, the end mark last.
     """
 
     samples: Samples
@@ -58,15 +72,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class Parity:
-    """How far an exported model is from ours.
+    """The differences of an exported model from ours.
 
     Attributes:
-        sentences, tokens: how much was compared.
-        origin: where the sentences come from.
+        sentences, tokens: number of compared sentences and tokens.
+        origin: of the sentences.
         mean, largest: difference of the log-probabilities of a token, in nats.
-        same_outputs: how many outputs are the same.
-        compared: of how many, a greedy output of each sentence unless given.
-        outputs: what they are.
+        same_outputs: number of equal outputs.
+        compared: number of compared outputs; None is one for each sentence.
+        outputs: name of the outputs.
     """
 
     sentences: int
@@ -79,11 +93,11 @@ class Parity:
     outputs: str = "greedy outputs"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return all fields."""
         return dict(vars(self))
 
     def line(self) -> str:
-        """What was compared, and what came of it, for people."""
+        """Return the comparison and its result for people."""
         return (
             f"compared on {self.sentences} sentences ({self.origin}), {self.tokens} tokens: log-probabilities "
             f"differ by {self.mean:.2g} nats in the mean, {self.largest:.2g} at most; {self.same_outputs} of "
@@ -92,34 +106,34 @@ class Parity:
 
 
 def random_samples(tokenizer: Tokenizer, count: int = 16, seed: int = 1) -> Samples:
-    """Rows of random pieces, for a run whose text is not at hand."""
-    dice = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(3, 20, (count,), generator=dice).tolist()
-    rows = [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=dice).tolist() for n in lengths]
+    """Return rows of random pieces, for a run whose text is not available."""
+    rng = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(3, 20, (count,), generator=rng).tolist()
+    rows = [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=rng).tolist() for n in lengths]
     return Samples(rows, "random pieces of the vocabulary")
 
 
 @torch.inference_mode()
 def reference(model: EncoderDecoder, samples: Samples) -> Reference:
-    """Decode the samples greedily, and score what came out, in float32 on the CPU."""
-    most = min(LONGEST, model.config.max_positions - 1)
-    rows = [row[:most] for row in samples.rows]
+    """Decode the samples greedily, and score the outputs, in float32 on the CPU."""
+    longest = min(LONGEST, model.config.max_positions - 1)
+    rows = [row[:longest] for row in samples.rows]
     source = pad_rows(rows, PAD, last=EOS)
-    limits = [min(len(row) + 10, most) for row in rows]
+    limits = [min(len(row) + 10, longest) for row in rows]
     stepper = EncoderDecoderStepper(model, source)
-    found = greedy_search(stepper, max_lengths=torch.tensor(limits), bos=BOS, eos=EOS, forbidden=(PAD, BOS))
-    outputs = [list(one.tokens) for one in found]
+    hypotheses = greedy_search(stepper, max_lengths=torch.tensor(limits), bos=BOS, eos=EOS, forbidden=(PAD, BOS))
+    outputs = [list(hypothesis.tokens) for hypothesis in hypotheses]
     scores = token_scores(model(source, decoder_input(outputs)), outputs)
     return Reference(Samples(rows, samples.origin), limits, outputs, scores)
 
 
 def decoder_input(outputs: Sequence[Sequence[int]]) -> torch.Tensor:
-    """What a decoder is given to score outputs: the begin mark, then the tokens, padded: (B, T)."""
+    """Return the decoder input that scores outputs: the begin mark, then the tokens, padded: (B, T)."""
     return pad_rows([[BOS, *row] for row in outputs], PAD)
 
 
 def token_scores(logits: torch.Tensor, outputs: Sequence[Sequence[int]]) -> list[list[float]]:
-    """Log-probabilities of the tokens of outputs and of their end marks: logits (B, T, V)."""
+    """Return the log-probabilities of the tokens of outputs and of their end marks, from logits (B, T, V)."""
     logits = logits.float().clone()
     logits[..., [PAD, BOS]] = -torch.inf
     chosen = logits.log_softmax(-1).gather(2, pad_rows([[*row, EOS] for row in outputs], EOS)[:, :, None])
@@ -127,19 +141,19 @@ def token_scores(logits: torch.Tensor, outputs: Sequence[Sequence[int]]) -> list
 
 
 def compare(
-    right: Reference, scores: Sequence[Sequence[float]], outputs: Sequence[Sequence[int]], numbers: str, what: str
+    right: Reference, scores: Sequence[Sequence[float]], outputs: Sequence[Sequence[int]], numbers: str, name: str
 ) -> Parity:
-    """Compare what an exported model says with what ours says.
+    """Compare an exported model with ours.
 
     Args:
-        right: our model.
-        scores: as `Reference.scores`, by the other.
-        outputs: its own greedy outputs; what goes beyond the limits of ours is not looked at.
-        numbers: what its matrices are stored as; it decides what is tolerated.
-        what: the exported model, for the message.
+        right: outputs of our model.
+        scores: as `Reference.scores`, by the exported model.
+        outputs: its own greedy outputs; tokens beyond the limits of ours are ignored.
+        numbers: number format of its matrices, which decides the tolerance.
+        name: of the exported model, for the message.
 
     Raises:
-        ParityError: it is further off than such numbers explain.
+        ParityError: the difference is larger than the number format explains.
     """
     pairs = [(one, other) for row, given in zip(right.scores, scores, strict=True)
              for one, other in zip(row, given, strict=True)]  # fmt: skip
@@ -152,7 +166,25 @@ def compare(
     near = parity.mean <= TOLERANCES.get(numbers, ROUGH) and (not exact or parity.largest <= LARGEST)
     if not near or (exact and count - same > OTHER_OUTPUTS * count):
         raise ParityError(
-            f"{what} does not give what the run gives, and was not kept: {parity.line()}. "
+            f"{name} does not give what the run gives, and was not kept: {parity.line()}. "
             "Please report this with the configuration of the run."
         )
     return parity
+
+
+def has_transformers() -> bool:
+    """Return whether transformers is installed, to compare with."""
+    return importlib.util.find_spec("transformers") is not None
+
+
+@contextmanager
+def no_progress_bars(transformers: Any) -> Iterator[None]:
+    """While open, switch off the progress bars of transformers."""
+    logging = transformers.utils.logging
+    enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if enabled:
+            logging.enable_progress_bar()

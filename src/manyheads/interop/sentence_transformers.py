@@ -1,7 +1,7 @@
 """Classifiers as folders of the sentence-transformers library: an encoder, a pooling and two dense layers.
 
-The classifiers of transformers itself, of these types, read the first token alone. This layout holds the mean of
-the real tokens too, and what `SentenceTransformer(DIR).encode` gives are the logits of the classes.
+The classifiers of transformers read the first token alone. This layout also supports the mean of all tokens, and
+`SentenceTransformer(DIR).encode` returns the logits of the classes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from manyheads.errors import RunError, require
 from manyheads.interop.huggingface import read_pretrained
 from manyheads.interop.huggingface.check import compared, our_scores, sample_rows
 from manyheads.interop.huggingface.writer import longest, refuse_other_bodies, write_encoder
-from manyheads.interop.parity import Parity
-from manyheads.interop.quiet import without_bars
+from manyheads.interop.parity import Parity, no_progress_bars
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -42,24 +41,24 @@ WEIGHTS = "model.safetensors"
 
 
 def has_sentence_transformers() -> bool:
-    """Whether there is something to compare with."""
+    """Return whether sentence-transformers is installed, to compare with."""
     return importlib.util.find_spec("sentence_transformers") is not None
 
 
 def write_sentence_transformer(
     folder: Path, config: Config, tokenizer: Tokenizer, model: TextClassifier, labels: Sequence[str]
 ) -> None:
-    """Write the modules and what lists them; the names of the classes stand in config.json, as `id2label`.
+    """Write the modules and their list; the names of the classes are in config.json, as `id2label`.
 
     Args:
-        folder: an empty one.
+        folder: an empty folder.
         config: of the run.
         tokenizer: of its text.
         model: its model.
         labels: of its classes, in order.
 
     Raises:
-        RunError: transformers has no such encoder; every reason is told.
+        RunError: transformers has no such encoder; the message has every reason.
     """
     refuse_other_bodies(config, tokenizer)
     write_encoder(folder, config, tokenizer, model, labels)
@@ -86,7 +85,7 @@ def write_sentence_transformer(
 
 
 def write_dense(folder: Path, layer: nn.Linear, activation: str) -> None:
-    """Write a linear layer and what comes behind it."""
+    """Write a linear layer and its activation."""
     settings = {
         "in_features": layer.in_features,
         "out_features": layer.out_features,
@@ -101,16 +100,16 @@ def write_dense(folder: Path, layer: nn.Linear, activation: str) -> None:
 def check_sentence_transformer(
     folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, model: TextClassifier
 ) -> Parity:
-    """Compare what was written on random tokens, with padding: in the library where that is there, else read back.
+    """Compare a written folder on random tokens, with padding: in the library if it is installed, else read back.
 
     Args:
-        folder: what was written.
+        folder: the written folder.
         config: of the run.
         tokenizer: of both.
         model: ours, in evaluation mode.
 
     Raises:
-        ParityError: one gives something else than the other.
+        ParityError: the results differ.
     """
     rows = sample_rows(tokenizer, model.config.max_positions - 2)
     ids = pad_rows(rows, PAD, first=BOS, last=EOS)
@@ -122,33 +121,33 @@ def check_sentence_transformer(
 
 
 def their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
-    """Logits by the library, of ids of ours (B, S) -> (B, C)."""
+    """Compute logits by the library, for ids of ours (B, S) -> (B, C)."""
     library: Any = require("sentence_transformers", extra="hf", purpose="the comparison with sentence-transformers")
     numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
-    given = {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
-    with without_bars(require("transformers", extra="hf", purpose="the comparison with sentence-transformers")):
+    inputs = {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
+    with no_progress_bars(require("transformers", extra="hf", purpose="the comparison with sentence-transformers")):
         theirs = library.SentenceTransformer(str(folder), device="cpu").eval()
-    found: Tensor = theirs(given)["sentence_embedding"]
-    return found.float()
+    embedding: Tensor = theirs(inputs)["sentence_embedding"]
+    return embedding.float()
 
 
 def read_back(folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, classes: int) -> TextClassifier:
-    """A classifier of what the files say, in evaluation mode.
+    """Read a classifier back, in evaluation mode.
 
     Raises:
-        RunError: the files do not say what a classifier needs.
+        RunError: the files lack a part of the classifier.
     """
-    said = read_json(folder / "1_Pooling" / "config.json")
-    pooling = "mean" if said["pooling_mode_mean_tokens"] else "cls"
+    pooling_settings = read_json(folder / "1_Pooling" / "config.json")
+    pooling = "mean" if pooling_settings["pooling_mode_mean_tokens"] else "cls"
     activation = read_json(folder / "2_Dense" / "config.json")["activation_function"]
     pooler = next((name for name, one in ACTIVATIONS.items() if one == activation), None)
     if pooler is None:
         raise RunError(f"{folder / '2_Dense'} names the activation {activation}, which was not asked for.")
     shape = config.model.model_copy(update={"pooling": pooling, "pooler": pooler})
     model = TextClassifier(shape, tokenizer.size, classes, pad=PAD)
-    found = dict(read_pretrained(folder).body)
+    tensors = dict(read_pretrained(folder).body)
     for name, part in (("2_Dense", "pooler"), ("3_Dense", "output")):
         dense = read_tensors(folder / name / WEIGHTS)
-        found |= {f"{part}.{kind}": dense[f"linear.{kind}"] for kind in ("weight", "bias")}
-    model.load_state_dict(found)
+        tensors |= {f"{part}.{kind}": dense[f"linear.{kind}"] for kind in ("weight", "bias")}
+    model.load_state_dict(tensors)
     return model.eval()

@@ -1,4 +1,4 @@
-"""Open a model from wherever it may come: a run of ours, a MarianMT folder, or a name on a model hub."""
+"""Load a model from a run of ours, a MarianMT folder, or a name on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -6,46 +6,45 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
-from manyheads.interop.carried import CARRIED
-from manyheads.interop.hub import fetched, is_hub_name
+from manyheads.interop.bundle import METADATA, LoadedModel
+from manyheads.interop.hub import download, is_hub_name
 from manyheads.interop.marian import is_marian, read_marian
-from manyheads.interop.opened import OpenedModel
 
-__all__ = ["folder_of", "open_model", "open_run"]
+__all__ = ["folder_of", "load_model", "load_run"]
 
 
 def folder_of(where: str) -> Path:
-    """The folder of a model: the path itself, or a copy of what a hub has under that name.
+    """Return the folder of a model: the path itself, or a copy of a model on the hub.
 
     Raises:
-        RunError: there is no such folder, and it is no name of a hub; or the hub does not have it.
-        MissingExtraError: a hub's name without huggingface_hub.
+        RunError: the hub does not have the model.
+        MissingExtraError: a name on the hub without huggingface_hub.
     """
     path = Path(where)
     if path.is_dir() or not is_hub_name(where):
         return path
-    return fetched(where)
+    return download(where)
 
 
-def open_model(
+def load_model(
     where: str, *, source: str | None = None, target: str | None = None, trust_pickle: bool = False
-) -> OpenedModel:
-    """The model of a run, or of a MarianMT folder, here or on a hub.
+) -> LoadedModel:
+    """Load a run or a MarianMT folder, local or on the hub.
 
     Raises:
-        RunError: it is neither, or it cannot be read; the message says why.
+        RunError: the folder is neither, or cannot be read.
     """
     folder = folder_of(where)
-    if (folder / CARRIED).is_file():
+    if (folder / METADATA).is_file():
         raise RunError(f"{folder} is an export of ours, which cannot be trained. Give the run it was made of.")
     if folder.is_dir() and is_marian(folder):
         return read_marian(folder, source=source, target=target, trust_pickle=trust_pickle)
-    return open_run(folder)
+    return load_run(folder)
 
 
-def open_run(folder: Path) -> OpenedModel:
-    """The model of a run directory."""
+def load_run(folder: Path) -> LoadedModel:
+    """Load a run directory."""
     run = RunDirectory.existing(folder)
     config = run.config()
     tokenizers = run.tokenizers(config)
-    return OpenedModel(config, tokenizers, run.model(config, tokenizers))
+    return LoadedModel(config, tokenizers, run.model(config, tokenizers))

@@ -1,4 +1,4 @@
-"""The weights of a folder of transformers: safetensors; a legacy pickle only when somebody vouches for it."""
+"""The weights of a folder of transformers: safetensors; a legacy pickle only on the user's request."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LEGACY = "pytorch_model.bin"
 
 
 def read_weights(folder: Path, *, trust_pickle: bool = False) -> dict[str, Tensor]:
-    """The tensors of a model folder by name.
+    """Read the tensors of a model folder by name.
 
     Raises:
-        RunError: there are none, they are damaged, or they are a pickle that nobody vouches for.
+        RunError: there are none, they are damaged, or they are a pickle without `trust_pickle`.
     """
     if (folder / WEIGHTS).is_file():
         return read_tensors(folder / WEIGHTS)
@@ -39,7 +39,7 @@ def read_weights(folder: Path, *, trust_pickle: bool = False) -> dict[str, Tenso
 
 
 def read_shards(folder: Path) -> dict[str, Tensor]:
-    """Weights in several files, by the index that says which tensor is in which file.
+    """Read weights in several files, by the index of which tensor is in which file.
 
     Raises:
         RunError: the index is damaged, names a file outside of the folder, or does not fit the files.
@@ -60,7 +60,7 @@ def read_shards(folder: Path) -> dict[str, Tensor]:
 
 
 def read_legacy(path: Path) -> dict[str, Tensor]:
-    """The one place where a pickle is read, by torch's restricted reader."""
+    """Read a pickle by torch's restricted reader; no other place reads one."""
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a broken or hostile file makes the reader raise

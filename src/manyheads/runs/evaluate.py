@@ -16,7 +16,7 @@ from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.scores import score
-from manyheads.interop.opened import OpenedModel
+from manyheads.interop.bundle import LoadedModel
 from manyheads.runs.classification import ClassEvaluation, evaluate_labels
 from manyheads.runs.corpus import available_pairs, cleaning, read_split
 from manyheads.runs.language_modeling import TextEvaluation, score_text
@@ -146,7 +146,7 @@ LINE = re.compile(r"^- Scores\b.*\n", re.MULTILINE)
 VALIDATION_SET = "its validation set (by which its weights were chosen)"
 
 
-def card_line_of_translator(opened: OpenedModel) -> str | None:
+def card_line_of_translator(opened: LoadedModel) -> str | None:
     """Return a line for a card: BLEU and chrF with signatures, by the run's own search; None without the text."""
     config = opened.config
     pairs = [pair for pair in available_pairs(config, "test", MOST) if pair.source and pair.target]

@@ -27,10 +27,9 @@ from manyheads.doctor.subjects import (
 from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.inspection.metrics import records_of
 from manyheads.interop.argos import check_argos
-from manyheads.interop.carried import CARRIED
+from manyheads.interop.bundle import METADATA, LoadedModel
 from manyheads.interop.ctranslate2 import check_ctranslate2, is_export
 from manyheads.interop.marian import is_marian, read_marian
-from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Parity, Reference, compare, reference
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
@@ -84,7 +83,7 @@ def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener
         report += examine_trained(trained)
         unigram_loss = trained.unigram_loss()
         if isinstance(trained, TrainedTranslator):
-            opened = OpenedModel(config, trained.tokenizers, trained.model)
+            opened = LoadedModel(config, trained.tokenizers, trained.model)
             report += compare_exports(run.path, opened, trained.facts)
         facts |= trained.facts
     report += make_report(curve_findings(curves, unigram_loss), ["the curves come down, and to rest"])
@@ -146,7 +145,7 @@ def available_text(config: Config, split: Split, most: int) -> list[Pair]:
     return [pair for pair in available_pairs(config, split, most) if pair.target.strip()]
 
 
-def compare_exports(run: Path, opened: OpenedModel, facts: dict[str, str]) -> Report:
+def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Report:
     """Compare the exports beside a run with the run (invariant O), and add a fact about each of them."""
     findings: list[Finding] = []
     asked: list[str] = []
@@ -181,16 +180,16 @@ def find_exports(run: Path, config: Config) -> Iterator[Path]:
 def carried_config(path: Path) -> object | None:
     """Return the configuration in a CTranslate2 folder or an Argos package; None where the path is neither."""
     if path.is_dir() and is_export(path):
-        return json.loads((path / CARRIED).read_text(encoding="utf-8")).get("config", {})
+        return json.loads((path / METADATA).read_text(encoding="utf-8")).get("config", {})
     if path.suffix == ".argosmodel" and zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
-                if name.endswith(f"model/{CARRIED}"):
+                if name.endswith(f"model/{METADATA}"):
                     return json.loads(archive.read(name)).get("config", {})
     return None
 
 
-def compare_export(path: Path, opened: OpenedModel, expected: Reference) -> Parity:
+def compare_export(path: Path, opened: LoadedModel, expected: Reference) -> Parity:
     """Compare an export with the run; raises `ParityError`."""
     if path.suffix == ".argosmodel":
         return check_argos(path, opened, expected)

@@ -13,17 +13,24 @@ from manyheads.config.schema import Config
 from manyheads.data.locate import Split
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.argos import check_argos, package_name, write_argos
+from manyheads.interop.bundle import LoadedModel, atomic_directory
 from manyheads.interop.ctranslate2 import check_ctranslate2, write_ctranslate2
-from manyheads.interop.drafts import drafted
 from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.huggingface import check_pretrained, empty_model, read_pretrained, write_pretrained
 from manyheads.interop.huggingface.check import compare_back
-from manyheads.interop.marian import check_marian, has_transformers, marian_numbers, read_marian, write_marian
+from manyheads.interop.marian import check_marian, marian_numbers, read_marian, write_marian
 from manyheads.interop.onnx import check_onnx, write_onnx
-from manyheads.interop.opened import OpenedModel
-from manyheads.interop.parity import Parity, Reference, Samples, compare, random_samples, reference
+from manyheads.interop.parity import (
+    Parity,
+    Reference,
+    Samples,
+    compare,
+    has_transformers,
+    random_samples,
+    reference,
+)
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
-from manyheads.interop.sources import open_run
+from manyheads.interop.sources import load_run
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.corpus import available_pairs
@@ -116,14 +123,14 @@ def export(
     if task != "translation" and (to not in TEXT_WRITERS or numbers != "float32"):
         able = " or ".join(TEXT_WRITERS) if task == "classification" else "huggingface"
         raise UsageError(f'{run} is of task = "{task}", which goes out by --to {able} alone, in float32.')
-    opened = open_run(run) if task == "translation" else None
+    opened = load_run(run) if task == "translation" else None
     listener.message(f"{run}: comparing and writing")
     if opened is None:
-        with drafted(out) as draft:
+        with atomic_directory(out) as draft:
             parity = write_text_model(draft, directory, to, listener)
     else:
         expected = reference(opened.model, samples_of(opened.config, opened))
-        with drafted(out) as draft:
+        with atomic_directory(out) as draft:
             parity = WRITERS[to](draft, opened, numbers, expected)
             if to != "argos":
                 write_atomically(draft / "README.md", card_of(opened, to).encode())
@@ -137,19 +144,19 @@ def export(
 # --- translators ---
 
 
-def card_of(opened: OpenedModel, to: str) -> str:
+def card_of(opened: LoadedModel, to: str) -> str:
     """Return the model card of an export, with the scores of the run if its test text is available."""
     card, line = export_card(opened.config, opened.tokenizers, to), card_line_of_translator(opened)
     return card if line is None else with_line(card, line)
 
 
-def as_ctranslate2(draft: Path, opened: OpenedModel, numbers: str, expected: Reference) -> Parity:
+def as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare a CTranslate2 folder."""
     write_ctranslate2(draft, opened.config, opened.tokenizers, opened.model, numbers)
     return check_ctranslate2(draft, expected)
 
 
-def as_argos(draft: Path, opened: OpenedModel, numbers: str, expected: Reference) -> Parity:
+def as_argos(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare an Argos package, in the temporary folder or in its place."""
     data = opened.config.data
     path = draft / f"{package_name(data.source, data.target)}.argosmodel"
@@ -157,7 +164,7 @@ def as_argos(draft: Path, opened: OpenedModel, numbers: str, expected: Reference
     return check_argos(path, opened, expected)
 
 
-def as_huggingface(draft: Path, opened: OpenedModel, numbers: str, expected: Reference) -> Parity:
+def as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write a MarianMT folder and compare it: in transformers if that is installed, else read back."""
     check_float32(numbers)
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
@@ -167,7 +174,7 @@ def as_huggingface(draft: Path, opened: OpenedModel, numbers: str, expected: Ref
     return compare(expected, back.scores, back.outputs, "float32", "the MarianMT folder")
 
 
-def as_onnx(draft: Path, opened: OpenedModel, numbers: str, expected: Reference) -> Parity:
+def as_onnx(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare ONNX graphs."""
     check_float32(numbers)
     write_onnx(draft, opened.config, opened.tokenizers, opened.model)
@@ -180,7 +187,7 @@ def check_float32(numbers: str) -> None:
         raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
 
 
-Writer = Callable[[Path, OpenedModel, str, Reference], Parity]
+Writer = Callable[[Path, LoadedModel, str, Reference], Parity]
 WRITERS: dict[str, Writer] = {
     "ctranslate2": as_ctranslate2,
     "argos": as_argos,
@@ -189,7 +196,7 @@ WRITERS: dict[str, Writer] = {
 }
 
 
-def samples_of(config: Config, opened: OpenedModel) -> Samples:
+def samples_of(config: Config, opened: LoadedModel) -> Samples:
     """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
     splits: list[Split] = ["test", "valid"]
     for split in splits:
@@ -305,7 +312,7 @@ def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO
             "as `license: apache-2.0`; mind the licence of the text it was trained on."
         )
     listener.message(f"{run}: opening it, and scoring it where its text is at hand")
-    line = card_line_of_translator(open_run(run)) if task == "translation" else card_line(run, listener)
+    line = card_line_of_translator(load_run(run)) if task == "translation" else card_line(run, listener)
     if line is not None:
         write_atomically(card, with_line(card.read_text(encoding="utf-8"), line).encode())
     listener.message(f"sending it to {name}")

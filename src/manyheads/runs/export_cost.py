@@ -9,13 +9,13 @@ from typing import Any
 
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
+from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2 import (
     CTranslate2Engine,
     check_ctranslate2,
-    open_ctranslate2,
+    load_ctranslate2,
     write_ctranslate2,
 )
-from manyheads.interop.opened import OpenedModel
 from manyheads.interop.parity import Reference, random_samples, reference
 from manyheads.runs.corpus import available_pairs
 from manyheads.tasks.options import plain_search
@@ -112,7 +112,7 @@ def amount(cost: float, digits: int, unit: str) -> str:
 
 
 def measure_cost(
-    opened: OpenedModel, quantization: str, expected: Reference, *, force: bool = False
+    opened: LoadedModel, quantization: str, expected: Reference, *, force: bool = False
 ) -> QuantizationCost:
     """Export a run in float32 and quantized, and score both on the run's validation text.
 
@@ -134,7 +134,7 @@ def measure_cost(
             folder = Path(name) / stored
             folder.mkdir()
             write_ctranslate2(folder, opened.config, opened.tokenizers, opened.model, stored)
-            engines.append(open_ctranslate2(folder)[1])
+            engines.append(load_ctranslate2(folder)[1])
         check_ctranslate2(Path(name) / "float32", expected)
         cost = compare_engines(opened, quantization, engines[0], engines[1])
     if cost.too_high and not force:
@@ -143,7 +143,7 @@ def measure_cost(
 
 
 def compare_engines(
-    opened: OpenedModel, quantization: str, plain: CTranslate2Engine, quantized: CTranslate2Engine
+    opened: LoadedModel, quantization: str, plain: CTranslate2Engine, quantized: CTranslate2Engine
 ) -> QuantizationCost:
     """Score both engines on the same text."""
     config, tokenizers = opened.config, opened.tokenizers
@@ -166,7 +166,7 @@ def compare_engines(
     return QuantizationCost(
         quantization=quantization,
         compute_type=quantized.compute_type,
-        device="GPU" if quantized.place["device"] == "cuda" else "processor",
+        device="GPU" if quantized.device["device"] == "cuda" else "processor",
         sentences=len(rows),
         origin=origin,
         loss=losses[1],
@@ -176,7 +176,7 @@ def compare_engines(
     )
 
 
-def search(opened: OpenedModel, engine: CTranslate2Engine, rows: list[list[int]]) -> list[tuple[int, ...]]:
+def search(opened: LoadedModel, engine: CTranslate2Engine, rows: list[list[int]]) -> list[tuple[int, ...]]:
     """Return the best output of each row, with the search settings of the run."""
     options = replace(plain_search(opened.config.search), token_scores=False)
     return [hypotheses[0].tokens for hypotheses in engine.search(rows, options)]

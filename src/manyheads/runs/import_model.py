@@ -14,16 +14,16 @@ from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.drafts import drafted
+from manyheads.interop.bundle import atomic_directory
 from manyheads.interop.huggingface import (
-    assemble,
+    build_task_model,
     check_pretrained,
     is_pretrained,
     read_pretrained,
     task_of,
 )
-from manyheads.interop.marian import check_marian, has_transformers, is_marian, read_marian, their_numbers
-from manyheads.interop.parity import Parity, random_samples, reference
+from manyheads.interop.marian import check_marian, is_marian, read_marian, their_numbers
+from manyheads.interop.parity import Parity, has_transformers, random_samples, reference
 from manyheads.interop.sources import folder_of
 from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card, imported_text_card
@@ -130,7 +130,7 @@ def import_single(
     """Import an encoder or a GPT-2, as `import_model` does."""
     pretrained = read_pretrained(folder, trust_pickle=trust_pickle)
     task = task_of(pretrained, labels)
-    made = assemble(pretrained, task, language=language, labels=labels)
+    made = build_task_model(pretrained, task, language=language, labels=labels)
     parity = None
     if has_transformers() and not made.new:
         parity = check_pretrained(folder, made.tokenizer, task, made.model, trust_pickle=trust_pickle)
@@ -152,7 +152,7 @@ def write_run(
 ) -> int:
     """Write a run directory atomically; return the number of parameters."""
     versions = {"manyheads": __version__, "python": platform.python_version(), "torch": torch.__version__}
-    with drafted(out) as draft:
+    with atomic_directory(out) as draft:
         run = RunDirectory(draft)
         run.begin(config, tokenizers, {**versions, "imported_from": where}, documents)
         run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})

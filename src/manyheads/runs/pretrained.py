@@ -13,7 +13,7 @@ from torch import Tensor
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, Task, TokenizerConfig
 from manyheads.errors import RunError
-from manyheads.interop.carried import CARRIED
+from manyheads.interop.bundle import METADATA
 from manyheads.interop.huggingface import is_pretrained, read_pretrained
 from manyheads.interop.marian import is_marian, read_marian
 from manyheads.interop.sources import folder_of
@@ -82,7 +82,7 @@ def open_pretrained(config: Config) -> Pretrained:
     where = config.model.init_from
     assert where is not None
     folder = folder_of(where)
-    if (folder / CARRIED).is_file():
+    if (folder / METADATA).is_file():
         raise RunError(f"{folder} is an export of ours, which cannot be trained. Give the run it was made of.")
     if folder.is_dir() and is_marian(folder):
         return from_marian(where, folder, config)

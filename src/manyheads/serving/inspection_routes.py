@@ -27,7 +27,7 @@ from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
 from manyheads.tasks.inspecting import InspectOptions, inspect_model
-from manyheads.tasks.inspecting.apart import apart
+from manyheads.tasks.inspecting.isolation import isolated
 from manyheads.tasks.inspecting.next_token import next_tokens
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.translation import Translator
@@ -104,7 +104,7 @@ async def inspect(request: Request) -> Response:
     max_tokens = fields.integer("max_tokens", 0, most=MAX_GENERATED)
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        model = apart(run.torch_model(), cancelled)
+        model = isolated(run.torch_model(), cancelled)
         options = InspectOptions(
             target=None if target is None else replace_surrogates(target),
             prefix=prefix,

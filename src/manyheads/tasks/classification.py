@@ -23,7 +23,7 @@ from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import Encode
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.huggingface import assemble_for, is_pretrained
+from manyheads.interop.huggingface import is_pretrained, load_task_model
 from manyheads.interop.sources import folder_of
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
 from manyheads.text.normalize import clean
@@ -153,7 +153,7 @@ class Classifier:
         folder = folder_of(name)
         if not is_pretrained(folder):
             return cls.load(folder, device=device)
-        pretrained = assemble_for("classification", folder)
+        pretrained = load_task_model("classification", folder)
         assert isinstance(pretrained.model, TextClassifier)
         labels = Labels(pretrained.labels, 1, trained=pretrained.trained)
         return cls(pretrained.config, pretrained.tokenizer, labels, pretrained.model.to(pick_device(device)))

@@ -18,7 +18,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.examples import cut_text
 from manyheads.errors import UsageError
-from manyheads.interop.huggingface import assemble_for, is_pretrained
+from manyheads.interop.huggingface import is_pretrained, load_task_model
 from manyheads.interop.sources import folder_of
 from manyheads.model.encoder_only import EncoderOnly, MaskedLanguageModel, mean_of_real
 from manyheads.tasks.classification import compute_batches, encode_texts, longest_text
@@ -94,7 +94,7 @@ class Encoder:
         folder = folder_of(name)
         if not is_pretrained(folder):
             return cls.load(folder, device=device)
-        pretrained = assemble_for("masked-lm", folder)
+        pretrained = load_task_model("masked-lm", folder)
         assert isinstance(pretrained.model, MaskedLanguageModel)
         return cls(pretrained.config, pretrained.tokenizer, pretrained.model.to(pick_device(device)))
 

@@ -15,7 +15,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.language_model import DecoderOnlyStepper
-from manyheads.interop.huggingface import assemble_for, is_pretrained
+from manyheads.interop.huggingface import is_pretrained, load_task_model
 from manyheads.interop.sources import folder_of
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.cancellation import CancellableStepper
@@ -88,7 +88,7 @@ class Generator:
         folder = folder_of(name)
         if not is_pretrained(folder):
             return cls.load(folder, device=device)
-        pretrained = assemble_for("language-modeling", folder)
+        pretrained = load_task_model("language-modeling", folder)
         assert isinstance(pretrained.model, DecoderOnly)
         return cls(pretrained.config, pretrained.tokenizer, pretrained.model.to(pick_device(device)))
 

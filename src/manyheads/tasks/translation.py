@@ -13,7 +13,7 @@ from manyheads.decoding.prepare import parse_precision
 from manyheads.errors import UsageError
 from manyheads.interop.ctranslate2 import engine_for, is_export
 from manyheads.interop.marian import is_marian
-from manyheads.interop.sources import folder_of, open_model
+from manyheads.interop.sources import folder_of, load_model
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.ensemble import mean_logarithm, mean_probability
 from manyheads.search.interface import Engine, Hypothesis
@@ -130,7 +130,7 @@ class Translator:
         if is_export(folder) or engine == "ctranslate2" or not is_marian(folder):
             default_engine = "ctranslate2" if is_export(folder) else "torch"
             return cls.load(folder, device=device, engine=engine or default_engine)
-        marian = open_model(str(folder))
+        marian = load_model(str(folder))
         return cls(marian.config, marian.tokenizers, marian.model.to(pick_device(device)))
 
     def translate(

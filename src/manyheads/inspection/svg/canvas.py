@@ -1,4 +1,4 @@
-"""The pieces of a drawing, as text of SVG; units are pixels."""
+"""The elements of a drawing as SVG text; units are pixels."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ COLUMN = 0.62  # width of a column of text over the size of its letters
 
 
 def text_width(text: str, size: float = SIZE) -> float:
-    """About how wide a text is."""
+    """Estimate the width of a text."""
     return display_width(text) * size * COLUMN
 
 
 def clipped(text: str, columns: int) -> str:
-    """A text that can be shown, cut after so many columns with an ellipsis."""
+    """Return a text without control characters, cut after so many columns with an ellipsis."""
     plain = visible(text)
     return plain if display_width(plain) <= columns else fit(plain, columns).rstrip()
 
 
 @dataclass
 class Canvas:
-    """Elements one after the other, and how much room they take."""
+    """Elements in drawing order, and the size of the drawing."""
 
     width: float = 0.0
     height: float = 0.0
     parts: list[str] = field(default_factory=list)
 
     def reach(self, x: float, y: float) -> None:
-        """Make the drawing large enough for a point."""
+        """Extend the drawing to a point."""
         self.width, self.height = max(self.width, x), max(self.height, y)
 
     def text(
@@ -54,7 +54,7 @@ class Canvas:
         turn: float = 0.0,
         bold: bool = False,
     ) -> None:
-        """A text whose base line begins, ends or has its middle at a point; `turn` in degrees."""
+        """Add a text whose base line starts, ends or has its middle at a point; `turn` in degrees."""
         shown = escape(visible(text))
         turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
         weight = ' font-weight="bold"' if bold else ""
@@ -68,9 +68,9 @@ class Canvas:
     def box(
         self, x: float, y: float, width: float, height: float, fill: str, *, extra: str = "", title: str = ""
     ) -> None:
-        """A rectangle; its title is what a pointer that rests on it is told."""
-        told = f"<title>{escape(visible(title))}</title>" if title else ""
-        end = f">{told}</rect>" if told else "/>"
+        """Add a rectangle; its title is shown under the pointer."""
+        label = f"<title>{escape(visible(title))}</title>" if title else ""
+        end = f">{label}</rect>" if label else "/>"
         self.parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(0.0, width):.1f}" height="{height:.1f}" fill="{fill}"'
             f"{' ' + extra if extra else ''}{end}"
@@ -80,7 +80,7 @@ class Canvas:
     def line(
         self, x1: float, y1: float, x2: float, y2: float, *, stroke: str = INK, width: float = 1.0, dash: str = ""
     ) -> None:
-        """A straight line."""
+        """Add a straight line."""
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         self.parts.append(
             f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" '
@@ -91,13 +91,13 @@ class Canvas:
     def path(
         self, data: str, *, stroke: str = "none", fill: str = "none", width: float = 1.0, dash: str = ""
     ) -> None:
-        """Any outline."""
+        """Add a path."""
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         drawn = f' stroke="{stroke}" stroke-width="{width:g}"{dashed}' if stroke != "none" else ""
         crisp = ' shape-rendering="crispEdges"' if stroke == "none" else ""
         self.parts.append(f'<path d="{data}" fill="{fill}"{drawn}{crisp}/>')
 
     def put(self, other: Canvas, x: float, y: float) -> None:
-        """Another drawing with its corner at a point."""
+        """Add another drawing with its upper left corner at a point."""
         self.parts.append(f'<g transform="translate({x:.1f} {y:.1f})">{"".join(other.parts)}</g>')
         self.reach(x + other.width, y + other.height)

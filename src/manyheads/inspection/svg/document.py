@@ -16,7 +16,7 @@ from manyheads.inspection.svg.tree import draw_tree
 __all__ = ["svg_of"]
 
 MARGIN = 16
-LONGEST_NOTE = 110  # letters of a line
+LONGEST_NOTE = 110  # characters a line
 
 DRAW: dict[type, Callable[[Any], Canvas]] = {
     Table: draw_table,
@@ -30,7 +30,7 @@ DRAW: dict[type, Callable[[Any], Canvas]] = {
 
 
 def svg_of(charts: Sequence[Chart], *, titled: bool = True) -> str:
-    """One document with all charts, on white; without titles where a page has its own."""
+    """Draw all charts in one document, on white; without titles for a page that has its own."""
     whole = Canvas()
     y = float(MARGIN)
     for chart in charts:

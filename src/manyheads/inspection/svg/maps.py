@@ -1,8 +1,8 @@
-"""Heat maps: with numbers where there is room, else shades alone, a path for each shade."""
+"""Heat maps: with a number in each cell if they are few, else shades alone."""
 
 from __future__ import annotations
 
-from manyheads.inspection.charts import HeatMap, Thumbnails
+from manyheads.inspection.charts import HeatMap, Thumbnails, fraction
 from manyheads.inspection.codec import Array
 from manyheads.inspection.colours import INK, hexadecimal, ink_on, shade
 from manyheads.inspection.svg.canvas import SIZE, Canvas, clipped, text_width
@@ -20,7 +20,7 @@ HATCH = "#d9d9d9"
 
 
 def draw_heat_map(chart: HeatMap) -> Canvas:
-    """Rows above each other, their names at the left, those of the columns below, a scale at the bottom."""
+    """Draw the cells, the names of rows at the left and of columns below, and a scale at the bottom."""
     canvas = Canvas()
     rows, columns = chart.values.shape
     named_rows = bool(chart.rows) and rows <= NAMED
@@ -30,22 +30,22 @@ def draw_heat_map(chart: HeatMap) -> Canvas:
     names = [clipped(name, LONGEST) for name in chart.rows] if named_rows else []
     left = 24 + max(map(text_width, names), default=4 * SIZE) + 8
     if numbered:
-        numbers(canvas, chart, left, size)
+        draw_numbered_cells(canvas, chart, left, size)
     else:
-        shades(canvas, chart, left, 0, size)
+        draw_shades(canvas, chart, left, size)
     for place, name in enumerate(names):
         canvas.text(left - 6, place * size + size / 2 + 4, name, anchor="end", size=min(SIZE, size))
     bottom = rows * size
-    below = below_names(canvas, chart, left, bottom, size, named_columns)
+    below = draw_column_names(canvas, chart, left, bottom, size)
     canvas.text(14, max(bottom / 2, 30), chart.row_title, turn=-90, anchor="middle", size=11)
     canvas.text(left, below + 16, chart.column_title, size=11)
-    scale(canvas, chart, left, below + 26)
+    draw_scale(canvas, chart, left, below + 26)
     return canvas
 
 
-def below_names(canvas: Canvas, chart: HeatMap, left: float, bottom: float, size: float, named: bool) -> float:
-    """Names of the columns, slanted; or numbers of some of them. Returns how far down they reach."""
-    if named:
+def draw_column_names(canvas: Canvas, chart: HeatMap, left: float, bottom: float, size: float) -> float:
+    """Draw the names of the columns, slanted, or the numbers of some; return the y of their lower end."""
+    if 0 < len(chart.columns) <= NAMED:
         names = [clipped(name, LONGEST) for name in chart.columns]
         for place, name in enumerate(names):
             x = left + place * size + size / 2 + 4
@@ -60,9 +60,8 @@ def below_names(canvas: Canvas, chart: HeatMap, left: float, bottom: float, size
     return bottom + 16
 
 
-def numbers(canvas: Canvas, chart: HeatMap, left: float, size: float) -> None:
-    """Each cell with its number."""
-    spread = (chart.high - chart.low) or 1.0
+def draw_numbered_cells(canvas: Canvas, chart: HeatMap, left: float, size: float) -> None:
+    """Draw each cell with its number."""
     for row, line in enumerate(chart.values.tolist()):
         for column, value in enumerate(line):
             x, y = left + column * size, row * size
@@ -73,7 +72,7 @@ def numbers(canvas: Canvas, chart: HeatMap, left: float, size: float) -> None:
                 )
                 canvas.line(x + 3, y + size - 4, x + size - 4, y + 3, stroke=HATCH)
                 continue
-            colour = shade((value - chart.low) / spread)
+            colour = shade(fraction(value, chart.low, chart.high))
             canvas.box(x, y, size - 1, size - 1, hexadecimal(colour), title=title)
             canvas.text(
                 x + size / 2 - 0.5, y + size / 2 + 4, short(value), size=10, anchor="middle", fill=ink_on(colour)
@@ -81,7 +80,7 @@ def numbers(canvas: Canvas, chart: HeatMap, left: float, size: float) -> None:
 
 
 def short(value: float) -> str:
-    """A number of few letters: .05, 1.00, -.3, 12."""
+    """Format a number in few characters: .05, 1.0, -.30, 12."""
     if abs(value) >= 10:
         return f"{value:.0f}"
     if abs(value) >= 1:
@@ -90,35 +89,39 @@ def short(value: float) -> str:
     return text.replace("0.", ".", 1) if float(text) else "0"
 
 
-def shades(canvas: Canvas, chart: HeatMap, left: float, top: float, size: float) -> None:
-    """Shades alone."""
-    squares(canvas, chart.values, chart.low, chart.high, left, top, size)
+def draw_shades(canvas: Canvas, chart: HeatMap, left: float, size: float) -> None:
+    """Draw shades without numbers."""
+    draw_squares(canvas, chart.values, (chart.low, chart.high), left, 0, size)
     if chart.hidden is None:
         return
     cells = [
-        f"M{left + column * size:g} {top + row * size:g}h{size:g}v{size:g}h-{size:g}z"
+        square(left + column * size, row * size, size)
         for row, column in zip(*(axis.tolist() for axis in chart.hidden.nonzero()), strict=True)
     ]
     canvas.path("".join(cells), fill="#ffffff", stroke=HATCH, width=0.5)
 
 
-def squares(canvas: Canvas, values: Array, low: float, high: float, left: float, top: float, size: float) -> None:
-    """All cells of a shade as one path, so that a large map stays a small file."""
-    spread = (high - low) or 1.0
-    found: dict[int, list[str]] = {}
+def square(x: float, y: float, size: float) -> str:
+    """Return the path of a square."""
+    return f"M{x:g} {y:g}h{size:g}v{size:g}h-{size:g}z"
+
+
+def draw_squares(
+    canvas: Canvas, values: Array, value_range: tuple[float, float], left: float, top: float, size: float
+) -> None:
+    """Draw values (R, C) as shades, all cells of a shade as one path, so that a large map is a small file."""
+    paths: dict[int, list[str]] = {}
     for row, line in enumerate(values.tolist()):
         for column, value in enumerate(line):
-            level = round(min(1.0, max(0.0, (value - low) / spread)) * (SHADES - 1))
-            found.setdefault(level, []).append(
-                f"M{left + column * size:g} {top + row * size:g}h{size:g}v{size:g}h-{size:g}z"
-            )
-    for level, cells in sorted(found.items()):
+            level = round(min(1.0, max(0.0, fraction(value, *value_range))) * (SHADES - 1))
+            paths.setdefault(level, []).append(square(left + column * size, top + row * size, size))
+    for level, cells in sorted(paths.items()):
         canvas.path("".join(cells), fill=hexadecimal(shade(level / (SHADES - 1))))
     canvas.reach(left + values.shape[1] * size, top + values.shape[0] * size)
 
 
-def scale(canvas: Canvas, chart: HeatMap, left: float, top: float) -> None:
-    """Which shade is which value."""
+def draw_scale(canvas: Canvas, chart: HeatMap, left: float, top: float) -> None:
+    """Draw the shades with the values of the first and the last."""
     steps = 24
     for step in range(steps):
         canvas.box(left + step * 6, top, 6.5, 10, hexadecimal(shade(step / (steps - 1))))
@@ -127,7 +130,7 @@ def scale(canvas: Canvas, chart: HeatMap, left: float, top: float) -> None:
 
 
 def draw_thumbnails(chart: Thumbnails) -> Canvas:
-    """A row for each layer, a column for each head."""
+    """Draw a row of small heat maps for each layer, a column for each head."""
     canvas = Canvas()
     layers, heads, rows, columns = chart.weights.shape
     size = max(1.0, min(6.0, 140 / max(rows, columns)))
@@ -139,7 +142,7 @@ def draw_thumbnails(chart: Thumbnails) -> Canvas:
         canvas.text(0, top + 14, f"layer {layer}", size=11)
         for head in range(heads):
             left = 70 + head * wide
-            squares(canvas, chart.weights[layer, head], 0.0, 1.0, left, top, size)
+            draw_squares(canvas, chart.weights[layer, head], (0.0, 1.0), left, top, size)
             canvas.box(left, top, columns * size, rows * size, "none", extra=f'stroke="{INK}" stroke-width="0.5"')
             canvas.text(left, top + rows * size + 12, f"{chart.entropy[layer, head]:.2f} nats", size=10)
     return canvas

@@ -1,6 +1,6 @@
 """The tree of a beam search, from left to right.
 
-Branches are solid where they went on, dashed where they were pruned, and their end is double where an output ended.
+Branches that continue are solid, pruned ones dashed; the box of a finished output has a double border.
 """
 
 from __future__ import annotations
@@ -23,67 +23,66 @@ BEST, PLAIN, FAINT = "#0072B2", "#1a1a1a", "#6b6b6b"
 
 
 def draw_tree(chart: Tree) -> Canvas:
-    """A column for each step, candidates by rank; the way to the best output is thick."""
+    """Draw a column for each step with its candidates by rank; the path of the best output is thick."""
     canvas, tree = Canvas(), chart.tree
     widest = max((text_width(label(node)) for node in tree.nodes), default=40)
     wide = max(widest, 64.0) + 12
     places = positions(tree, wide)
     for node in tree.nodes:
-        join(canvas, node, places, wide)
+        draw_branch(canvas, node, places, wide)
     for node in tree.nodes:
         draw_node(canvas, node, places[node.number], wide, reason(node, tree))
-    legend(canvas, canvas.height + 22)
+    draw_legend(canvas, canvas.height + 22)
     return canvas
 
 
 def label(node: BeamNode) -> str:
-    """What stands in the box of a node."""
+    """Return the text in the box of a node."""
     return clipped(node.piece, COLUMNS)
 
 
 def positions(tree: BeamTree, wide: float) -> dict[int, tuple[float, float]]:
-    """The left upper corner of each node: a column a step, in the order of ranks."""
+    """Return the upper left corner of each node: a column for each step, in the order of ranks."""
     seen: Counter[int] = Counter()
-    found = {}
+    corners = {}
     for node in tree.nodes:
-        found[node.number] = (node.step * (wide + GAP), float(seen[node.step] * ROW))
+        corners[node.number] = (node.step * (wide + GAP), float(seen[node.step] * ROW))
         seen[node.step] += 1
-    return found
+    return corners
 
 
-def join(canvas: Canvas, node: BeamNode, places: dict[int, tuple[float, float]], wide: float) -> None:
-    """The branch from the parent."""
+def draw_branch(canvas: Canvas, node: BeamNode, places: dict[int, tuple[float, float]], wide: float) -> None:
+    """Draw the branch from the parent."""
     if node.parent is None:
         return
     (x, y), (left, top) = places[node.parent], places[node.number]
-    dashed = "4 3" if node.state in GONE else ""
-    start, end = x + wide, left
+    start, middle, end_y = x + wide, y + BOX / 2, top + BOX / 2
     canvas.path(
-        f"M{start:.1f} {y + BOX / 2:.1f}C{start + GAP / 2:.1f} {y + BOX / 2:.1f} {end - GAP / 2:.1f} "
-        f"{top + BOX / 2:.1f} {end:.1f} {top + BOX / 2:.1f}",
+        f"M{start:.1f} {middle:.1f}C{start + GAP / 2:.1f} {middle:.1f} {left - GAP / 2:.1f} {end_y:.1f} "
+        f"{left:.1f} {end_y:.1f}",
         stroke=BEST if node.best else FAINT,
         width=3 if node.best else 1,
-        dash=dashed,
+        dash="4 3" if node.state in GONE else "",
     )
 
 
 def draw_node(canvas: Canvas, node: BeamNode, place: tuple[float, float], wide: float, why: str) -> None:
-    """A box with token and log-probability so far; its border says what became of it."""
+    """Draw a box with token and log-probability so far; its border shows its state."""
     x, y = place
     gone = node.state in GONE
     colour = BEST if node.best else FAINT if gone else PLAIN
-    told = f"{node.piece} {node.total:.3f} {why or 'went on'}"
+    title = f"{node.piece} {node.total:.3f} {why or 'went on'}"
     extra = f'stroke="{colour}" stroke-width="{2.5 if node.best else 1}" rx="3"'
     extra += ' stroke-dasharray="4 3"' if gone else ""
-    canvas.box(x, y, wide, BOX, "#ffffff", extra=extra, title=visible(told))
+    canvas.box(x, y, wide, BOX, "#ffffff", extra=extra, title=visible(title))
     if node.state == "finished":
         canvas.box(x + 3, y + 3, wide - 6, BOX - 6, "none", extra=f'stroke="{colour}" rx="2"')
     canvas.text(x + wide / 2, y + 12, label(node), anchor="middle", size=11, fill=INK if not gone else FAINT)
     canvas.text(x + wide / 2, y + 23, f"{node.total:.2f}", anchor="middle", size=9, fill=INK if not gone else FAINT)
 
 
-def legend(canvas: Canvas, top: float) -> None:
-    """What the borders mean."""
+def draw_legend(canvas: Canvas, top: float) -> None:
+    """Draw the meaning of the borders."""
     entries = [
         ("went on, or left open", f'stroke="{PLAIN}"', False),
         ("pruned or outranked", f'stroke="{FAINT}" stroke-dasharray="4 3"', False),

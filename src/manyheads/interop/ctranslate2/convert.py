@@ -1,26 +1,38 @@
-"""Write a model as a CTranslate2 folder, compare it, and open it again."""
+"""Write a model as a CTranslate2 folder, compare it, and load it; a run is converted once."""
 
 from __future__ import annotations
 
+import shutil
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import finalize
 
-from manyheads.checkpoint import write_atomically
+from manyheads.checkpoint import RunDirectory, sha256, write_atomically
 from manyheads.config.schema import Config
-from manyheads.errors import UsageError
-from manyheads.interop.carried import Carried, read_carried, write_carried
+from manyheads.errors import RunError, SaveError, UsageError
+from manyheads.interop.bundle import METADATA, BundleMetadata, atomic_directory, read_metadata, write_metadata
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.quantize import quantize_spec
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
-from manyheads.interop.parity import Parity, Reference, compare
+from manyheads.interop.parity import Parity, Reference, compare, random_samples, reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import SearchOptions
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.tokenizer import TokenizerPair
 
-__all__ = ["QUANTIZATIONS", "check_ctranslate2", "engine_of", "open_ctranslate2", "write_ctranslate2"]
+__all__ = [
+    "QUANTIZATIONS",
+    "check_ctranslate2",
+    "engine_for",
+    "is_export",
+    "load_ctranslate2",
+    "write_ctranslate2",
+]
 
 KIND = "ctranslate2"
+CACHED = "ctranslate2-"  # beginning of the names of converted runs in their cache
 QUANTIZATIONS = ("float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16")
 
 
@@ -46,20 +58,19 @@ def write_ctranslate2(
         if isinstance(tokenizer, MarianTokenizer):  # its own file is no SentencePiece model, but holds one
             write_atomically(folder / f"{side}.spm", tokenizer.model)
     details = {"quantization": quantization}
-    write_carried(folder, config, tokenizers, KIND, details, "model.bin")
+    write_metadata(folder, config, tokenizers, KIND, details, "model.bin")
 
 
 def check_ctranslate2(folder: Path, right: Reference) -> Parity:
-    """Compare a written folder with the model it was made of, whatever processor will compute it.
+    """Compare a written folder with its model, in float32 arithmetic.
 
-    Its numbers are computed in float32. What the 8-bit arithmetic of a processor adds to the rounding of weights is
-    measured on text (`manyheads.runs.export_cost`).
+    The effect of the 8-bit arithmetic of a processor is measured on text (`manyheads.runs.export_cost`).
 
     Raises:
-        ParityError: it gives something else.
+        ParityError: the results differ.
     """
-    carried = read_carried(folder)
-    engine, rows = engine_of(folder, carried, compute_type="float32"), right.samples.rows
+    metadata, engine = load_ctranslate2(folder, compute_type="float32")
+    rows = right.samples.rows
     options = SearchOptions(
         beam_size=1,
         length_penalty=1.0,
@@ -69,23 +80,77 @@ def check_ctranslate2(folder: Path, right: Reference) -> Parity:
     )
     outputs = [list(found[0].tokens) for found in engine.search(rows, options)]
     scores = engine.score(rows, right.outputs)
-    return compare(right, scores, outputs, carried.details["quantization"], "the CTranslate2 model")
+    return compare(right, scores, outputs, metadata.details["quantization"], "the CTranslate2 model")
 
 
-def open_ctranslate2(folder: Path, **choices: Any) -> tuple[Carried, CTranslate2Engine]:
-    """Open a folder that `write_ctranslate2` wrote; `choices` are those of `CTranslate2Engine`."""
-    carried = read_carried(folder)
-    return carried, engine_of(folder, carried, **choices)
+def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:
+    """Load a folder that `write_ctranslate2` wrote; `choices` are those of `CTranslate2Engine`."""
+    metadata = read_metadata(folder)
+    return metadata, engine_of(folder, metadata, **choices)
 
 
-def engine_of(folder: Path, carried: Carried, **choices: Any) -> CTranslate2Engine:
-    """The engine of an opened folder."""
-    model = carried.config.model
+def engine_of(folder: Path, metadata: BundleMetadata, **choices: Any) -> CTranslate2Engine:
+    """Return the engine of a folder."""
+    model = metadata.config.model
     return CTranslate2Engine(
         folder,
-        (piece_names(carried.tokenizers.source), piece_names(carried.tokenizers.target)),
+        (piece_names(metadata.tokenizers.source), piece_names(metadata.tokenizers.target)),
         max_positions=model.max_positions,
         num_layers=model.num_decoder_layers,
-        quantization=str(carried.details.get("quantization", "float32")),
+        quantization=str(metadata.details.get("quantization", "float32")),
         **choices,
     )
+
+
+def is_export(folder: Path) -> bool:
+    """Return whether a folder is an export of ours, which only another engine can use."""
+    return (folder / METADATA).is_file()
+
+
+def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:
+    """Load a folder; `choices` are device, workers and threads of the engine.
+
+    A run is converted to float32 in its cache, and compared, unless that was done since its weights changed; if the
+    cache cannot be written, in a temporary folder.
+
+    Raises:
+        RunError: the folder is neither, or cannot be read.
+        ParityError: the results of the converted model differ.
+        MissingExtraError: ctranslate2 is not installed.
+    """
+    if is_export(folder):
+        metadata = read_metadata(folder)
+        if metadata.kind != KIND:
+            raise RunError(f"{folder} was exported to {metadata.kind}, which this engine cannot open.")
+        return metadata, engine_of(folder, metadata, **choices)
+    run = RunDirectory.existing(folder)
+    converted = folder / "cache" / f"{CACHED}{sha256(run.weights_path)[:16]}"
+    if not is_export(converted):
+        try:
+            with atomic_directory(converted) as draft:
+                convert(run, draft)
+        except SaveError:
+            return convert_temporarily(run, choices)
+        others = [path for path in converted.parent.glob(f"{CACHED}*") if path != converted]
+        for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-1]:
+            shutil.rmtree(path, ignore_errors=True)  # all but the newest, which a program may still use
+    return load_ctranslate2(converted, **choices)
+
+
+def convert(run: RunDirectory, draft: Path) -> None:
+    """Convert a run, and compare it."""
+    config = run.config()
+    tokenizers = run.tokenizers(config)
+    model = run.model(config, tokenizers)
+    write_ctranslate2(draft, config, tokenizers, model)
+    check_ctranslate2(draft, reference(model, random_samples(tokenizers.source)))
+
+
+def convert_temporarily(run: RunDirectory, choices: dict[str, Any]) -> tuple[BundleMetadata, CTranslate2Engine]:
+    """Return the engine of a run in a temporary folder, which is removed with the engine."""
+    with ExitStack() as leaving:
+        folder = Path(leaving.enter_context(TemporaryDirectory(prefix="manyheads-")))
+        convert(run, folder)
+        metadata, engine = load_ctranslate2(folder, **choices)
+        finalize(engine, leaving.pop_all().close)
+    return metadata, engine

@@ -38,7 +38,7 @@ def round_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def quantize_spec(spec: Any, quantization: str) -> None:
-    """Quantize a specification that was not validated yet, in the place of its own `optimize`."""
+    """Quantize a specification before its validation, instead of its own `optimize`."""
     other = OTHER_TENSORS[quantization]
 
     def quantize(layer: Any, name: str, value: object) -> None:

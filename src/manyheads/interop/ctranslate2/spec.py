@@ -1,4 +1,4 @@
-"""A model of ours as a CTranslate2 specification: the same numbers under the names that library reads.
+"""A model of ours as a CTranslate2 specification: the same weights under the names of that library.
 
 CTranslate2 can represent every `EncoderDecoder` without token types: pre- and post-norm, sinusoidal, learned and
 rotary positions, every activation, tied or untied embeddings, normed or not, with and without biases.
@@ -23,18 +23,18 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, To
 
 __all__ = ["FORBIDDEN_BIAS", "build_spec", "piece_names", "position_rows", "specs_of"]
 
-FORBIDDEN_BIAS = -1e4  # of tokens that must not come out, whoever decodes: probability 0 in every number type
+FORBIDDEN_BIAS = -1e4  # of tokens that no decoder may choose: probability 0 in every number format
 FEWEST_POSITIONS = 1024  # rows of a table of sinusoids, which is defined for any length
 
 
 def specs_of() -> ModuleType:
-    """The module `ctranslate2.specs`; raises `MissingExtraError`."""
+    """Import the module `ctranslate2.specs`; raises `MissingExtraError`."""
     require("ctranslate2", extra="ct2", purpose="CTranslate2")
     return require("ctranslate2.specs", extra="ct2", purpose="CTranslate2")
 
 
 def piece_names(tokenizer: Tokenizer) -> list[str]:
-    """A name for each id, no name twice: its readable piece, with its id behind it where that is taken."""
+    """Return a unique name for each id: its piece, with its id appended if the name is taken."""
     names = [*SPECIALS, *tokenizer.pieces(range(len(SPECIALS), tokenizer.size))]
     taken = set(SPECIALS)
     for i in range(len(SPECIALS), len(names)):
@@ -45,7 +45,7 @@ def piece_names(tokenizer: Tokenizer) -> list[str]:
 
 
 def position_rows(model: EncoderDecoder) -> int | None:
-    """How many positions a table of the exported model holds; None where there is no table."""
+    """Return the number of positions in the table of the exported model; None without a table."""
     config = model.config
     if config.positions == "rotary":
         return None
@@ -53,9 +53,9 @@ def position_rows(model: EncoderDecoder) -> int | None:
 
 
 def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
-    """The specification of a model, complete but for its quantisation.
+    """Build the specification of a model, without quantisation.
 
-    Padding and the begin mark, which our search never puts out, get a bias that forbids them to every decoder.
+    Padding and the begin mark, which our search never chooses, get a bias that forbids them in every decoder.
 
     Raises:
         RunError: CTranslate2 cannot represent the model.
@@ -79,7 +79,7 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
 
 
 def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
-    """What encoder and decoder are told alike."""
+    """Return the options of both encoder and decoder."""
     config, kinds = model.config, specs.common_spec.Activation
     activations = {
         "relu": kinds.RELU,
@@ -96,12 +96,12 @@ def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
         "ffn_glu": config.activation == "swiglu",
         "layernorm_embedding": config.embedding_norm,
         "rotary_dim": config.d_model // config.num_heads if rotary else None,
-        "rotary_interleave": True,  # ours turns the pairs (2i, 2i + 1)
+        "rotary_interleave": True,  # ours rotates the pairs (2i, 2i + 1)
     }
 
 
 def encoder_spec(specs: ModuleType, model: EncoderDecoder) -> Any:
-    """An empty encoder of the model's shape."""
+    """Build an empty encoder of the model's shape."""
     options = shared_options(specs, model)
     spec = specs.transformer_spec.TransformerEncoderSpec(len(model.encoder_layers), **options)
     if model.rotary is not None:
@@ -110,13 +110,13 @@ def encoder_spec(specs: ModuleType, model: EncoderDecoder) -> Any:
 
 
 def decoder_spec(specs: ModuleType, model: EncoderDecoder) -> Any:
-    """An empty decoder of the model's shape; its alignment is the mean of all heads of the last layer."""
+    """Build an empty decoder of the model's shape; its alignment is the mean of all heads of the last layer."""
     options = shared_options(specs, model) | {"alignment_heads": model.config.num_heads}
     return specs.transformer_spec.TransformerDecoderSpec(len(model.decoder_layers), **options)
 
 
 def fill_encoder(spec: Any, model: EncoderDecoder) -> None:
-    """Give an encoder its numbers."""
+    """Set the weights of the encoder."""
     fill_embedding(spec, spec.embeddings[0], model.source_embedding, model)
     for layer_spec, layer in zip(spec.layer, model.encoder_layers, strict=True):
         fill_encoder_layer(layer_spec, layer)
@@ -125,7 +125,7 @@ def fill_encoder(spec: Any, model: EncoderDecoder) -> None:
 
 
 def fill_decoder(spec: Any, model: EncoderDecoder) -> None:
-    """Give a decoder its numbers, the output layer's included."""
+    """Set the weights of the decoder and the output layer."""
     fill_embedding(spec, spec.embeddings, model.target_embedding, model)
     for layer_spec, layer in zip(spec.layer, model.decoder_layers, strict=True):
         fill_decoder_layer(layer_spec, layer)
@@ -139,7 +139,7 @@ def fill_decoder(spec: Any, model: EncoderDecoder) -> None:
 
 
 def fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: EncoderDecoder) -> None:
-    """Token vectors, their scale, and the table of positions."""
+    """Set the token embeddings, their scale, and the table of positions."""
     table.weight = plain(embedding.tokens.weight)
     spec.scale_embeddings = model.config.scale_embeddings
     if isinstance(embedding.norm, nn.LayerNorm):
@@ -147,12 +147,12 @@ def fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: Enco
     rows = position_rows(model)
     if isinstance(embedding.positions, LearnedPositions):
         spec.position_encodings.encodings = plain(embedding.positions.table.weight)
-    elif rows is not None:  # the library's own sinusoids are others
+    elif rows is not None:  # the library's own sinusoids differ
         spec.position_encodings.encodings = sinusoids(rows, model.config.d_model)
 
 
 def fill_encoder_layer(spec: Any, layer: EncoderLayer) -> None:
-    """Self-attention and feed-forward."""
+    """Set the sublayers of an encoder layer."""
     fill_self_attention(spec.self_attention, layer.self_attention)
     fill_norm(spec.self_attention.layer_norm, layer.around_attention.norm)
     fill_feed_forward(spec.ffn, layer.feed_forward)
@@ -160,7 +160,7 @@ def fill_encoder_layer(spec: Any, layer: EncoderLayer) -> None:
 
 
 def fill_decoder_layer(spec: Any, layer: DecoderLayer) -> None:
-    """Self-attention, cross-attention and feed-forward."""
+    """Set the sublayers of a decoder layer."""
     fill_self_attention(spec.self_attention, layer.self_attention)
     fill_norm(spec.self_attention.layer_norm, layer.around_self_attention.norm)
     fill_cross_attention(spec.attention, layer.cross_attention)
@@ -170,13 +170,13 @@ def fill_decoder_layer(spec: Any, layer: DecoderLayer) -> None:
 
 
 def fill_self_attention(spec: Any, attention: MultiHeadAttention) -> None:
-    """Both libraries keep query, key and value in one matrix, in this order."""
+    """Set self-attention; in both libraries query, key and value are one matrix, in this order."""
     fill_linear(spec.linear[0], attention.project_in.weight, attention.project_in.bias)
     fill_linear(spec.linear[1], attention.project_out.weight, attention.project_out.bias)
 
 
 def fill_cross_attention(spec: Any, attention: MultiHeadAttention) -> None:
-    """The query stands alone, key and value together."""
+    """Set cross-attention, with a matrix for the query and one for key and value."""
     weight, bias = attention.project_in.weight, attention.project_in.bias
     width = weight.size(1)
     parts = [weight[:width], weight[width:]]
@@ -187,7 +187,7 @@ def fill_cross_attention(spec: Any, attention: MultiHeadAttention) -> None:
 
 
 def fill_feed_forward(spec: Any, layer: FeedForward) -> None:
-    """Two matrices, or three when one of two halves gates the other (swiglu)."""
+    """Set two matrices, or three if one half gates the other (swiglu)."""
     weight, bias = layer.expand.weight, layer.expand.bias
     if layer.activation == "swiglu":
         biases = (None, None) if bias is None else bias.chunk(2)
@@ -199,17 +199,17 @@ def fill_feed_forward(spec: Any, layer: FeedForward) -> None:
 
 
 def fill_linear(spec: Any, weight: Tensor, bias: Tensor | None) -> None:
-    """Weight, and bias where there is one."""
+    """Set the weight, and the bias if there is one."""
     spec.weight = plain(weight)
     if bias is not None:
         spec.bias = plain(bias)
 
 
 def fill_norm(spec: Any, norm: nn.LayerNorm) -> None:
-    """Gain and bias."""
+    """Set gain and bias."""
     spec.gamma, spec.beta = plain(norm.weight), plain(norm.bias)
 
 
 def plain(tensor: Tensor) -> Tensor:
-    """A copy in float32 on the CPU: the library quantises in place."""
+    """Return a copy in float32 on the CPU, because the library quantises in place."""
     return tensor.detach().to("cpu", torch.float32, copy=True).contiguous()

@@ -1,4 +1,4 @@
-"""Compare a folder of transformers, as transformers computes it, with a model of ours."""
+"""Compare a folder of transformers, computed by transformers, with a model of ours."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from torch import Tensor
 from manyheads.config.schema import Task
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError, require
-from manyheads.interop.parity import Parity
-from manyheads.interop.quiet import without_bars
+from manyheads.interop.parity import Parity, no_progress_bars
 from manyheads.interop.weights import read_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
@@ -39,21 +38,21 @@ LONGEST = 60
 
 
 def sample_rows(tokenizer: HuggingFaceTokenizer, longest: int, seed: int = 1) -> list[list[int]]:
-    """Rows of random tokens of unlike lengths, without marks."""
-    dice = torch.Generator().manual_seed(seed)
+    """Return rows of random tokens of various lengths, without marks."""
+    rng = torch.Generator().manual_seed(seed)
     most = max(1, min(LONGEST, longest))
-    lengths = torch.randint(1, most + 1, (COUNT,), generator=dice).tolist()
-    return [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=dice).tolist() for n in lengths]
+    lengths = torch.randint(1, most + 1, (COUNT,), generator=rng).tolist()
+    return [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=rng).tolist() for n in lengths]
 
 
 def marked(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
-    """Rows as a model reads them (B, S)."""
+    """Return rows with the marks of a task (B, S)."""
     return pad_rows(rows, PAD) if task == "language-modeling" else pad_rows(rows, PAD, first=BOS, last=EOS)
 
 
 @torch.inference_mode()
 def our_scores(model: Transformer, ids: Tensor) -> Tensor:
-    """Log-probabilities by our model in evaluation mode: of classes (B, C), or of tokens (B, S, V)."""
+    """Compute log-probabilities by our model in evaluation mode: of classes (B, C), or of tokens (B, S, V)."""
     assert isinstance(model, DecoderOnly | MaskedLanguageModel | TextClassifier)
     return model(ids).float().log_softmax(-1)
 
@@ -65,14 +64,14 @@ def check_pretrained(
     """Compare both on random tokens, with padding.
 
     Args:
-        folder: theirs.
+        folder: of their model.
         tokenizer: of both.
-        task: what the model is for.
+        task: of the model.
         model: ours, in evaluation mode.
-        trust_pickle: read weights that are a pickle.
+        trust_pickle: whether to read weights that are a pickle.
 
     Raises:
-        ParityError: one gives something else than the other.
+        ParityError: the results differ.
     """
     rows = sample_rows(tokenizer, model.config.max_positions - 2)
     ids = marked(rows, task)
@@ -86,21 +85,21 @@ def check_pretrained(
 
 
 def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
-    """Compare a model of ours with one that was read back; raises `ParityError`."""
+    """Compare a model of ours with the exported one, read back; raises `ParityError`."""
     rows = sample_rows(tokenizer, model.config.max_positions - 2)
     ids = marked(rows, task)
-    places = ... if task == "classification" else ids != PAD
-    return compared(our_scores(model, ids)[places], our_scores(again, ids)[places], rows, OUTPUTS[task])
+    real = ... if task == "classification" else ids != PAD
+    return compared(our_scores(model, ids)[real], our_scores(again, ids)[real], rows, OUTPUTS[task])
 
 
 def their_scores(
     folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, ids: Tensor, trust_pickle: bool
 ) -> Tensor:
-    """Log-probabilities by transformers, over its own numbers of the tokens."""
+    """Compute log-probabilities by transformers, over its own token ids."""
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
     model: Any = getattr(library, AUTO_CLASSES[task])
-    with without_bars(library):
-        if trust_pickle:  # it is not transformers that shall read it
+    with no_progress_bars(library):
+        if trust_pickle:  # our reader of pickles is stricter than that of transformers
             config = library.AutoConfig.from_pretrained(folder)
             weights = read_weights(folder, trust_pickle=True)
             model = type(model.from_config(config)).from_pretrained(None, config=config, state_dict=weights)
@@ -113,7 +112,7 @@ def their_scores(
 
 
 def compared(ours: Tensor, theirs: Tensor, rows: Sequence[Sequence[int]], outputs: str) -> Parity:
-    """How far log-probabilities (N, C) of both are apart."""
+    """Compare log-probabilities (N, C) of both; raises `ParityError`."""
     gaps = (ours - theirs).abs()
     same = int((ours.argmax(-1) == theirs.argmax(-1)).sum())
     parity = Parity(

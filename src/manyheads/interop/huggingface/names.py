@@ -1,39 +1,48 @@
-"""Our weights and those of transformers' encoders and of GPT-2, name by name.
+"""The weights of our models and of transformers' encoders and GPT-2: their names, and the conversion both ways.
 
-They are the same models but for this. Query, key and value stand in one matrix here, in three there (in GPT-2 in
-one). GPT-2 holds its matrices the other way round. The rows of the vocabulary have other numbers. RoBERTa counts
-positions from the number of its padding + 1 on, so that the first rows of its table are of no use.
+They are the same models but for this. Query, key and value are one matrix in ours and three in theirs (one in
+GPT-2). GPT-2 stores its matrices transposed. The rows of the vocabulary are in another order. RoBERTa counts
+positions from the id of its padding + 1 on, so that the first rows of its table are unused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+
+import torch
+from torch import Tensor
 
 from manyheads.config.schema import ModelConfig, Task
-from manyheads.text.huggingface import Family
+from manyheads.errors import RunError
+from manyheads.interop.huggingface.settings import FAMILIES
+from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 
-__all__ = ["Entry", "Form", "body", "head"]
+__all__ = ["Entry", "Form", "body", "head", "our_tensors", "their_names", "their_tensors"]
+
+# Weights of heads, whose names have no such prefix; BERT's pooler has it.
+HEADS = ("classifier.", "pre_classifier.", "cls.", "lm_head.", "vocab_")
 
 
 class Form(Enum):
-    """How a weight of theirs becomes one of ours."""
+    """The conversion of a weight of theirs to ours."""
 
-    PLAIN = "as it is"
-    TRANSPOSED = "the other way round"
+    PLAIN = "unchanged"
+    TRANSPOSED = "transposed"
     VOCABULARY = "a row for each token"
     POSITIONS = "a row for each position"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One of our weights.
+    """One weight of ours.
 
     Attributes:
-        ours: its name.
-        theirs: the name of theirs, or of those that stand one above the other in ours.
-        form: what else is different.
+        ours: our name.
+        theirs: their name, or those of the weights that are concatenated in ours.
+        form: the conversion.
     """
 
     ours: str
@@ -42,98 +51,119 @@ class Entry:
 
 
 def linear(ours: str, *theirs: str, form: Form = Form.PLAIN) -> Iterator[Entry]:
-    """Matrix and bias of a linear layer, or gain and bias of a norm."""
+    """Yield weight and bias of a linear layer or a norm."""
     yield Entry(f"{ours}.weight", tuple(f"{name}.weight" for name in theirs), form)
     yield Entry(f"{ours}.bias", tuple(f"{name}.bias" for name in theirs))
 
 
 def body(family: Family, config: ModelConfig) -> Iterator[Entry]:
-    """All weights up to the last hidden state; their names without the model's own name in front."""
+    """Yield all weights up to the last hidden state; their names without the prefix of the model."""
     if family == "gpt2":
-        yield from decoder(config)
+        yield Entry("embedding.tokens.weight", ("wte.weight",), Form.VOCABULARY)
+        yield Entry("embedding.positions.table.weight", ("wpe.weight",), Form.POSITIONS)
+        yield from layers(family, "decoder_layers", config.num_decoder_layers)
+        yield from linear("decoder_norm", "ln_f")
+        if config.tied_embeddings == "none":
+            yield Entry("output.weight", ("lm_head.weight",), Form.VOCABULARY)
         return
     yield Entry("embedding.tokens.weight", ("embeddings.word_embeddings.weight",), Form.VOCABULARY)
     yield Entry("embedding.positions.table.weight", ("embeddings.position_embeddings.weight",), Form.POSITIONS)
     if config.token_types:
         yield Entry("embedding.types.weight", ("embeddings.token_type_embeddings.weight",))
     yield from linear("embedding.norm", "embeddings.LayerNorm")
-    layer = distilbert_layer if family == "distilbert" else bert_layer
-    for number in range(config.num_encoder_layers):
-        yield from layer(number)
+    yield from layers(family, "encoder_layers", config.num_encoder_layers)
 
 
-def bert_layer(number: int) -> Iterator[Entry]:
-    """A layer of BERT and of RoBERTa."""
-    ours, theirs = f"encoder_layers.{number}", f"encoder.layer.{number}"
-    parts = [f"{theirs}.attention.self.{part}" for part in ("query", "key", "value")]
-    yield from linear(f"{ours}.self_attention.project_in", *parts)
-    yield from linear(f"{ours}.self_attention.project_out", f"{theirs}.attention.output.dense")
-    yield from linear(f"{ours}.around_attention.norm", f"{theirs}.attention.output.LayerNorm")
-    yield from linear(f"{ours}.feed_forward.expand", f"{theirs}.intermediate.dense")
-    yield from linear(f"{ours}.feed_forward.contract", f"{theirs}.output.dense")
-    yield from linear(f"{ours}.around_feed_forward.norm", f"{theirs}.output.LayerNorm")
-
-
-def distilbert_layer(number: int) -> Iterator[Entry]:
-    """A layer of DistilBERT."""
-    ours, theirs = f"encoder_layers.{number}", f"transformer.layer.{number}"
-    yield from linear(f"{ours}.self_attention.project_in", *(f"{theirs}.attention.{part}_lin" for part in "qkv"))
-    yield from linear(f"{ours}.self_attention.project_out", f"{theirs}.attention.out_lin")
-    yield from linear(f"{ours}.around_attention.norm", f"{theirs}.sa_layer_norm")
-    yield from linear(f"{ours}.feed_forward.expand", f"{theirs}.ffn.lin1")
-    yield from linear(f"{ours}.feed_forward.contract", f"{theirs}.ffn.lin2")
-    yield from linear(f"{ours}.around_feed_forward.norm", f"{theirs}.output_layer_norm")
-
-
-def decoder(config: ModelConfig) -> Iterator[Entry]:
-    """GPT-2."""
-    yield Entry("embedding.tokens.weight", ("wte.weight",), Form.VOCABULARY)
-    yield Entry("embedding.positions.table.weight", ("wpe.weight",), Form.POSITIONS)
-    for number in range(config.num_decoder_layers):
-        ours, theirs = f"decoder_layers.{number}", f"h.{number}"
-        for one, other in (
-            ("self_attention.project_in", "attn.c_attn"),
-            ("self_attention.project_out", "attn.c_proj"),
-            ("feed_forward.expand", "mlp.c_fc"),
-            ("feed_forward.contract", "mlp.c_proj"),
-        ):
-            yield from linear(f"{ours}.{one}", f"{theirs}.{other}", form=Form.TRANSPOSED)
-        yield from linear(f"{ours}.around_attention.norm", f"{theirs}.ln_1")
-        yield from linear(f"{ours}.around_feed_forward.norm", f"{theirs}.ln_2")
-    yield from linear("decoder_norm", "ln_f")
-    if config.tied_embeddings == "none":
-        yield Entry("output.weight", ("lm_head.weight",), Form.VOCABULARY)
+def layers(family: Family, our_name: str, count: int) -> Iterator[Entry]:
+    """Yield the weights of `count` layers."""
+    names = FAMILIES[family]
+    for number in range(count):
+        for table, form in (("transposed", Form.TRANSPOSED), ("layers", Form.PLAIN)):
+            for ours, theirs in names.get(table, {}).items():
+                full_names = [f"{names['layer']}.{number}.{name}" for name in theirs]
+                yield from linear(f"{our_name}.{number}.{ours}", *full_names, form=form)
 
 
 def head(family: Family, task: Task) -> Iterator[Entry]:
-    """The weights behind the last hidden state; their names as they stand in the file of such a model.
+    """Yield the weights behind the last hidden state; their names as in the file of such a model.
 
-    Of an encoder without labels, only the pooler may be there.
+    An encoder without labels may have the pooler alone.
     """
-    if family == "gpt2":
-        return
-    if task == "classification":
-        yield from linear("pooler", POOLERS[family])
-        yield from linear("output", "classifier.out_proj" if family == "roberta" else "classifier")
-    elif task == "masked-lm":
-        transform, norm, bias = GUESSERS[family]
+    names = FAMILIES[family]
+    if task == "classification" and "pooler" in names:
+        yield from linear("pooler", names["pooler"])
+        yield from linear("output", names["output"])
+    elif task == "masked-lm" and "masked_lm_head" in names:
+        transform, norm, bias = names["masked_lm_head"]
         yield from linear("transform", transform)
         yield from linear("transform_norm", norm)
         yield Entry("output.bias", (bias,), Form.VOCABULARY)
 
 
-POOLERS: dict[Family, str] = {
-    "bert": "pooler.dense",
-    "roberta": "classifier.dense",
-    "distilbert": "pre_classifier",
-}
-# the linear layer, the norm and the bias of what guesses hidden tokens
-GUESSERS: dict[Family, tuple[str, str, str]] = {
-    "bert": (
-        "cls.predictions.transform.dense",
-        "cls.predictions.transform.LayerNorm",
-        "cls.predictions.bias",
-    ),
-    "roberta": ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
-    "distilbert": ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
-}
+def their_names(entries: Iterable[Entry]) -> Iterator[str]:
+    """Yield their names in entries."""
+    return (name for entry in entries for name in entry.theirs)
+
+
+def our_tensors(
+    entries: Iterable[Entry],
+    weights: Mapping[str, Tensor],
+    tokenizer: HuggingFaceTokenizer,
+    unused_positions: int,
+    folder: Path,
+) -> dict[str, Tensor]:
+    """Convert their weights to ours.
+
+    Args:
+        entries: which weights.
+        weights: theirs by their names.
+        tokenizer: of their folder.
+        unused_positions: rows at the beginning of their table of positions.
+        folder: of their model, for messages.
+
+    Raises:
+        RunError: parts do not fit together, or are not finite.
+    """
+    tensors = {}
+    for entry in entries:
+        try:
+            tensor = torch.cat([weights[name] for name in entry.theirs]).float()
+            if entry.form is Form.TRANSPOSED and tensor.ndim == 2:
+                tensor = tensor.T
+            elif entry.form is Form.POSITIONS:
+                tensor = tensor[unused_positions:]
+            elif entry.form is Form.VOCABULARY:
+                rows = [len(tensor) if number is None else number for number in tokenizer.theirs]
+                tensor = torch.cat([tensor, tensor.new_zeros(1, *tensor.shape[1:])])[rows]
+        except (RuntimeError, IndexError) as error:
+            raise RunError(f"{folder}: {entry.theirs[0]} does not fit: {error}.") from error
+        if not tensor.isfinite().all():
+            raise RunError(f"{folder} is damaged: {entry.theirs[0]} holds values that are not finite.")
+        tensors[entry.ours] = tensor.contiguous()
+    return tensors
+
+
+@torch.no_grad()
+def their_tensors(
+    entries: Iterable[Entry], weights: Mapping[str, Tensor], tokenizer: HuggingFaceTokenizer
+) -> dict[str, Tensor]:
+    """Convert our weights to theirs, by their names in a file."""
+    prefix = FAMILIES[tokenizer.stored.family]["prefix"]
+    tensors: dict[str, Tensor] = {}
+    for entry in entries:
+        parts = their_tensor(entry, weights[entry.ours].float(), tokenizer).chunk(len(entry.theirs))
+        for name, part in zip(entry.theirs, parts, strict=True):
+            tensors[name if name.startswith(HEADS) else prefix + name] = part.clone()
+    return tensors
+
+
+def their_tensor(entry: Entry, weight: Tensor, tokenizer: HuggingFaceTokenizer) -> Tensor:
+    """Convert one weight of ours."""
+    if entry.form is Form.TRANSPOSED and weight.ndim == 2:
+        return weight.T
+    if entry.form is Form.VOCABULARY:
+        return weight[[tokenizer.ours[number] for number in range(tokenizer.stored.rows)]]
+    if entry.form is Form.POSITIONS and tokenizer.stored.family == "roberta":
+        padding = tokenizer.stored.specials[1]
+        return torch.cat([weight.new_zeros(1 + (1 if padding is None else padding), weight.size(1)), weight])
+    return weight

@@ -1,4 +1,4 @@
-"""The vocabulary of a folder of transformers, and back: tokenizer.json, or the older vocab.txt or vocab.json."""
+"""Read and write the vocabulary of a folder of transformers: tokenizer.json, older vocab.txt or vocab.json."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ ENCODER_ROLES = ("unk", "pad", "cls", "sep")  # in the order of our ids
 
 
 def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokenizer:
-    """The vocabulary of a folder.
+    """Read the vocabulary of a folder.
 
     Args:
-        folder: where its files are.
-        family: what the model is.
+        folder: the folder.
+        family: type of the model.
         rows: of its embeddings.
 
     Raises:
-        RunError: there is none, it is damaged, or it lacks a symbol that the model needs.
+        RunError: the vocabulary is missing, damaged, or lacks a symbol that the model needs.
         MissingExtraError: the `tokenizers` library is not installed.
     """
     library = require("tokenizers", extra="hf", purpose="the vocabulary of a pre-trained model")
@@ -40,9 +40,9 @@ def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokeni
     named = folder / "special_tokens_map.json"
     if named.is_file():
         settings = {**read_json(named), **settings}
-    names = {role: name_of(settings.get(f"{role}_token"), usual) for role, usual in NAMES[family].items()}
+    names = {role: symbol_name(settings.get(f"{role}_token"), usual) for role, usual in NAMES[family].items()}
     try:
-        processor = opened(library, folder, settings, names)
+        processor = load_processor(library, folder, settings, names)
         processor.no_truncation()
         processor.no_padding()
         content = json.loads(processor.to_str())
@@ -73,14 +73,14 @@ def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokeni
     return HuggingFaceTokenizer(stored)
 
 
-def name_of(given: Any, usual: str) -> str:
-    """A special symbol as the settings name it: by its text, or in an object."""
-    name = given.get("content") if isinstance(given, Mapping) else given
-    return name if isinstance(name, str) else usual
+def symbol_name(setting: Any, default: str) -> str:
+    """Return the special symbol that the settings name by its text or in an object."""
+    name = setting.get("content") if isinstance(setting, Mapping) else setting
+    return name if isinstance(name, str) else default
 
 
-def opened(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
-    """The library's object for whatever files there are."""
+def load_processor(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+    """Return the library's tokenizer from the files of the folder."""
     if (folder / "tokenizer.json").is_file():
         return library.Tokenizer.from_str(read_json_text(folder / "tokenizer.json"))
     if (folder / "vocab.txt").is_file():
@@ -91,7 +91,7 @@ def opened(library: Any, folder: Path, settings: Mapping[str, Any], names: Mappi
 
 
 def word_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
-    """WordPiece from a list of pieces, one a line (Devlin et al. 2019)."""
+    """Build WordPiece from a list of pieces, one a line (Devlin et al. 2019)."""
     lines = read_bytes(folder / "vocab.txt").decode().removesuffix("\n").split("\n")
     vocabulary = {line.removesuffix("\r"): number for number, line in enumerate(lines)}
     model = library.models.WordPiece(vocabulary, unk_token=names["unk"], max_input_chars_per_word=100)
@@ -108,7 +108,7 @@ def word_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: 
 
 
 def byte_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
-    """Byte-level BPE from a vocabulary and the list of its merges (Radford et al. 2019)."""
+    """Build byte-level BPE from a vocabulary and the list of its merges (Radford et al. 2019)."""
     lines = read_bytes(folder / "merges.txt").decode().split("\n")
     merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
     vocabulary = read_json(folder / "vocab.json")
@@ -119,18 +119,18 @@ def byte_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: 
     return made
 
 
-def marks_between(processor: Any, begin: int, end: int, usual: int) -> int:
-    """How many end marks the folder puts between two texts.
+def marks_between(processor: Any, begin: int, end: int, default: int) -> int:
+    """Return the number of end marks between two texts.
 
     Raises:
-        RunError: it puts other marks around texts than a begin mark and end marks.
+        RunError: the folder marks texts otherwise than by a begin mark and end marks.
     """
     ids = processor.encode("a", "b").ids
     if ids == [
         *processor.encode("a", add_special_tokens=False).ids,
         *processor.encode("b", add_special_tokens=False).ids,
     ]:
-        return usual  # it says nothing
+        return default  # the folder does not say
     between = ids.count(end) - 1
     if ids[0] != begin or ids[-1] != end or between not in (1, 2) or ids.count(begin) != 1:
         raise RunError(f"the vocabulary marks two texts in a way that is not known here: {ids} for a and b.")
@@ -141,9 +141,9 @@ def write_tokenizer(folder: Path, tokenizer: HuggingFaceTokenizer, longest: int)
     """Write tokenizer.json and tokenizer_config.json.
 
     Args:
-        folder: where to.
+        folder: the folder.
         tokenizer: the vocabulary.
-        longest: most tokens of a text, marks counted.
+        longest: maximum number of tokens of a text with its marks.
     """
     stored = tokenizer.stored
     roles = ("eos",) if stored.family == "gpt2" else ENCODER_ROLES
@@ -164,7 +164,7 @@ def write_tokenizer(folder: Path, tokenizer: HuggingFaceTokenizer, longest: int)
 
 
 def content_with_marks(tokenizer: HuggingFaceTokenizer) -> dict[str, Any]:
-    """The document of the library; where an encoder's does not say how texts are marked, that is put in."""
+    """Return the document of the library; the marks of texts are added if an encoder's document lacks them."""
     stored = tokenizer.stored
     if stored.family == "gpt2" or stored.content.get("post_processor") is not None:
         return stored.content

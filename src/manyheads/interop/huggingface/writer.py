@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -11,8 +11,8 @@ from torch import Tensor
 from manyheads.checkpoint import as_json, write_atomically, write_tensors
 from manyheads.config.schema import Config, ModelConfig, Task
 from manyheads.errors import RunError
-from manyheads.interop.huggingface.names import Entry, Form, body, head
-from manyheads.interop.huggingface.settings import model_settings
+from manyheads.interop.huggingface.names import body, head, their_tensors
+from manyheads.interop.huggingface.settings import FAMILIES, model_settings
 from manyheads.interop.huggingface.tokenizers import write_tokenizer
 from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer
@@ -20,12 +20,6 @@ from manyheads.text.tokenizer import Tokenizer
 
 __all__ = ["longest", "refuse_other_bodies", "refuse_other_variants", "write_encoder", "write_pretrained"]
 
-PREFIXES: dict[Family, str] = {
-    "bert": "bert",
-    "distilbert": "distilbert",
-    "roberta": "roberta",
-    "gpt2": "transformer",
-}
 CLASSES: dict[tuple[Family, Task], str] = {
     ("bert", "classification"): "BertForSequenceClassification",
     ("bert", "masked-lm"): "BertForMaskedLM",
@@ -36,38 +30,36 @@ CLASSES: dict[tuple[Family, Task], str] = {
     ("gpt2", "language-modeling"): "GPT2LMHeadModel",
 }
 ENCODERS: dict[Family, str] = {"bert": "BertModel", "distilbert": "DistilBertModel", "roberta": "RobertaModel"}
-# Names of theirs that are heads, and stand in a file without the name of the model; BERT's pooler is none.
-HEADS = ("classifier.", "pre_classifier.", "cls.", "lm_head.", "vocab_")
-DISTILBERT_EPSILON = 1e-12  # of its layer norm, which has no setting for it
+DISTILBERT_EPSILON = 1e-12  # fixed in its layer norm
 
 
 def refuse_other_variants(config: Config, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
-    """The tokenizer; raises `RunError` for what a folder of transformers cannot be, with every reason."""
+    """Return the tokenizer; raises `RunError` with every reason why transformers has no such model."""
     family = family_of_tokenizer(config, tokenizer)
     return tokenizer_unless([*body_reasons(config, tokenizer), *head_reasons(config, family)], family, tokenizer)
 
 
 def refuse_other_bodies(config: Config, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
-    """The same of what such a folder holds up to the last hidden state, whatever comes behind it."""
+    """Check the weights up to the last hidden state alone, as `refuse_other_variants`."""
     return tokenizer_unless(body_reasons(config, tokenizer), family_of_tokenizer(config, tokenizer), tokenizer)
 
 
 def tokenizer_unless(reasons: Sequence[str], family: Family, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
-    """The tokenizer; raises `RunError` with the reasons where there are any."""
+    """Return the tokenizer; raises `RunError` with the reasons if there are any."""
     if reasons or not isinstance(tokenizer, HuggingFaceTokenizer):
         raise RunError(f"a model of the type {family} of transformers cannot be this one: {'; '.join(reasons)}.")
     return tokenizer
 
 
 def family_of_tokenizer(config: Config, tokenizer: Tokenizer) -> Family:
-    """What a vocabulary came with, or the usual type for such a task."""
+    """Return the type of the model of a vocabulary, or the usual type for a task."""
     if isinstance(tokenizer, HuggingFaceTokenizer):
         return tokenizer.stored.family
     return "gpt2" if config.task == "language-modeling" else "bert"
 
 
 def body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
-    """Why transformers has no such layers, embeddings or vocabulary."""
+    """Return why transformers has no such layers, embeddings or vocabulary."""
     model, task, family = config.model, config.task, family_of_tokenizer(config, tokenizer)
     decoder, distilled = family == "gpt2", family == "distilbert"
     norm, activations = ("pre" if decoder else "post"), ("gelu", "gelu-tanh", "relu", "swish")
@@ -95,7 +87,7 @@ def body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
 
 
 def head_reasons(config: Config, family: Family) -> list[str]:
-    """Why transformers has no such head."""
+    """Return why transformers has no such head."""
     model, task = config.model, config.task
     pooler = "relu" if family == "distilbert" else "tanh"
     classifier = task == "classification"
@@ -119,38 +111,37 @@ def write_pretrained(
     """Write config.json, model.safetensors, tokenizer.json and tokenizer_config.json.
 
     Args:
-        folder: where to.
+        folder: the folder.
         config: of the run.
         tokenizer: of its text.
         model: its model.
         labels: of its classes, in order.
 
     Raises:
-        RunError: no model of transformers can be this one; every reason is told.
+        RunError: transformers has no such model; the message has every reason.
     """
     ours = refuse_other_variants(config, tokenizer)
     family = ours.stored.family
     entries = [*body(family, config.model), *head(family, config.task)]
-    tensors = Back(model, ours, family).tensors(entries)
+    tensors = their_tensors(entries, dict(model.named_parameters()), ours)
     write_parts(folder, config, ours, tensors, CLASSES[family, config.task], labels)
 
 
 def write_encoder(
     folder: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: Sequence[str] = ()
 ) -> None:
-    """The same without a head: what AutoModel opens; raises as `write_pretrained`.
+    """Write a model without its head, for AutoModel, as `write_pretrained`.
 
-    A classifier's pooler stands where such a model has one. It has read the first token or the mean, as ours does.
+    The pooler of a classifier is kept if such a model has one; it reads the first token or the mean, as ours.
     """
     ours = refuse_other_bodies(config, tokenizer)
     family = ours.stored.family
-    prefix = f"{PREFIXES[family]}."
-    tensors = Back(model, ours, family).tensors(body(family, config.model))
-    found = {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
-    pooler = dict(model.named_parameters())
-    if family != "distilbert" and "pooler.weight" in pooler:
-        found |= {f"pooler.dense.{kind}": pooler[f"pooler.{kind}"].detach().float() for kind in ("weight", "bias")}
-    write_parts(folder, config, ours, found, ENCODERS[family], labels)
+    own = dict(model.named_parameters())
+    with_prefix = their_tensors(body(family, config.model), own, ours)
+    tensors = {name.removeprefix(FAMILIES[family]["prefix"]): tensor for name, tensor in with_prefix.items()}
+    if family != "distilbert" and "pooler.weight" in own:
+        tensors |= {f"pooler.dense.{kind}": own[f"pooler.{kind}"].detach().float() for kind in ("weight", "bias")}
+    write_parts(folder, config, ours, tensors, ENCODERS[family], labels)
 
 
 def write_parts(
@@ -161,62 +152,26 @@ def write_parts(
     architecture: str,
     labels: Sequence[str],
 ) -> None:
-    """Write the files of a folder, of weights under their names."""
-    stored, shape, found = tokenizer.stored, config.model, dict(tensors)
+    """Write the files of a folder from weights under their names."""
+    stored, shape, weights = tokenizer.stored, config.model, dict(tensors)
     family = stored.family
     settings = model_settings(shape, family, stored.rows, stored.specials[1])
     if family in ("bert", "roberta") and not shape.token_types:
-        prefix = "" if architecture in ENCODERS.values() else f"{family}."
-        found[f"{prefix}embeddings.token_type_embeddings.weight"] = torch.zeros(1, shape.d_model)
-    if family == "gpt2":
-        settings |= {"bos_token_id": stored.specials[3], "eos_token_id": stored.specials[3]}
-    else:
-        settings |= {"bos_token_id": stored.specials[2], "eos_token_id": stored.specials[3]}
+        prefix = "" if architecture in ENCODERS.values() else FAMILIES[family]["prefix"]
+        weights[f"{prefix}embeddings.token_type_embeddings.weight"] = torch.zeros(1, shape.d_model)
+    end = stored.specials[3]
+    settings |= {"bos_token_id": end if family == "gpt2" else stored.specials[2], "eos_token_id": end}
     if labels:
         settings["id2label"] = {str(number): label for number, label in enumerate(labels)}
         settings["label2id"] = {label: number for number, label in enumerate(labels)}
-    write_tensors(folder / "model.safetensors", found)
+    write_tensors(folder / "model.safetensors", weights)
     settings["architectures"] = [architecture]
     write_atomically(folder / "config.json", as_json(settings))
     write_tokenizer(folder, tokenizer, longest(shape, config))
 
 
 def longest(shape: ModelConfig, config: Config) -> int:
-    """Most tokens of a text with its marks."""
+    """Return the maximum number of tokens of a text with its marks."""
     if config.task == "language-modeling":
         return config.data.max_length
     return min(config.data.max_length + 2, shape.max_positions)
-
-
-class Back:
-    """Our weights as theirs."""
-
-    def __init__(self, model: Transformer, tokenizer: HuggingFaceTokenizer, family: Family) -> None:
-        self.own: Mapping[str, Tensor] = dict(model.named_parameters())
-        self.tokenizer = tokenizer
-        self.family = family
-
-    @torch.no_grad()
-    def tensors(self, entries: Iterable[Entry]) -> dict[str, Tensor]:
-        """Of all entries, by their names in a file."""
-        found: dict[str, Tensor] = {}
-        for entry in entries:
-            parts = self.changed(entry).chunk(len(entry.theirs))
-            found |= {self.full(name): part.clone() for name, part in zip(entry.theirs, parts, strict=True)}
-        return found
-
-    def full(self, name: str) -> str:
-        """A name as it stands in a file."""
-        return name if name.startswith(HEADS) else f"{PREFIXES[self.family]}.{name}"
-
-    def changed(self, entry: Entry) -> Tensor:
-        """One of ours in their order."""
-        ours = self.own[entry.ours].detach().float()
-        if entry.form is Form.TRANSPOSED and ours.ndim == 2:
-            return ours.T
-        if entry.form is Form.VOCABULARY:
-            return ours[[self.tokenizer.ours[number] for number in range(self.tokenizer.stored.rows)]]
-        if entry.form is Form.POSITIONS and self.family == "roberta":
-            padding = self.tokenizer.stored.specials[1]
-            return torch.cat([ours.new_zeros(1 + (1 if padding is None else padding), ours.size(1)), ours])
-        return ours

@@ -1,8 +1,7 @@
-"""Compare a MarianMT folder, as transformers computes it, with a model of ours."""
+"""Compare a MarianMT folder, computed by transformers, with a model of ours."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,11 @@ import torch
 
 from manyheads.data.batch import pad_rows
 from manyheads.errors import require
-from manyheads.interop.parity import Parity, Reference, compare, decoder_input, token_scores
-from manyheads.interop.quiet import without_bars
+from manyheads.interop.parity import Parity, Reference, compare, decoder_input, no_progress_bars, token_scores
 from manyheads.interop.weights import read_weights
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = ["check_marian", "has_transformers"]
-
-
-def has_transformers() -> bool:
-    """Whether there is something to compare with."""
-    return importlib.util.find_spec("transformers") is not None
+__all__ = ["check_marian"]
 
 
 def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust_pickle: bool = False) -> Parity:
@@ -29,15 +22,15 @@ def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust
 
     Args:
         folder: the MarianMT model.
-        number: their number of each id of ours; that of the begin mark is the token they start from.
-        right: what ours says.
-        trust_pickle: read weights that are a pickle.
+        number: their id of each id of ours; that of the begin mark is their first decoder token.
+        right: outputs of our model.
+        trust_pickle: whether to read weights that are a pickle.
 
     Raises:
-        ParityError: one gives something else than the other.
+        ParityError: the results differ.
     """
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
-    with without_bars(library):
+    with no_progress_bars(library):
         theirs = library.MarianMTModel.from_pretrained(
             None,
             config=library.MarianConfig.from_pretrained(folder),
@@ -50,7 +43,7 @@ def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust
 
 @torch.inference_mode()
 def their_scores(theirs: Any, numbers: torch.Tensor, right: Reference) -> list[list[float]]:
-    """Log-probabilities of the tokens of our outputs, by their model."""
+    """Return the log-probabilities of the tokens of our outputs by their model."""
     source = numbers[pad_rows(right.samples.rows, PAD, last=EOS)]
     target = numbers[decoder_input(right.outputs)]
     seen = (source != numbers[PAD]).long()
@@ -60,7 +53,7 @@ def their_scores(theirs: Any, numbers: torch.Tensor, right: Reference) -> list[l
 
 @torch.inference_mode()
 def their_outputs(theirs: Any, numbers: torch.Tensor, right: Reference) -> list[list[int]]:
-    """Their greedy outputs as ids of ours."""
+    """Return their greedy outputs as ids of ours."""
     source = numbers[pad_rows(right.samples.rows, PAD, last=EOS)]
     found = theirs.generate(
         input_ids=source,

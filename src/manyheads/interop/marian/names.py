@@ -1,8 +1,8 @@
-"""Our weights and those of transformers' MarianMT, name by name.
+"""Our weights and those of transformers' MarianMT, by name.
 
-Both are the same model but for three things. Query, key and value stand in one matrix here, in three there. Our
-positional signal has sines and cosines in turn, theirs all sines, then all cosines: so their width is ours in
-another order, which is exact. And the rows of the vocabulary have other numbers.
+Both are the same model but for three things. Query, key and value are one matrix in ours and three in theirs. Our
+position embedding has sines and cosines in turn, theirs all sines before all cosines: their width is an exact
+permutation of ours. And the rows of the vocabulary are in another order.
 """
 
 from __future__ import annotations
@@ -17,75 +17,75 @@ from manyheads.config.schema import ModelConfig
 
 __all__ = ["Entry", "entries", "our_width", "their_width"]
 
+READS, WRITES = 1, 0  # axis of the model width in the matrix of a layer that reads it, and of one that writes it
+# Linear layer or norm of ours: theirs, or the three that are one matrix in ours; axis of the model width.
+SELF_ATTENTION = (
+    ("self_attention.project_in", ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), READS),
+    ("self_attention.project_out", ("self_attn.out_proj",), WRITES),
+)
+CROSS_ATTENTION = (
+    ("cross_attention.project_in", ("encoder_attn.q_proj", "encoder_attn.k_proj", "encoder_attn.v_proj"), READS),
+    ("cross_attention.project_out", ("encoder_attn.out_proj",), WRITES),
+    ("around_cross_attention.norm", ("encoder_attn_layer_norm",), WRITES),
+)
+FEED_FORWARD = (
+    ("feed_forward.expand", ("fc1",), READS),
+    ("feed_forward.contract", ("fc2",), WRITES),
+    ("around_feed_forward.norm", ("final_layer_norm",), WRITES),
+)
+ENCODER_LAYER = (
+    *SELF_ATTENTION,
+    ("around_attention.norm", ("self_attn_layer_norm",), WRITES),
+    *FEED_FORWARD,
+)
+DECODER_LAYER = (
+    *SELF_ATTENTION,
+    ("around_self_attention.norm", ("self_attn_layer_norm",), WRITES),
+    *CROSS_ATTENTION,
+    *FEED_FORWARD,
+)
+
 
 @dataclass(frozen=True)
 class Entry:
-    """One of our weights.
+    """One weight of ours.
 
     Attributes:
-        ours: its name.
-        theirs: the name of theirs, or of the three that stand one above the other in ours.
-        axes: along which of its axes the width runs.
+        ours: our name.
+        theirs: their name, or those of the three that are concatenated in ours.
+        axis: axis of the model width; None if it has none.
     """
 
     ours: str
     theirs: tuple[str, ...]
-    axes: tuple[int, ...]
+    axis: int | None
 
 
 def entries(config: ModelConfig) -> Iterator[Entry]:
-    """All weights between the embeddings and the output layer."""
-    for layer in range(config.num_encoder_layers):
-        ours, theirs = f"encoder_layers.{layer}", f"model.encoder.layers.{layer}"
-        yield from attention(f"{ours}.self_attention", f"{theirs}.self_attn", config.bias)
-        yield from norm(f"{ours}.around_attention.norm", f"{theirs}.self_attn_layer_norm")
-        yield from feed_forward(ours, theirs, config.bias)
-    for layer in range(config.num_decoder_layers):
-        ours, theirs = f"decoder_layers.{layer}", f"model.decoder.layers.{layer}"
-        yield from attention(f"{ours}.self_attention", f"{theirs}.self_attn", config.bias)
-        yield from norm(f"{ours}.around_self_attention.norm", f"{theirs}.self_attn_layer_norm")
-        yield from attention(f"{ours}.cross_attention", f"{theirs}.encoder_attn", config.bias)
-        yield from norm(f"{ours}.around_cross_attention.norm", f"{theirs}.encoder_attn_layer_norm")
-        yield from feed_forward(ours, theirs, config.bias)
+    """Yield all weights between the embeddings and the output layer."""
+    for side, count, layer in (
+        ("encoder", config.num_encoder_layers, ENCODER_LAYER),
+        ("decoder", config.num_decoder_layers, DECODER_LAYER),
+    ):
+        for number in range(count):
+            prefix = f"model.{side}.layers.{number}"
+            for ours, theirs, axis in layer:
+                for kind in ("weight", "bias") if config.bias or ours.endswith(".norm") else ("weight",):
+                    names = tuple(f"{prefix}.{name}.{kind}" for name in theirs)
+                    kind_axis = None if kind == "bias" and axis == READS else axis
+                    yield Entry(f"{side}_layers.{number}.{ours}.{kind}", names, kind_axis)
 
 
-def attention(ours: str, theirs: str, bias: bool) -> Iterator[Entry]:
-    """Inside the heads the order of the width stays."""
-    parts = [f"{theirs}.{name}_proj" for name in "qkv"]
-    yield Entry(f"{ours}.project_in.weight", tuple(f"{part}.weight" for part in parts), (1,))
-    yield Entry(f"{ours}.project_out.weight", (f"{theirs}.out_proj.weight",), (0,))
-    if bias:
-        yield Entry(f"{ours}.project_in.bias", tuple(f"{part}.bias" for part in parts), ())
-        yield Entry(f"{ours}.project_out.bias", (f"{theirs}.out_proj.bias",), (0,))
+def their_width(tensor: Tensor, axis: int | None) -> Tensor:
+    """Permute a tensor of ours to their order of the width."""
+    return tensor if axis is None else tensor.index_select(axis, permutation(tensor.size(axis)))
 
 
-def feed_forward(ours: str, theirs: str, bias: bool) -> Iterator[Entry]:
-    """The two matrices, and the norm after them."""
-    yield Entry(f"{ours}.feed_forward.expand.weight", (f"{theirs}.fc1.weight",), (1,))
-    yield Entry(f"{ours}.feed_forward.contract.weight", (f"{theirs}.fc2.weight",), (0,))
-    if bias:
-        yield Entry(f"{ours}.feed_forward.expand.bias", (f"{theirs}.fc1.bias",), ())
-        yield Entry(f"{ours}.feed_forward.contract.bias", (f"{theirs}.fc2.bias",), (0,))
-    yield from norm(f"{ours}.around_feed_forward.norm", f"{theirs}.final_layer_norm")
+def our_width(tensor: Tensor, axis: int | None) -> Tensor:
+    """Permute a tensor of theirs to our order of the width."""
+    return tensor if axis is None else tensor.index_select(axis, permutation(tensor.size(axis)).argsort())
 
 
-def norm(ours: str, theirs: str) -> Iterator[Entry]:
-    """Gain and bias."""
-    yield Entry(f"{ours}.weight", (f"{theirs}.weight",), (0,))
-    yield Entry(f"{ours}.bias", (f"{theirs}.bias",), (0,))
-
-
-def their_width(tensor: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """A tensor of ours in their order of the width."""
-    for axis in axes:
-        places = torch.arange(tensor.size(axis))
-        tensor = tensor.index_select(axis, torch.cat([places[::2], places[1::2]]))
-    return tensor
-
-
-def our_width(tensor: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """A tensor of theirs in our order of the width."""
-    for axis in axes:
-        places = torch.arange(tensor.size(axis))
-        tensor = tensor.index_select(axis, torch.cat([places[::2], places[1::2]]).argsort())
-    return tensor
+def permutation(width: int) -> Tensor:
+    """Return our index of each of their indices of the width."""
+    return torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])

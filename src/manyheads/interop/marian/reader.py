@@ -13,8 +13,8 @@ from manyheads.checkpoint import load_weights, read_bytes, read_json
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, ModelConfig
 from manyheads.errors import ConfigError, RunError
+from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.marian.names import entries, our_width
-from manyheads.interop.opened import OpenedModel
 from manyheads.interop.weights import read_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.marian import MarianTokenizer
@@ -23,7 +23,7 @@ from manyheads.text.tokenizer import BOS, SPECIALS, TokenizerPair
 __all__ = ["START_BIAS", "is_marian", "read_marian", "their_numbers"]
 
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
-START_BIAS = -100.0  # of a begin mark that is no token of theirs: as good as no probability, and still a number
+START_BIAS = -100.0  # of a begin mark that is no token of theirs: probability 0, and finite
 NUMBERS = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim")
 VOCABULARY = {
     "model.shared.weight",
@@ -33,29 +33,29 @@ VOCABULARY = {
     "final_logits_bias",
 }
 POSITIONS = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}  # computed, not trained
-# Settings that other variants of the model switch on; ours has no such variant.
+# Settings of other variants of the model, which ours does not have.
 MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "separate_vocabs")
 
 
 def is_marian(folder: Path) -> bool:
-    """Whether a folder says that it is a MarianMT model."""
+    """Return whether a folder is a MarianMT model."""
     path = folder / "config.json"
     return path.is_file() and read_json(path).get("model_type") == "marian"
 
 
 def read_marian(
     folder: Path, *, source: str | None = None, target: str | None = None, trust_pickle: bool = False
-) -> OpenedModel:
-    """The model of a folder with config.json, model.safetensors, vocab.json, source.spm and target.spm.
+) -> LoadedModel:
+    """Read a folder with config.json, model.safetensors, vocab.json, source.spm and target.spm.
 
     Args:
-        folder: where they are.
-        source: language of the source; the folder's own word for it unless given.
-        target: likewise.
-        trust_pickle: read pytorch_model.bin where there is no model.safetensors.
+        folder: the folder.
+        source: source language (default: that of the folder).
+        target: target language (default: that of the folder).
+        trust_pickle: whether to read pytorch_model.bin if there is no model.safetensors.
 
     Raises:
-        RunError: a file is missing or damaged, or the model is of a variant that ours cannot be.
+        RunError: a file is missing or damaged, or ours has no such variant.
     """
     theirs = read_json(folder / "config.json")
     tokenizer = read_json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
@@ -70,16 +70,16 @@ def read_marian(
     tensors = our_tensors(config.model, read_weights(folder, trust_pickle=trust_pickle), rows, folder)
     model = EncoderDecoder(config.model, pair.source.size, pair.target.size)
     load_weights(model, tensors, str(folder))
-    return OpenedModel(config, pair, model.eval())
+    return LoadedModel(config, pair, model.eval())
 
 
 def their_numbers(folder: Path) -> list[int]:
-    """Their number of each id of ours; that of the begin mark is the token they start from. Raises `RunError`."""
+    """Return their id of each id of ours; the begin mark has their first decoder token. Raises `RunError`."""
     return vocabulary(folder, read_json(folder / "config.json"))[1]
 
 
 def tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
-    """The tokenizers of both sides; where their SentencePiece models are the same, one for both."""
+    """Return the tokenizers of both sides, one for both if their SentencePiece models are the same."""
     source = MarianTokenizer(symbols, read_bytes(folder / "source.spm"))
     target = MarianTokenizer(symbols, read_bytes(folder / "target.spm"))
     joint = source.model == target.model
@@ -87,7 +87,7 @@ def tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
 
 
 def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list[int]]:
-    """Our symbols in the order of our ids, and for each of them the row it has there."""
+    """Return our symbols in the order of our ids, and the row of each in their matrices."""
     path = folder / "vocab.json"
     ids = read_json(path)
     size = theirs.get("vocab_size")
@@ -109,7 +109,7 @@ def vocabulary(folder: Path, theirs: Mapping[str, Any]) -> tuple[list[str], list
 def our_config(
     folder: Path, theirs: Mapping[str, Any], size: int, source: str | None, target: str | None
 ) -> Config:
-    """Our configuration of their model."""
+    """Return our configuration of their model."""
     if not source or not target:
         raise RunError(f"{folder} does not name its languages. Give --source and --target.")
     values = {name: theirs.get(name) for name in NUMBERS}
@@ -156,20 +156,20 @@ def our_config(
 def our_tensors(
     config: ModelConfig, theirs: Mapping[str, Tensor], rows: list[int], folder: Path
 ) -> dict[str, Tensor]:
-    """Their weights under our names, in our order."""
+    """Return their weights under our names, in our order."""
     try:
         found = {
-            entry.ours: our_width(torch.cat([theirs[name] for name in entry.theirs]), entry.axes)
+            entry.ours: our_width(torch.cat([theirs[name] for name in entry.theirs]), entry.axis)
             for entry in entries(config)
         }
         target = first(theirs, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
         source = first(theirs, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
         bias = theirs.get("final_logits_bias", torch.zeros(1, len(target)))[0][rows].clone()
-        found["source_embedding.tokens.weight"] = our_width(source[rows], (1,))
+        found["source_embedding.tokens.weight"] = our_width(source[rows], 1)
         if config.tied_embeddings != "all":
-            found["target_embedding.tokens.weight"] = our_width(target[rows], (1,))
+            found["target_embedding.tokens.weight"] = our_width(target[rows], 1)
         if config.tied_embeddings == "none":
-            found["output.weight"] = our_width(theirs["lm_head.weight"][rows], (1,))
+            found["output.weight"] = our_width(theirs["lm_head.weight"][rows], 1)
         refuse_unused(theirs, {name for entry in entries(config) for name in entry.theirs}, folder)
     except (KeyError, IndexError, RuntimeError) as error:
         raise RunError(f"{folder} lacks weights, or they do not fit its config.json: {error}.") from error
@@ -180,12 +180,12 @@ def our_tensors(
 
 
 def refuse_unused(theirs: Mapping[str, Tensor], used: set[str], folder: Path) -> None:
-    """Raise `RunError` where there are weights that the configuration does not speak of."""
+    """Raise `RunError` if there are weights that the configuration does not use."""
     unused = sorted(set(theirs) - used - VOCABULARY - POSITIONS)
     if unused:
         raise RunError(f"{folder} has weights, but its config.json does not use them: {', '.join(unused[:5])}.")
 
 
 def first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
-    """The first of these that is there: a matrix that is shared is kept under one of its names."""
+    """Return the first tensor that exists: a shared matrix is stored under one of its names."""
     return tensors[next((name for name in names if name in tensors), names[0])]

@@ -21,12 +21,12 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, To
 
 __all__ = ["marian_numbers", "refuse_other_variants", "write_marian"]
 
-EPSILON = 1e-5  # of their layer norm, which has no setting for it
+EPSILON = 1e-5  # fixed in their layer norm
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish"}
 
 
 def refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
-    """Raise `RunError` for what a MarianMT model cannot be, with every reason."""
+    """Raise `RunError` with every reason why MarianMT has no such model."""
     model, pair = config.model, tokenizers
     subwords = isinstance(pair.source, SubwordTokenizer | MarianTokenizer)
     reasons = [
@@ -55,20 +55,20 @@ def refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
 
 
 def shared(pair: TokenizerPair) -> bool:
-    """Whether both sides number their pieces alike."""
+    """Return whether both sides have the same pieces in the same order."""
     return pair.joint or names_of(pair.source) == names_of(pair.target)
 
 
 def names_of(tokenizer: Tokenizer) -> list[str]:
-    """The pieces behind the special symbols."""
+    """Return the pieces after the special symbols."""
     return tokenizer.pieces(range(len(SPECIALS), tokenizer.size))
 
 
 def marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
-    """Our ids in the order of theirs, and which of theirs decoding starts from.
+    """Return our ids in the order of theirs, and their id of the first decoder token.
 
     Padding is last. A begin mark whose vector is zero, as in every opus-mt model, is their padding; any other is
-    the token before it.
+    the token before padding.
     """
     size = model.output.out_features
     rows = [EOS, UNK, *range(len(SPECIALS), size)]
@@ -78,7 +78,7 @@ def marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
 
 
 def marian_numbers(model: EncoderDecoder) -> list[int]:
-    """Their number of each id of ours; that of the begin mark is the token they start from."""
+    """Return their id of each id of ours; that of the begin mark is their first decoder token."""
     rows, start = marian_rows(model)
     numbers = {row: number for number, row in enumerate(rows)} | {BOS: start}
     return [numbers[i] for i in range(model.output.out_features)]
@@ -86,30 +86,29 @@ def marian_numbers(model: EncoderDecoder) -> list[int]:
 
 @torch.no_grad()
 def their_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
-    """Our weights under their names, in their order; padding's vector is zero, and has no say."""
+    """Return our weights under their names, in their order; the vector of padding is zero."""
     config, own = model.config, dict(model.named_parameters())
     rows, _ = marian_rows(model)
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for entry in entries(config.model_copy(update={"bias": True})):
         if entry.ours in own:
-            wanted = own[entry.ours].detach()
+            weight = own[entry.ours].detach()
         else:  # a linear layer without bias
-            wanted = torch.zeros(own[entry.ours.replace(".bias", ".weight")].size(0))
-        parts = their_width(wanted.float(), entry.axes).chunk(len(entry.theirs))
-        found |= dict(zip(entry.theirs, parts, strict=True))
+            weight = torch.zeros(own[entry.ours.replace(".bias", ".weight")].size(0))
+        parts = their_width(weight.float(), entry.axis).chunk(len(entry.theirs))
+        tensors |= dict(zip(entry.theirs, parts, strict=True))
     for name, matrix in matrices(model):
-        placed = their_width(matrix.float()[rows], (1,))
-        placed[-1] = 0.0
-        found[name] = placed
+        tensors[name] = their_width(matrix.float()[rows], 1)
+        tensors[name][-1] = 0.0
     bias = torch.zeros(len(rows)) if model.output.bias is None else model.output.bias.float()[rows].clone()
     if BOS in rows:
         bias[-2:] = START_BIAS
-    found["final_logits_bias"] = bias[None]
-    return {name: tensor.clone() for name, tensor in found.items()}
+    tensors["final_logits_bias"] = bias[None]
+    return {name: tensor.clone() for name, tensor in tensors.items()}
 
 
 def matrices(model: EncoderDecoder) -> Iterator[tuple[str, Tensor]]:
-    """Their names of the vocabulary's matrices, each that is one with another left out."""
+    """Yield their names of the matrices of the vocabulary, tied ones once."""
     tied = model.config.tied_embeddings
     if tied == "all":
         yield "model.shared.weight", model.source_embedding.tokens.weight
@@ -124,7 +123,7 @@ def write_marian(folder: Path, config: Config, tokenizers: TokenizerPair, model:
     """Write config.json, generation_config.json, model.safetensors, vocab.json and the SentencePiece models.
 
     Raises:
-        RunError: a MarianMT model cannot be this one; every reason is told.
+        RunError: MarianMT has no such model; the message has every reason.
     """
     refuse_other_variants(config, tokenizers)
     write_tensors(folder / "model.safetensors", their_tensors(model))
@@ -141,7 +140,7 @@ def write_marian(folder: Path, config: Config, tokenizers: TokenizerPair, model:
 
 
 def vocabulary(tokenizer: Tokenizer, model: EncoderDecoder) -> dict[str, int]:
-    """Their number of every piece."""
+    """Return their id of every piece."""
     rows, _ = marian_rows(model)
     pieces = [*SPECIALS, *names_of(tokenizer)]
     numbered: dict[str, int] = {}
@@ -154,13 +153,13 @@ def vocabulary(tokenizer: Tokenizer, model: EncoderDecoder) -> dict[str, int]:
 
 
 def special_ids(model: EncoderDecoder) -> dict[str, int]:
-    """Their numbers of padding, end mark and the token that decoding starts from."""
+    """Return their ids of padding, the end mark and the first decoder token."""
     rows, start = marian_rows(model)
     return {"pad_token_id": len(rows) - 1, "eos_token_id": 0, "decoder_start_token_id": start}
 
 
 def model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
-    """Their config.json."""
+    """Return their config.json."""
     ours, size = config.model, special_ids(model)["pad_token_id"] + 1
     both: dict[str, Any] = {}
     for side, layers in (("encoder", ours.num_encoder_layers), ("decoder", ours.num_decoder_layers)):
@@ -191,7 +190,7 @@ def model_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
 
 
 def generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]:
-    """Their generation_config.json."""
+    """Return their generation_config.json."""
     special = special_ids(model)
     return {
         **special,
@@ -204,7 +203,7 @@ def generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any]
 
 
 def tokenizer_settings(config: Config) -> dict[str, Any]:
-    """Their tokenizer_config.json."""
+    """Return their tokenizer_config.json."""
     return {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": config.data.source,

@@ -1,4 +1,4 @@
-"""Write a model as ONNX graphs, and compare what onnxruntime makes of them."""
+"""Write a model as ONNX graphs, and compare them in onnxruntime."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyheads.checkpoint import as_json, write_atomically
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.errors import RunError, require
-from manyheads.interop.carried import write_carried
+from manyheads.interop.bundle import write_metadata
 from manyheads.interop.onnx.network import decoder_ports, encoder_ports, write_decoder, write_encoder
 from manyheads.interop.parity import Parity, Reference, compare, decoder_input, token_scores
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -32,7 +32,7 @@ def write_onnx(folder: Path, config: Config, tokenizers: TokenizerPair, model: E
     """Write a model into an existing folder, with our configuration and tokenizers beside it.
 
     Raises:
-        RunError: the model is too large for the format.
+        RunError: the model is larger than an ONNX file.
         MissingExtraError: onnx is not installed.
     """
     if sum(one.numel() * one.element_size() for one in model.parameters()) > LARGEST:
@@ -41,11 +41,11 @@ def write_onnx(folder: Path, config: Config, tokenizers: TokenizerPair, model: E
     write_encoder(folder / ENCODER, model, longest)
     write_decoder(folder / DECODER, model, longest)
     write_atomically(folder / DESCRIPTION, as_json(description(model, longest)))
-    write_carried(folder, config, tokenizers, KIND, {}, DECODER)
+    write_metadata(folder, config, tokenizers, KIND, {}, DECODER)
 
 
 def description(model: EncoderDecoder, longest: int) -> dict[str, Any]:
-    """What a program must know that runs the graphs."""
+    """Return what a program needs to run the graphs."""
 
     def named(ports: Any) -> dict[str, dict[str, Any]]:
         inputs, outputs = ({name: [np.dtype(kind).name, *axes] for name, kind, axes in side} for side in ports)
@@ -67,10 +67,10 @@ def description(model: EncoderDecoder, longest: int) -> dict[str, Any]:
 
 
 class Runtime:
-    """The two graphs of a folder, as onnxruntime computes them on the CPU."""
+    """The two graphs of a folder in onnxruntime on the CPU."""
 
     def __init__(self, folder: Path) -> None:
-        """Open them; raises `MissingExtraError`."""
+        """Load the graphs; raises `MissingExtraError`."""
         library = require("onnxruntime", extra="onnx", purpose="the comparison of an ONNX export")
         options = library.SessionOptions()
         options.log_severity_level = 3
@@ -80,7 +80,7 @@ class Runtime:
         )
 
     def begin(self, source: NDArray[np.int64]) -> Values:
-        """Read sources (B, S): what the first step is given beside its tokens."""
+        """Encode sources (B, S), and return the inputs of the first step without its tokens."""
         names = [one.name for one in self.encoder.get_outputs()]
         values: Values = dict(zip(names, self.encoder.run(None, {"source": source}), strict=True))
         for one in self.decoder.get_inputs():
@@ -89,20 +89,20 @@ class Runtime:
                 values[one.name] = np.zeros((len(source), heads, 0, width), np.float32)
         return values
 
-    def step(self, values: Values, tokens: NDArray[np.int64], place: int) -> NDArray[np.float32]:
-        """Append a token to each row (B,): log-probabilities of the next (B, V); the past in `values` grows."""
-        given = {**values, "tokens": tokens, "place": np.array(place)}
+    def step(self, values: Values, tokens: NDArray[np.int64], position: int) -> NDArray[np.float32]:
+        """Append a token to each row (B,), extend the cache in `values`, and return log-probabilities (B, V)."""
+        inputs = {**values, "tokens": tokens, "place": np.array(position)}
         names = [one.name for one in self.decoder.get_outputs()]
-        found: Values = dict(zip(names, self.decoder.run(None, given), strict=True))
-        values |= {name.replace("new_", "past_"): part for name, part in found.items() if name.startswith("new_")}
-        return found["log_probabilities"]
+        outputs: Values = dict(zip(names, self.decoder.run(None, inputs), strict=True))
+        values |= {name.replace("new_", "past_"): part for name, part in outputs.items() if name.startswith("new_")}
+        return outputs["log_probabilities"]
 
     def greedy(self, source: NDArray[np.int64], limits: Sequence[int]) -> list[list[int]]:
-        """The most likely token again and again, up to the limit of each row."""
+        """Decode greedily, up to the limit of each row."""
         values, tokens = self.begin(source), np.full(len(source), BOS)
         steps = []
-        for place in range(max(limits) + 1):
-            scores = self.step(values, tokens, place)
+        for position in range(max(limits) + 1):
+            scores = self.step(values, tokens, position)
             scores[:, [PAD, BOS]] = -np.inf
             tokens = scores.argmax(1)
             steps.append(tokens)
@@ -112,10 +112,10 @@ class Runtime:
 
 
 def check_onnx(folder: Path, right: Reference) -> Parity:
-    """Compare a written folder with the model it was made of; raises `ParityError`, `MissingExtraError`."""
+    """Compare a written folder with its model; raises `ParityError`, `MissingExtraError`."""
     runtime = Runtime(folder)
     source = pad_rows(right.samples.rows, PAD, last=EOS).numpy()
-    values, given = runtime.begin(source), decoder_input(right.outputs).numpy()
-    steps = [runtime.step(values, given[:, place], place) for place in range(given.shape[1])]
+    values, target_in = runtime.begin(source), decoder_input(right.outputs).numpy()
+    steps = [runtime.step(values, target_in[:, t], t) for t in range(target_in.shape[1])]
     scores = token_scores(torch.from_numpy(np.stack(steps, 1)), right.outputs)
     return compare(right, scores, runtime.greedy(source, right.limits), "float32", "the ONNX model")

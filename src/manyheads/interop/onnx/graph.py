@@ -1,4 +1,4 @@
-"""A graph of ONNX operators, written one call at a time."""
+"""Build a graph of ONNX operators, one call at a time."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ __all__ = ["Graph", "Port"]
 
 OPSET = 17  # the first with LayerNormalization
 FORMAT = 8  # of the file; runtimes from 2022 on read it
-Port = tuple[str, type[Any], Sequence[str | int]]  # name, number type, axes: sizes or names of free ones
+Port = tuple[str, type[Any], Sequence[str | int]]  # name, number type, axes: sizes, or names of dynamic axes
 
 
 class Graph:
-    """Operators and constants; values are known by their names."""
+    """Operators and constants; values are referred to by name."""
 
     def __init__(self, name: str) -> None:
-        """An empty graph; raises `MissingExtraError`."""
+        """Start an empty graph; raises `MissingExtraError`."""
         self.onnx = require("onnx", extra="onnx", purpose="the ONNX format")
         self.name = name
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.known: dict[tuple[Any, ...], str] = {}
-        self.tensors: list[torch.Tensor] = []  # those in `known`: the memory of one that is gone is taken by others
+        self.tensors: list[torch.Tensor] = []  # kept, so that no other tensor gets the memory of one in `known`
 
     def constant(self, value: torch.Tensor | NDArray[Any] | Sequence[int] | float | int) -> str:
-        """A constant; a tensor that was given before is not stored twice."""
+        """Return the name of a constant; the same tensor is stored once."""
         if isinstance(value, torch.Tensor):
             key: tuple[Any, ...] = (value.data_ptr(), value.shape, value.stride())
             self.tensors.append(value)
@@ -46,13 +46,13 @@ class Graph:
         return self.known[key]
 
     def call(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Add an operator with one output, and return the name of that."""
+        """Add an operator with one output, and return the name of the output."""
         name = output or f"value_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
     def save(self, path: Path, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
-        """Check the graph by ONNX's own rules, and write it."""
+        """Check the graph by the rules of ONNX, and write it."""
         helper = self.onnx.helper
 
         def described(port: Port) -> Any:

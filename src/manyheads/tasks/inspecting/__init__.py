@@ -1,4 +1,4 @@
-"""Looks into a loaded translator, classifier or language model, and tells it in objects of `inspection`."""
+"""Inspect a loaded translator, classifier or language model; the results are objects of `inspection`."""
 
 from manyheads.tasks.inspecting.classification import inspect_classification
 from manyheads.tasks.inspecting.language_modeling import inspect_language_model

@@ -1,6 +1,6 @@
-"""What the inspections of all tasks have in common.
+"""Parts of the inspections of all tasks.
 
-Shapes: T places, V vocabulary, D model width.
+Shapes: T positions, V vocabulary, D model width.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.config.schema import Config
-from manyheads.inspection.model_parts import ModelFacts
-from manyheads.inspection.parts import Near, Neighbours, Prediction, Rival, Text, Token
+from manyheads.inspection.parts import ModelFacts, Near, Neighbours, Prediction, Rival, Text, Token
 from manyheads.search.candidates import best_tokens
 from manyheads.tasks.alignment import word_numbers
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
-__all__ = ["facts", "neighbours", "predictions", "rivals_of", "text_of", "tokens_of"]
+__all__ = ["facts", "neighbours", "predictions", "rivals_of", "text_of", "tokens_of", "without_each_word"]
 
 MARKS = (PAD, BOS, EOS)
-SUPPRESSED_IDS = (PAD, BOS)  # what never comes out
+SUPPRESSED_IDS = (PAD, BOS)  # never generated
 
 
 def facts(config: Config) -> ModelFacts:
-    """The shape of the model of a run; a side that a task does not have counts 0 layers."""
+    """Return the settings of the model of a run; a missing encoder or decoder has 0 layers."""
     model, task = config.model, config.task
     return ModelFacts(
         task=task,
@@ -41,7 +40,7 @@ def facts(config: Config) -> ModelFacts:
 
 
 def tokens_of(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[Token, ...]:
-    """Tokens with the words that they belong to; marks belong to none."""
+    """Return tokens with the numbers of their words; marks belong to no word."""
     plain = [token for token in ids if token not in MARKS]
     words = iter(word_numbers(tokenizer, plain))
     return tuple(
@@ -50,8 +49,17 @@ def tokens_of(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[Token, ...]:
     )
 
 
+def without_each_word(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+    """Return the numbers of the words of a text without marks, and for each word the ids of the other words."""
+    words = [token.word for token in tokens_of(tokenizer, ids)]
+    numbers = sorted({word for word in words if word is not None})
+    return numbers, [
+        [token for token, word in zip(ids, words, strict=True) if word != number] for number in numbers
+    ]
+
+
 def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str) -> Text:
-    """A text with its tokens, marks included."""
+    """Return a text with its tokens, marks included."""
     plain = [token for token in ids if token not in MARKS]
     return Text(text, language, tokens_of(tokenizer, ids), tuple(tokenizer.decode(plain).split()))
 
@@ -59,7 +67,7 @@ def text_of(tokenizer: Tokenizer, ids: Sequence[int], text: str, language: str) 
 def predictions(
     logits: Tensor, ids: Sequence[int], tokenizer: Tokenizer, *, rivals: int, given: int
 ) -> tuple[Prediction, ...]:
-    """What a model thought of tokens, from its logits (T, V) at their places; the first `given` were forced."""
+    """Return the prediction of each token from the logits (T, V) at its position; the first `given` are forced."""
     log_probs = functional.log_softmax(logits.double(), -1)
     own = log_probs.gather(1, torch.tensor(ids)[:, None])
     ranks = (log_probs > own).sum(1) + 1
@@ -69,35 +77,35 @@ def predictions(
     return tuple(
         Prediction(
             id=token,
-            piece=pieces[place],
-            log_probability=float(own[place]),
-            probability=math.exp(float(own[place])),
-            rank=int(ranks[place]),
-            entropy=float(entropy[place]),
-            rivals=rivals_of(others[place], tokenizer, rivals),
-            forced=place < given,
+            piece=pieces[position],
+            log_probability=float(own[position]),
+            probability=math.exp(float(own[position])),
+            rank=int(ranks[position]),
+            entropy=float(entropy[position]),
+            rivals=rivals_of(others[position], tokenizer, rivals),
+            forced=position < given,
         )
-        for place, token in enumerate(ids)
+        for position, token in enumerate(ids)
     )
 
 
 def rivals_of(log_probs: Tensor, tokenizer: Tokenizer, count: int) -> tuple[Rival, ...]:
-    """The likeliest tokens that may come out, best first: (V,) float64 -> at most `count`."""
+    """Return the likeliest tokens that can be generated, best first: (V,) float64 -> at most `count`."""
     if not count:
         return ()
     _, ids = best_tokens(log_probs[None].float(), count, SUPPRESSED_IDS)
-    found = [token for token in ids[0].tolist() if log_probs[token] > -math.inf]
-    values = log_probs[found].tolist()
+    tokens = [token for token in ids[0].tolist() if log_probs[token] > -math.inf]
+    values = log_probs[tokens].tolist()
     return tuple(
         Rival(token, piece, value, math.exp(value))
-        for token, piece, value in zip(found, tokenizer.pieces(found), values, strict=True)
+        for token, piece, value in zip(tokens, tokenizer.pieces(tokens), values, strict=True)
     )
 
 
 def neighbours(
     embedding: nn.Embedding, ids: Iterable[int], tokenizer: Tokenizer, count: int
 ) -> tuple[Neighbours, ...]:
-    """For each different token, marks aside, the nearest others by the cosine of their rows (V, D)."""
+    """Return, for each different token but marks, the nearest tokens by the cosine of their rows (V, D)."""
     wanted = [token for token in dict.fromkeys(ids) if token not in MARKS]
     if not count or not wanted:
         return ()

@@ -1,4 +1,4 @@
-"""Looks into a language model while it reads a text, and goes on with it.
+"""Inspect a language model while it reads and continues a text.
 
 Shapes: T tokens of the text, V vocabulary.
 """
@@ -24,27 +24,27 @@ DEFAULTS = InspectOptions()
 def inspect_language_model(
     generator: Generator, text: str, options: InspectOptions = DEFAULTS
 ) -> LanguageModelInspection:
-    """Read a text, write `max_tokens` more greedily, and tell what the model thought of each token.
+    """Read a text, generate `max_tokens` more greedily, and return the prediction of each token.
 
     Args:
         generator: the model.
-        text: what is read; "" with a `prefix` of token ids, or with `max_tokens`, lets the model begin.
-        options: `prefix` stands for a text of these ids, put after `text`.
+        text: beginning of the text; it may be "" with a `prefix` of token ids, or with `max_tokens`.
+        options: `prefix` follows `text`.
 
     Raises:
-        UsageError: the text is empty, or longer than the model looks at or pictures can show.
+        UsageError: the text is empty, or longer than the window of the model or the limit of pictures.
     """
     options.refuse("language-modeling", "target", "beam_size", "padding")
     tokenizer = generator.tokenizer
     more, ends = prefix_ids(options.prefix, tokenizer)
     given = [*tokenizer.encode([text])[0], *more, *[EOS][:ends]]
     first = first_token(generator.config, tokenizer)
-    ids = [*given, *written(generator, text, more, options.max_tokens)] if not ends else given
+    ids = [*given, *continuation(generator, text, more, options.max_tokens)] if not ends else given
     check_length(len(ids), "text", generator.window - 1)
     device = generator.model.output.weight.device
     with generator.evaluating():
         reading = watch_continuation(generator.model, torch.tensor([[first, *ids]], device=device))
-    found = predictions(reading.logits[:-1], ids, tokenizer, rivals=options.rivals, given=len(given))
+    tokens = predictions(reading.logits[:-1], ids, tokenizer, rivals=options.rivals, given=len(given))
     after = functional.log_softmax(reading.logits[-1].double(), -1)
     return LanguageModelInspection(
         run=options.run,
@@ -52,20 +52,20 @@ def inspect_language_model(
         text=text_of(tokenizer, ids, tokenizer.decode(ids), generator.config.data.language),
         inputs=tokens_of(tokenizer, [first, *ids[:-1]]),
         attention=reading.attention,
-        predictions=found,
+        predictions=tokens,
         next=rivals_of(after, tokenizer, options.rivals),
-        log_probability=sum(one.log_probability for one in found),
+        log_probability=sum(one.log_probability for one in tokens),
         prefix=len(given),
         neighbours=neighbours(generator.model.embedding.tokens, ids, tokenizer, options.neighbours),
     )
 
 
-def written(generator: Generator, text: str, more: tuple[int, ...], count: int) -> list[int]:
-    """What the model writes after a text and further ids, greedily, the end mark too."""
+def continuation(generator: Generator, text: str, more: tuple[int, ...], count: int) -> list[int]:
+    """Return what the model generates after a text and further ids, greedily, with the end mark if any."""
     if not count:
         return []
     (context,) = generator.contexts([text])
     options = GenerateOptions(sampling=None, max_tokens=count)
     with generator.evaluating():
-        (found,) = run_steps(generator.write([(0, [*context, *more])], options))
-    return [*found.tokens, *[EOS][: found.ended]]
+        (hypothesis,) = run_steps(generator.write([(0, [*context, *more])], options))
+    return [*hypothesis.tokens, *[EOS][: hypothesis.ended]]

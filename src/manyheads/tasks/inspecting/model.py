@@ -1,4 +1,4 @@
-"""Looks at a model as a whole: its tensors, its positions, its schedule.
+"""Inspect a model as a whole: its tensors, its positions, its schedule.
 
 Shapes: P positions, D model width, E head width.
 """
@@ -15,8 +15,7 @@ from torch import Tensor
 
 import manyheads
 from manyheads.config.schema import Config
-from manyheads.inspection.documents import ModelInspection
-from manyheads.inspection.model_parts import Block, LearningRate, Positions, Symbol, TensorRow
+from manyheads.inspection.model import Block, LearningRate, ModelInspection, Positions, Symbol, TensorRow
 from manyheads.model.attention import MultiHeadAttention, attend, attention_weights
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import FeedForward, PostNorm, PreNorm
@@ -39,18 +38,27 @@ RATES = {
     "plateau": "lr t / w up to step w, then times plateau_factor where validation stands still",
     "constant": "lr t / w up to step w, then lr",
 }
+POSITION_SYMBOLS: dict[str, tuple[str, str, Callable[..., Any]]] = {  # equation, section, code
+    "sinusoidal": ("PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D))", "3.5", sinusoids),
+    "learned": ("PE(p) = row p of a trained table", "3.5", LearnedPositions),
+    "rotary": ("q, k turned by p / 10000^(2i/E) in each pair", "3.2.2 of Su et al. (2021)", apply_rotary),
+}
+NORM_SYMBOLS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "pre": ("x + Sublayer(LayerNorm(x))", PreNorm),
+    "post": ("LayerNorm(x + Sublayer(x))", PostNorm),
+}
 
 
 def inspect_model(
     config: Config, model: Transformer, *, total_steps: int | None = None, run: str = ""
 ) -> ModelInspection:
-    """What there is to see without a text.
+    """Inspect a model without a text.
 
     Args:
         config: of the run.
         model: with its weights.
-        total_steps: updates of its training; those of the configuration unless given.
-        run: a name for the result.
+        total_steps: planned updates of its training (default: those of the configuration).
+        run: name of the run in the result.
     """
     tensors = tuple(tensor_rows(model))
     sizes: dict[str, int] = {}
@@ -69,7 +77,7 @@ def inspect_model(
 
 
 def tensor_rows(model: Transformer) -> Iterator[TensorRow]:
-    """Every tensor by name; of tied ones the first is the one that counts."""
+    """Return every tensor by name; the first of tied tensors has no `tied_to`."""
     first: dict[Tensor, str] = {}
     for name, tensor in model.named_parameters(remove_duplicate=False):
         parts = name.split(".")
@@ -80,13 +88,13 @@ def tensor_rows(model: Transformer) -> Iterator[TensorRow]:
 
 
 def positions_of(model: Transformer, count: int = SHOWN_POSITIONS) -> Positions:
-    """How the model tells its first positions apart."""
+    """Return the position encoding of the first positions."""
     config = model.config
     if config.positions == "rotary":
         width = config.d_model // config.num_heads
-        turns = sinusoids(count, width).numpy()  # sine and cosine of the angles of the head's pairs
-        signal = np.stack([turns[:, 1::2], turns[:, ::2]], -1).reshape(count, width)
-        return Positions("rotary", signal, (turns @ turns.T) / (width / 2))
+        angles = sinusoids(count, width).numpy()  # sine and cosine of the angles of the head's pairs
+        signal = np.stack([angles[:, 1::2], angles[:, ::2]], -1).reshape(count, width)
+        return Positions("rotary", signal, (angles @ angles.T) / (width / 2))
     if config.positions == "learned":
         (table,) = [one.table.weight for one in model.modules() if isinstance(one, LearnedPositions)][:1]
         signal = table.detach().float().cpu().numpy()[:count]
@@ -96,7 +104,7 @@ def positions_of(model: Transformer, count: int = SHOWN_POSITIONS) -> Positions:
 
 
 def learning_rate(config: Config, total_steps: int) -> LearningRate:
-    """The schedule as it is planned; what validation makes of a plateau schedule is not in it."""
+    """Return the planned schedule; the changes of a plateau schedule after validations are not in it."""
     schedule = Schedule(config.training, config.model.d_model)
     warmup = config.training.warmup_steps
     points = {1, min(max(1, warmup), total_steps), total_steps}
@@ -106,40 +114,35 @@ def learning_rate(config: Config, total_steps: int) -> LearningRate:
     return LearningRate(config.training.schedule, warmup, total_steps, steps, rates)
 
 
-def where(thing: Callable[..., Any]) -> str:
-    """File below the package, and line, of a function or class."""
+def location(thing: Callable[..., Any]) -> str:
+    """Return the file below the package and the line of a function or class."""
     path = Path(inspect.getsourcefile(thing) or "").relative_to(Path(manyheads.__file__).parent)
     return f"{path.as_posix()}:{inspect.getsourcelines(thing)[1]}"
 
 
 def symbols(config: Config) -> Iterator[Symbol]:
-    """The letters of the paper, in the order of its sections."""
+    """Return the letters of the paper, in the order of its sections."""
     model = config.model
-    head = model.d_model // model.num_heads
-    heads, width = model.num_heads, model.d_model
-    norm = (
-        ("x + Sublayer(LayerNorm(x))", PreNorm) if model.norm == "pre" else ("LayerNorm(x + Sublayer(x))", PostNorm)
-    )
-    kinds: dict[str, tuple[str, str, Callable[..., Any]]] = {
-        "sinusoidal": ("PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D))", "3.5", sinusoids),
-        "learned": ("PE(p) = row p of a trained table", "3.5", LearnedPositions),
-        "rotary": ("q, k turned by p / 10000^(2i/E) in each pair", "3.2.2 of Su et al. (2021)", apply_rotary),
-    }
-    position = kinds[model.positions]
-    yield Symbol("Q, K, V", "queries, keys, values of a head", "Q = x W_Q, K = m W_K, V = m W_V", "3.2.2",
-                 where(MultiHeadAttention), f"{heads} heads of width {head}")  # fmt: skip
-    yield Symbol("A", "attention weights", "A = softmax(Q K^T / sqrt(E))", "3.2.1", where(attention_weights),
-                 f"E = {head}")  # fmt: skip
-    yield Symbol("Attention", "what the heads take home", "Attention(Q, K, V) = A V", "3.2.1", where(attend), "")
-    yield Symbol("padding mask", "nobody looks at padding", "A = 0 where the key is <pad>", "3.2.1",
-                 where(padding_mask), "")  # fmt: skip
-    yield Symbol("causal mask", "nobody looks ahead", "A(t, s) = 0 for s > t", "3.2.3", where(causal_mask), "")
-    yield Symbol("FFN", "two maps at each position", "FFN(x) = f(x W_1 + b_1) W_2 + b_2, f = " + model.activation,
-                 "3.3", where(FeedForward), f"D = {width}, F = {model.d_ff}")  # fmt: skip
-    yield Symbol("residual, norm", "around every sublayer", norm[0], "3.1", where(norm[1]), f"D = {width}")
-    yield Symbol("E(w)", "a token as a vector", "x = E(w) sqrt(D)" if model.scale_embeddings else "x = E(w)", "3.4",
-                 where(TokenEmbedding), f"D = {width}")  # fmt: skip
-    yield Symbol("PE", "where a token stands", position[0], position[1], where(position[2]), "")
-    yield Symbol("lrate", "the learning rate", RATES[config.training.schedule], "5.3", where(Schedule.rate), "")
-    yield Symbol("loss", "cross-entropy with label smoothing", "-sum q(w) log p(w)", "5.4",
-                 where(cross_entropy_sums), f"epsilon = {config.training.label_smoothing:g}")  # fmt: skip
+    heads, width, head_width = model.num_heads, model.d_model, model.d_model // model.num_heads
+    position_equation, position_section, position_code = POSITION_SYMBOLS[model.positions]
+    norm_equation, norm_code = NORM_SYMBOLS[model.norm]
+    attention_equation = "Attention(Q, K, V) = A V"
+    embedding_equation = "x = E(w) sqrt(D)" if model.scale_embeddings else "x = E(w)"
+    feed_forward = "FFN(x) = f(x W_1 + b_1) W_2 + b_2, f = " + model.activation
+    rows: list[tuple[str, str, str, str, Callable[..., Any], str]] = [
+        ("Q, K, V", "queries, keys, values of a head", "Q = x W_Q, K = m W_K, V = m W_V", "3.2.2",
+         MultiHeadAttention, f"{heads} heads of width {head_width}"),
+        ("A", "attention weights", "A = softmax(Q K^T / sqrt(E))", "3.2.1", attention_weights, f"E = {head_width}"),
+        ("Attention", "what the heads take home", attention_equation, "3.2.1", attend, ""),
+        ("padding mask", "nobody looks at padding", "A = 0 where the key is <pad>", "3.2.1", padding_mask, ""),
+        ("causal mask", "nobody looks ahead", "A(t, s) = 0 for s > t", "3.2.3", causal_mask, ""),
+        ("FFN", "two maps at each position", feed_forward, "3.3", FeedForward, f"D = {width}, F = {model.d_ff}"),
+        ("residual, norm", "around every sublayer", norm_equation, "3.1", norm_code, f"D = {width}"),
+        ("E(w)", "a token as a vector", embedding_equation, "3.4", TokenEmbedding, f"D = {width}"),
+        ("PE", "where a token stands", position_equation, position_section, position_code, ""),
+        ("lrate", "the learning rate", RATES[config.training.schedule], "5.3", Schedule.rate, ""),
+        ("loss", "cross-entropy with label smoothing", "-sum q(w) log p(w)", "5.4", cross_entropy_sums,
+         f"epsilon = {config.training.label_smoothing:g}"),
+    ]  # fmt: skip
+    for symbol, meaning, equation, section, code, shape in rows:
+        yield Symbol(symbol, meaning, equation, section, location(code), shape)

@@ -1,4 +1,4 @@
-"""What a language model may write next, and how temperature, top-k and top-p change that.
+"""Probabilities of the next token of a language model, and how temperature, top-k and top-p change them.
 
 Shapes: V vocabulary.
 """
@@ -20,13 +20,13 @@ __all__ = ["NextToken", "NextTokens", "next_tokens"]
 
 @dataclass(frozen=True)
 class NextToken:
-    """A token that may come next.
+    """A possible next token.
 
     Attributes:
         id, piece: the token.
-        text: what it adds to the text; "" where that cannot be told, as of an end mark.
-        probability: the model's own.
-        share: the chance that it is drawn with the settings that were asked for.
+        text: text that it adds; "" if it adds none, as an end mark.
+        probability: of the model.
+        share: probability to be sampled with the given options.
     """
 
     id: int
@@ -38,7 +38,7 @@ class NextToken:
 
 @dataclass(frozen=True)
 class NextTokens:
-    """The likeliest tokens, best first; `kept` is how many can be drawn at all."""
+    """The likeliest tokens, best first; `kept` is the number of tokens that can be sampled."""
 
     tokens: tuple[NextToken, ...]
     kept: int
@@ -46,13 +46,13 @@ class NextTokens:
 
 @torch.inference_mode()
 def next_tokens(generator: Generator, text: str, sampling: Sampling, count: int = 20) -> NextTokens:
-    """What may come after a text; tokens are drawn exactly as `Generator.generate` does it.
+    """Return the likeliest tokens after a text, with their chance to be sampled by `Generator.generate`.
 
     Args:
         generator: the model.
-        text: what was written so far; "" is the beginning.
+        text: the text so far; it may be "".
         sampling: temperature, top_k, top_p.
-        count: how many tokens are told.
+        count: number of tokens to return.
     """
     (context,) = generator.contexts([text])
     tokenizer = generator.tokenizer
@@ -60,16 +60,16 @@ def next_tokens(generator: Generator, text: str, sampling: Sampling, count: int 
     with generator.evaluating():
         logits = generator.model(torch.tensor([ids], device=generator.model.output.weight.device))[0, -1]
     own = functional.log_softmax(logits.cpu().double(), -1)[None]
-    heard = own.clone()
-    heard[:, list(SUPPRESSED_IDS)] = -torch.inf
-    weights = drawing_weights(heard, sampling)[0]
+    possible = own.clone()
+    possible[:, list(SUPPRESSED_IDS)] = -torch.inf
+    weights = drawing_weights(possible, sampling)[0]
     shares = weights / weights.sum()
-    order = heard[0].sort(descending=True, stable=True).indices[:count].tolist()
+    order = possible[0].sort(descending=True, stable=True).indices[:count].tolist()
     written = tokenizer.decode(context)
-    found = []
+    tokens = []
     for token in order:
         whole = tokenizer.decode([*context, token])
         added = whole[len(written) :] if whole.startswith(written) else ""
         (piece,) = tokenizer.pieces([token])
-        found.append(NextToken(token, piece, added, math.exp(float(own[0, token])), float(shares[token])))
-    return NextTokens(tuple(found), int((shares > 0).sum()))
+        tokens.append(NextToken(token, piece, added, math.exp(float(own[0, token])), float(shares[token])))
+    return NextTokens(tuple(tokens), int((shares > 0).sum()))

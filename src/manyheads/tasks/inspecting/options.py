@@ -1,4 +1,4 @@
-"""What may be asked of an inspection."""
+"""Options of an inspection."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
 __all__ = ["MOST_TOKENS", "InspectOptions", "check_length", "prefix_ids"]
 
-MOST_TOKENS = 256  # of a text: the weights of all heads grow with the square
+MOST_TOKENS = 256  # of a text; the size of the attention weights grows with its square
 
 
 @dataclass(frozen=True)
 class InspectOptions:
-    """What to look at.
+    """Options of an inspection.
 
     Attributes:
-        target: translation: an output that is looked at instead of one that is searched for.
-        prefix: what the output begins with, as text or as token ids; the rest is searched for from there ("use this
-            word instead"). An end mark as its last id ends the output.
-        beam_size: of the search; None is the setting of the run.
-        rivals: how many of the likeliest other tokens are told beside each.
-        neighbours: how many of the nearest tokens in the embedding.
-        padding: translation: so many `<pad>` are put after the source, to see that nothing looks at them.
-        occlusion: whether each word is left out once; that takes as many further passes as there are words.
-        max_tokens: language models: how many tokens are written after the text.
-        run: a name for the result.
+        target: translation: output to inspect instead of searching for one.
+        prefix: beginning of the output, as text or token ids; the search continues from there. An end mark as its
+            last id ends the output.
+        beam_size: None is the setting of the run.
+        rivals: number of likeliest other tokens for each token.
+        neighbours: number of nearest tokens in the embedding for each token.
+        padding: translation: number of `<pad>` to append to the source, to check that the masks hide them.
+        occlusion: whether to leave out each word once, which takes a further pass for each word.
+        max_tokens: language models: number of tokens to generate after the text.
+        run: name of the run in the result.
     """
 
     target: str | None = None
@@ -52,31 +52,31 @@ class InspectOptions:
             raise UsageError("a target is looked at as it is, and a prefix is gone on from: give one of them.")
 
     def refuse(self, task: str, *names: str) -> None:
-        """Raise `UsageError` for options that have no meaning for a task."""
-        plain = vars(InspectOptions())
+        """Raise `UsageError` for options that a task does not have."""
+        defaults = vars(InspectOptions())
         for name in names:
-            given = len(self.prefix) > 0 if name == "prefix" else vars(self)[name] != plain[name]
+            given = len(self.prefix) > 0 if name == "prefix" else vars(self)[name] != defaults[name]
             if given:
                 raise UsageError(f'{name} has no meaning for a run of task = "{task}". Leave it out.')
 
 
-def check_length(tokens: int, what: str, most: int) -> None:
-    """Raise `UsageError` when a text has too many tokens to be looked at, or has none."""
+def check_length(tokens: int, what: str, most: int, *, may_be_empty: bool = False) -> None:
+    """Raise `UsageError` if a text has more tokens than the model takes or pictures can show, or has none."""
     limit = min(most, MOST_TOKENS)
     if tokens > limit:
         reason = "as much as the model takes" if most < MOST_TOKENS else "so that pictures can be read"
         raise UsageError(
             f"the {what} has {tokens:,} tokens; {limit:,} can be looked at, {reason}. Give one sentence."
         )
-    if not tokens:
+    if not tokens and not may_be_empty:
         raise UsageError(f"the {what} is empty: there is nothing to look at.")
 
 
 def prefix_ids(prefix: str | Sequence[int], tokenizer: Tokenizer) -> tuple[Ids, bool]:
-    """The ids of a prefix, and whether it ends the output.
+    """Return the ids of a prefix without its end mark, and whether it has one.
 
     Raises:
-        UsageError: it holds what cannot come out.
+        UsageError: the prefix is impossible as the beginning of an output.
     """
     if isinstance(prefix, str):
         return spelled(tokenizer, prefix, "prefix"), False

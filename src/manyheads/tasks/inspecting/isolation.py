@@ -1,7 +1,7 @@
-"""A loaded model that is looked into while others compute with it.
+"""A loaded model that is inspected while other threads compute with it.
 
-What looks into a model listens at its modules. So that it hears one text alone, it has modules of its own; their
-weights are those of the model itself, and take no further memory.
+An inspection observes the modules of the model. So that it observes one text alone, it gets modules of its own that
+share the weights of the model, and take no further memory.
 """
 
 from __future__ import annotations
@@ -18,31 +18,27 @@ from manyheads.tasks.classification import Classifier
 from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
 
-__all__ = ["apart"]
+__all__ = ["isolated"]
 
 Module = TypeVar("Module", bound=nn.Module)
 
 
-def apart(
+def isolated(
     loaded: Translator | Classifier | Generator, cancelled: Cancelled = never_cancelled
 ) -> Translator | Classifier | Generator:
-    """The same with modules of its own; once `cancelled` names anything, every search ends at its next step."""
+    """Return a copy with its own modules; once `cancelled` returns a row, each search ends at its next step."""
     if isinstance(loaded, Translator):
         engine = loaded.engine
         if isinstance(engine, TorchEngine):
-            engine = EngineApart(engine, cancelled)
+            engine = CancellableEngine(engine, cancelled)
         return Translator(loaded.config, loaded.tokenizers, engine)
-    if isinstance(loaded, Classifier):
-        classifier = copy.copy(loaded)
-        classifier.model = with_same_weights(loaded.model)
-        return classifier
-    generator = copy.copy(loaded)
-    generator.model = with_same_weights(loaded.model)
-    return generator
+    isolated_copy = copy.copy(loaded)
+    isolated_copy.model = with_same_weights(loaded.model)
+    return isolated_copy
 
 
-class EngineApart(TorchEngine):
-    """An engine around the same weights as another one, each of whose searches can be abandoned."""
+class CancellableEngine(TorchEngine):
+    """An engine with modules of its own around the weights of another one; its searches can be cancelled."""
 
     def __init__(self, engine: TorchEngine, cancelled: Cancelled) -> None:
         super().__init__(list(map(with_same_weights, engine.models)), engine.combine, engine.precision)
@@ -51,19 +47,19 @@ class EngineApart(TorchEngine):
 
     def stepper(self, source: Tensor, job: Job) -> Stepper:
         """See `TorchEngine.stepper`."""
-        return super().stepper(source, self.watched(job))
+        return super().stepper(source, self.cancellable(job))
 
     def searched(self, job: Job) -> list[list[Hypothesis]]:
         """See `TorchEngine.searched`."""
-        return super().searched(self.watched(job))
+        return super().searched(self.cancellable(job))
 
-    def watched(self, job: Job) -> Job:
-        """A job all of whose rows are abandoned at once."""
+    def cancellable(self, job: Job) -> Job:
+        """Return a job whose rows are all cancelled together."""
         rows = range(len(job.rows))
         return replace(job, cancelled=lambda: rows if self.cancelled() else ())
 
 
 def with_same_weights(model: Module) -> Module:
-    """Other modules around the same tensors."""
+    """Return a copy of the modules around the same tensors."""
     shared = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     return copy.deepcopy(model, shared)

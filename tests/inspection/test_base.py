@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import re
 import xml.etree.ElementTree as ElementTree
@@ -16,15 +15,14 @@ from tests.tasks.test_classification import make_classifier
 from tests.tasks.test_generating import make_generator
 from tests.tasks.test_inspecting import KOREAN, korean
 
-from manyheads.errors import MissingExtraError, UsageError
-from manyheads.inspection.charts import Table, heat_map_chart, shown, visible
+from manyheads.errors import UsageError
+from manyheads.inspection.base import FORMATS
+from manyheads.inspection.charts import Table, heat_map_chart, shown, tick_text, ticks, visible
 from manyheads.inspection.colours import ink_on, shade
 from manyheads.inspection.documents import Inspection, TranslationInspection
-from manyheads.inspection.lines import chart_lines
-from manyheads.inspection.shown import FORMATS
+from manyheads.inspection.lines import chart_lines, csv_of
 from manyheads.inspection.terminal import display_width, fit
-from manyheads.inspection.ticks import tick_text, ticks
-from manyheads.inspection.views import Look
+from manyheads.inspection.views import AttentionSelection
 from manyheads.tasks.inspecting import (
     inspect_classification,
     inspect_language_model,
@@ -34,6 +32,19 @@ from manyheads.tasks.inspecting import (
 
 HOSTILE = "<script>alert(1)</script>&\"'\x1b[31m\u202e]]>"
 SVG = "{http://www.w3.org/2000/svg}"
+# Linear RGB as eyes without one kind of cone see it: Machado, Oliveira and Fernandes (2009), severity 1.
+SIGHT = {
+    "trichromacy": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881),
+    ),
+    "tritanopia": (
+        (1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900),
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +87,7 @@ def test_texts_stand_inside_the_picture(everything: list[Inspection]) -> None:
 
 
 def test_the_heat_map_holds_every_weight_and_every_token(found: TranslationInspection) -> None:
-    root = ElementTree.fromstring(found.to_svg("attention", Look("cross", 0, 1)))
+    root = ElementTree.fromstring(found.to_svg("attention", AttentionSelection("cross", 0, 1)))
     titles = [title.text or "" for title in root.iter(f"{SVG}title")]
     weights = found.attention[2].weights[0, 1]
     assert len(titles) == weights.size
@@ -87,7 +98,7 @@ def test_the_heat_map_holds_every_weight_and_every_token(found: TranslationInspe
 
 
 def test_csv_holds_the_values_of_the_json(found: TranslationInspection) -> None:
-    rows = list(csv.reader(io.StringIO(found.to_csv("attention", Look("cross", 0, None)))))
+    rows = list(csv.reader(io.StringIO(found.to_csv("attention", AttentionSelection("cross", 0, None)))))
     assert [row[0] for row in rows[1:]] == found.target.pieces
     expected = np.array(found.to_dict()["attention"][2]["weights"][0]).mean(0)
     assert np.array([row[1:] for row in rows[1:]], float) == pytest.approx(expected, abs=2e-6)
@@ -145,10 +156,9 @@ def test_hostile_text_is_shown_and_not_obeyed() -> None:
 
     class Hostile(type(korean_model())):  # type: ignore[misc]
         title = HOSTILE
-        views = ("one",)
 
-        def view(self, name: str, look: Look) -> list[Any]:
-            return [chart, chart.data]
+        def view_functions(self) -> dict[str, Any]:
+            return {"one": lambda _: [chart, chart.data]}
 
     one = object.__new__(Hostile)
     for text in (one.to_svg(), one.to_html(), "\n".join(one.lines())):
@@ -168,13 +178,12 @@ def korean_model() -> Inspection:
 
 def test_a_cell_that_a_spreadsheet_would_compute_is_only_text() -> None:
     chart = heat_map_chart("", "", ["=1+1"], ["-"], np.ones((1, 1), np.float32), row_title="r", column_title="c")
-    from manyheads.inspection.tables import csv_of
-
     assert csv_of([chart]) == "r \\ c,-\r\n'=1+1,1.0\r\n"
 
 
 def test_control_characters_become_signs() -> None:
     assert visible("a\nb\tc\x00\u2028\u202ed가\u0301") == "a↵b⇥c\ufffd\ufffd\ufffdd가\u0301"
+    assert visible("\ufffe\uffff") == "\ufffd\ufffd"
     assert [shown(one) for one in (None, 3, 1234567, 0.123456, "a\n")] == ["", "3", "1,234,567", "0.1235", "a↵"]
 
 
@@ -245,18 +254,20 @@ def test_texts_are_cut_by_their_width() -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "look", "message"),
+    ("view", "selection", "message"),
     [
-        ("heat", Look(), 'no view "heat" here. Use one of probabilities'),
-        ("attention", Look("self"), 'no attention of kind "self"'),
-        ("attention", Look("cross", 2), "no layer 2: layers are 0 to 1"),
-        ("attention", Look("cross", -3), "no layer -3"),
-        ("attention", Look("cross", 0, 2), "no head 2: heads are 0 to 1"),
+        ("heat", AttentionSelection(), 'no view "heat" here. Use one of probabilities'),
+        ("attention", AttentionSelection("self"), 'no attention of kind "self"'),
+        ("attention", AttentionSelection("cross", 2), "no layer 2: layers are 0 to 1"),
+        ("attention", AttentionSelection("cross", -3), "no layer -3"),
+        ("attention", AttentionSelection("cross", 0, 2), "no head 2: heads are 0 to 1"),
     ],
 )
-def test_what_there_is_not_is_named(found: TranslationInspection, view: str, look: Look, message: str) -> None:
+def test_what_there_is_not_is_named(
+    found: TranslationInspection, view: str, selection: AttentionSelection, message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
-        found.charts(view, look)
+        found.charts(view, selection)
 
 
 def test_an_unknown_format_is_refused(found: TranslationInspection) -> None:
@@ -267,10 +278,8 @@ def test_an_unknown_format_is_refused(found: TranslationInspection) -> None:
 @pytest.mark.filterwarnings("ignore:no font here has")
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_bytes(found: TranslationInspection, name: str) -> None:
-    if name == "png" and importlib.util.find_spec("matplotlib") is None:
-        with pytest.raises(MissingExtraError, match=r'pip install "manyheads\[plot\]"'):
-            found.to_format(name)
-        return
+    if name == "png":
+        pytest.importorskip("resvg_py")
     beginning = {
         "html": b"<!doctype html>",
         "svg": b"<svg ",
@@ -284,11 +293,16 @@ def test_every_format_is_bytes(found: TranslationInspection, name: str) -> None:
 # --- colours and numbers ---
 
 
-def test_shades_are_those_of_cividis() -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    for share in np.linspace(0, 1, 21):
-        expected = [255 * part for part in matplotlib.colormaps["cividis"](float(share))[:3]]
-        assert shade(float(share)) == pytest.approx(expected, abs=10)  # between 10 of its 256 colours
+@pytest.mark.parametrize("sight", sorted(SIGHT))
+def test_shades_can_be_told_apart_by_all_eyes(sight: str) -> None:
+    """As eyes without one kind of cone see them, eleven shades grow lighter, each by 3 L* of CIE 1976 or more."""
+    light = []
+    for step in range(11):
+        parts = np.array(shade(step / 10)) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        luminance = float(np.array([0.2126, 0.7152, 0.0722]) @ np.clip(np.array(SIGHT[sight]) @ linear, 0, 1))
+        light.append(116 * luminance ** (1 / 3) - 16 if luminance > 0.008856 else 903.3 * luminance)
+    assert np.diff(light).min() >= 3
 
 
 def test_numbers_can_be_read_on_every_shade() -> None:

@@ -1,4 +1,4 @@
-"""A folder of transformers as a model of ours in memory: its configuration, its vocabulary, its weights."""
+"""Build a model of ours for a task from a folder of transformers."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ import torch
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, Task
 from manyheads.errors import ConfigError, RunError, UsageError
-from manyheads.interop.huggingface.pretrained import HuggingFaceModel
-from manyheads.interop.huggingface.reader import read_pretrained
+from manyheads.interop.huggingface.reader import HuggingFaceModel, read_pretrained
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import PAD, Tokenizer
 
-__all__ = ["Assembled", "assemble", "assemble_for", "empty_model", "task_of"]
+__all__ = ["TaskModel", "build_task_model", "empty_model", "load_task_model", "task_of"]
 
-HEAD_SEED = 1  # of a head that nobody trained
-NO_LANGUAGE = "und"  # ISO 639-2 for a language that nobody names
+HEAD_SEED = 1  # of an untrained head
+NO_LANGUAGE = "und"  # ISO 639-2 for an undetermined language
 
 
 @dataclass(frozen=True)
-class Assembled:
-    """All that a run needs.
+class TaskModel:
+    """A model for a task, with everything that a run needs.
 
     Attributes:
-        config: of the run to be.
+        config: of the new run.
         tokenizer: of its text.
         model: on the CPU, in evaluation mode.
         labels: of a classifier, in order.
-        trained: whether its head has learnt to tell them apart.
-        new: weights that the folder lacks, and that are by chance.
+        trained: whether the head of a classifier is trained.
+        new: weights that the folder lacks, which are drawn at random.
     """
 
     config: Config
@@ -47,19 +46,19 @@ class Assembled:
     new: tuple[str, ...]
 
 
-def assemble(
+def build_task_model(
     found: HuggingFaceModel, task: Task, *, language: str | None = None, labels: Sequence[str] = ()
-) -> Assembled:
-    """A model for a task, with the weights of a folder; a head that the folder lacks is by chance.
+) -> TaskModel:
+    """Build a model for a task with the weights of a folder; a head that the folder lacks is drawn at random.
 
     Args:
         found: the folder.
-        task: what for; one that such a model can do.
+        task: one that such a model can do.
         language: of its text.
-        labels: of a classifier, what it is to tell apart; its own unless given.
+        labels: of a classifier (default: those of the folder).
 
     Raises:
-        UsageError: the language is none.
+        UsageError: there is no such language.
     """
     names = (tuple(labels) or found.labels) if task == "classification" else ()
     trained = bool(found.labels) and len(names) == len(found.labels)
@@ -76,29 +75,29 @@ def assemble(
         for name in own.keys() & tensors.keys():
             own[name].copy_(tensors[name])
     new = tuple(name for name in own if name not in tensors)
-    return Assembled(config, tokenizer, model.eval(), names, trained, new)
+    return TaskModel(config, tokenizer, model.eval(), names, trained, new)
 
 
-def assemble_for(task: Task, folder: Path) -> Assembled:
-    """The model of a folder that is for this task, with its trained head; for masked-lm any encoder, head or none.
+def load_task_model(task: Task, folder: Path) -> TaskModel:
+    """Load a folder as a model for its own task, with its trained head; any encoder for masked-lm.
 
     Raises:
-        RunError: it is for another task, has no labels to classify by, or cannot be read.
+        RunError: the folder is for another task, has no labels to classify by, or cannot be read.
         MissingExtraError: its vocabulary needs the `tokenizers` library.
     """
     found = read_pretrained(folder)
     if task == "masked-lm" and not found.is_decoder:
-        return assemble(found, task)
+        return build_task_model(found, task)
     own = task_of(found)
     if own != task:
         raise RunError(
             f"{folder} is a model of the type {found.tokenizer.stored.family} for {own}, not for {task}."
         )
-    return assemble(found, task)
+    return build_task_model(found, task)
 
 
 def task_of(found: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
-    """What a model is for.
+    """Return the task of a model.
 
     Raises:
         UsageError: labels for a language model.
@@ -119,10 +118,10 @@ def task_of(found: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
 
 
 def run_config(found: HuggingFaceModel, task: Task, language: str, trained: bool) -> Config:
-    """The configuration of the run to be.
+    """Return the configuration of the new run.
 
     Raises:
-        UsageError: the language is none.
+        UsageError: there is no such language.
     """
     shape, family = dict(found.shape), found.tokenizer.stored.family
     if task == "classification":
@@ -146,7 +145,7 @@ def run_config(found: HuggingFaceModel, task: Task, language: str, trained: bool
 
 
 def empty_model(config: Config, tokenizer: Tokenizer, classes: int) -> Transformer:
-    """A model of the kind that a configuration names, with weights by chance."""
+    """Build a model of a configuration, with random weights."""
     if config.task == "language-modeling":
         return DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent)
     if config.task == "masked-lm":

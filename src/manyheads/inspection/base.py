@@ -1,0 +1,186 @@
+"""Base of everything that is shown as charts: views of it as text, SVG, PNG, HTML, CSV, and itself as JSON.
+
+The JSON is described in docs/inspecting.md. `VERSION` changes when a field changes its meaning or goes away; new
+fields may be added without.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+from manyheads.errors import UsageError
+from manyheads.inspection.charts import Chart
+from manyheads.inspection.codec import listed, packed, plain, rebuilt
+from manyheads.inspection.html import fragment_of, page_of
+from manyheads.inspection.lines import chart_lines, csv_of
+from manyheads.inspection.png import png_of
+from manyheads.inspection.svg import svg_of
+from manyheads.inspection.views import AttentionSelection
+
+__all__ = ["FORMATS", "VERSION", "Document", "Inspection", "ViewFunction"]
+
+FORMATS = ("html", "svg", "png", "json", "csv")
+VERSION = 1
+WIDTH = 100  # columns of a terminal, unless given
+DEFAULT_SELECTION = AttentionSelection()
+ViewFunction = Callable[[AttentionSelection], list[Chart]]
+
+
+class Document(ABC):
+    """Charts by the names of views.
+
+    Every method that takes a view and a selection raises `UsageError` if there is no such view or attention.
+
+    Attributes:
+        format, noun: name of the JSON format, and of such a document in messages.
+    """
+
+    format: ClassVar[str]
+    noun: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Return the subject in one line."""
+
+    @abstractmethod
+    def view_functions(self) -> dict[str, ViewFunction]:
+        """Return the function that makes the charts of each available view, the most informative view first."""
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Return the names of the available views."""
+        return tuple(self.view_functions())
+
+    def charts(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> list[Chart]:
+        """Return the charts of one view, or of all."""
+        functions = self.view_functions()
+        if view is None:
+            return [chart for function in functions.values() for chart in function(selection)]
+        if view not in functions:
+            raise UsageError(f'there is no view "{view}" here. Use one of {", ".join(functions)}.')
+        return functions[view](selection)
+
+    def view_charts(self, view: str | None, selection: AttentionSelection) -> list[Chart]:
+        """Return the charts of one view, by default of the first."""
+        return self.charts(view or self.views[0], selection)
+
+    def lines(
+        self,
+        view: str | None = None,
+        selection: AttentionSelection = DEFAULT_SELECTION,
+        *,
+        width: int = WIDTH,
+    ) -> list[str]:
+        """Return a view, by default the first, as text for a terminal of `width` columns."""
+        lines: list[str] = []
+        for chart in self.view_charts(view, selection):
+            lines += [*([""] if lines else []), *chart_lines(chart, width)]
+        return lines
+
+    def to_svg(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> str:
+        """Return a view, by default the first, as SVG."""
+        return svg_of(self.view_charts(view, selection))
+
+    def to_png(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> bytes:
+        """Render the SVG of a view, by default the first, as PNG (extra `plot`)."""
+        return png_of(self.view_charts(view, selection))
+
+    def to_csv(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> str:
+        """Return the values of a view, by default the first, as CSV."""
+        return csv_of(self.view_charts(view, selection))
+
+    def to_html(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> str:
+        """Return a self-contained page with one view, or all."""
+        return page_of(self.title, self.charts(view, selection))
+
+    def to_format(
+        self, name: str, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION
+    ) -> bytes:
+        """Return the content of a file in one of `FORMATS`.
+
+        Raises:
+            UsageError: there is no such format.
+            MissingExtraError: png without resvg_py (extra `plot`).
+        """
+        match name:
+            case "html":
+                return self.to_html(view, selection).encode()
+            case "svg":
+                return self.to_svg(view, selection).encode()
+            case "png":
+                return self.to_png(view, selection)
+            case "json":
+                return self.to_json().encode() + b"\n"
+            case "csv":
+                return self.to_csv(view, selection).encode()
+        raise UsageError(f'there is no format "{name}". Use one of {", ".join(FORMATS)}.')
+
+    def _repr_html_(self) -> str:
+        """Return HTML for notebooks."""
+        return fragment_of(self.charts())
+
+    def header(self) -> dict[str, Any]:
+        """Return the first fields of the JSON."""
+        return {"format": self.format, "version": VERSION}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; arrays are lists of numbers with 6 decimals."""
+        return {**self.header(), **plain(self, listed)}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def class_for(cls, document: Mapping[str, Any]) -> type:
+        """Return the class to build from JSON values whose format and version fit."""
+        return cls
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Return the object whose `to_dict` or `packed_dict` is given; from `Inspection`, of any kind.
+
+        Raises:
+            UsageError: the values are of another format, version or kind, or incomplete.
+        """
+        if not isinstance(document, Mapping) or document.get("format") != cls.format:
+            raise UsageError(f'this document holds no {cls.noun}: its "format" is not "{cls.format}".')
+        if document.get("version") != VERSION:
+            raise UsageError(
+                f"the {cls.noun} in this document has version {document.get('version')}; this program reads "
+                f"version {VERSION}."
+            )
+        rebuilt_object: Self = rebuilt(cls.class_for(document), dict(document), f"the {cls.noun}")
+        return rebuilt_object
+
+
+class Inspection(Document):
+    """Base of the objects that `manyheads inspect` makes, one class for each kind.
+
+    Attributes:
+        kind: of the inspection, as in its JSON.
+    """
+
+    format = "manyheads-inspection"
+    noun = "inspection"
+    kind: ClassVar[str]
+
+    def header(self) -> dict[str, Any]:
+        """See `Document.header`."""
+        return {**super().header(), "kind": self.kind}
+
+    def packed_dict(self) -> dict[str, Any]:
+        """Return `to_dict` for the page, with arrays as 16-bit numbers in base64."""
+        return {**self.header(), **plain(self, packed)}
+
+    @classmethod
+    def class_for(cls, document: Mapping[str, Any]) -> type:
+        """Return the class of the kind of a document."""
+        kinds = {kind.kind: kind for kind in Inspection.__subclasses__() if issubclass(kind, cls)}
+        if document.get("kind") not in kinds:
+            raise UsageError(f'kind = "{document.get("kind")}" is none of {", ".join(kinds)}.')
+        return kinds[document["kind"]]

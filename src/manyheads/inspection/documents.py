@@ -1,0 +1,233 @@
+"""The objects that `manyheads inspect` makes: one for each text, and one for a model as a whole.
+
+Their JSON (`to_dict`, `from_dict`) is described in docs/inspecting.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from manyheads.inspection.base import Inspection, ViewFunction
+from manyheads.inspection.beam_tree import BeamTree
+from manyheads.inspection.model import ModelInspection
+from manyheads.inspection.parts import (
+    Alignment,
+    Attention,
+    ClassProbability,
+    ModelFacts,
+    Neighbours,
+    Occlusion,
+    Output,
+    Prediction,
+    Rival,
+    Text,
+    Token,
+)
+from manyheads.inspection.views import (
+    alignment_chart,
+    attention_chart,
+    class_chart,
+    heads_chart,
+    hypotheses_chart,
+    mask_chart,
+    neighbours_chart,
+    occlusion_charts,
+    predictions_chart,
+    rivals_chart,
+    token_chart,
+    tree_chart,
+)
+
+__all__ = [
+    "ClassificationInspection",
+    "Inspection",
+    "LanguageModelInspection",
+    "ModelInspection",
+    "TranslationInspection",
+]
+
+
+def attention_views(
+    attentions: tuple[Attention, ...], tokens: dict[str, tuple[list[str], list[str]]]
+) -> dict[str, ViewFunction]:
+    """Return the views of attention; `tokens` has the query and key tokens of each kind."""
+    return {
+        "attention": lambda selection: [attention_chart(attentions, selection, tokens)],
+        "heads": lambda selection: [heads_chart(attentions, selection)],
+        "masks": lambda selection: [mask_chart(attentions, selection, tokens)],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationInspection(Inspection):
+    """Inspection of a translator on one sentence.
+
+    Attributes:
+        run: name of the run, or "".
+        model: settings of the model.
+        source: the sentence as the model reads it; with `padding` > 0, that many `<pad>` follow its end mark.
+        target: the output; its last token is the end mark, unless it was cut at the length limit.
+        inputs: input token of the decoder for each token of `target`: `<s>`, then all but the last.
+            Row t of "decoder" and "cross" attention is that position; columns of "decoder" are the inputs, those of
+            "cross" the tokens of the source.
+        attention: "encoder", "decoder" and "cross", in this order.
+        predictions: one for each token of `target`.
+        score, log_probability: of the output.
+        ended: whether the output has an end mark.
+        forced: whether the whole output was given.
+        prefix: number of given tokens.
+        hypotheses: results of the search, best first; none for a given output.
+        beam: the search; None for a given output.
+        alignment: of words; None if a side has none.
+        occlusion: effect of leaving out each source word; None unless requested.
+        source_neighbours, target_neighbours: of each different token.
+    """
+
+    kind = "translation"
+
+    run: str
+    model: ModelFacts
+    source: Text
+    target: Text
+    inputs: tuple[Token, ...]
+    attention: tuple[Attention, ...]
+    predictions: tuple[Prediction, ...]
+    score: float
+    log_probability: float
+    ended: bool
+    forced: bool
+    prefix: int
+    hypotheses: tuple[Output, ...]
+    beam: BeamTree | None
+    alignment: Alignment | None
+    occlusion: Occlusion | None
+    source_neighbours: tuple[Neighbours, ...]
+    target_neighbours: tuple[Neighbours, ...]
+
+    @property
+    def title(self) -> str:
+        """Return both texts."""
+        return f"{self.source.text} -> {self.target.text}"
+
+    def view_functions(self) -> dict[str, ViewFunction]:
+        """See `Document.view_functions`."""
+        source, target, inputs = self.source.pieces, self.target.pieces, [one.piece for one in self.inputs]
+        tokens = {"encoder": (source, source), "decoder": (target, inputs), "cross": (target, source)}
+        attention = attention_views(self.attention, tokens)
+        beam, alignment, occlusion = self.beam, self.alignment, self.occlusion
+        views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
+        if alignment is not None:
+            views["alignment"] = lambda _: [alignment_chart(alignment, self.source, self.target)]
+        views |= {"attention": attention["attention"], "heads": attention["heads"]}
+        if beam is not None:
+            views["beam"] = lambda _: [tree_chart(beam)]
+        if self.hypotheses:
+            views["outputs"] = lambda _: [hypotheses_chart(self.hypotheses)]
+        if occlusion is not None:
+            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.source.words, "translation")
+        views["masks"] = attention["masks"]
+        if self.source_neighbours:
+            views["neighbours"] = lambda _: [
+                neighbours_chart("Nearest tokens of the source", self.source_neighbours),
+                neighbours_chart("Nearest tokens of the target", self.target_neighbours),
+            ]
+        views["tokens"] = lambda _: [
+            token_chart("Tokens of the source", self.source),
+            token_chart("Tokens of the target", self.target),
+        ]
+        return views
+
+
+@dataclass(frozen=True, eq=False)
+class ClassificationInspection(Inspection):
+    """Inspection of a classifier on one text.
+
+    Attributes:
+        run, model: as in `TranslationInspection`.
+        text: as the model reads it, with both marks; the pooling "cls" uses the token `<s>`.
+        attention: "encoder".
+        label: most probable class.
+        classes: probability of each class, in the model's order.
+        pooling: "cls", the first token, or "mean", the mean of all tokens.
+        occlusion: effect of leaving out each word; `drop` is that of the log-probability of `label`.
+        neighbours: of each different token.
+    """
+
+    kind = "classification"
+
+    run: str
+    model: ModelFacts
+    text: Text
+    attention: tuple[Attention, ...]
+    label: str
+    classes: tuple[ClassProbability, ...]
+    pooling: str
+    occlusion: Occlusion | None
+    neighbours: tuple[Neighbours, ...]
+
+    @property
+    def title(self) -> str:
+        """Return text and label."""
+        return f"{self.text.text} -> {self.label}"
+
+    def view_functions(self) -> dict[str, ViewFunction]:
+        """See `Document.view_functions`."""
+        attention = attention_views(self.attention, {"encoder": (self.text.pieces, self.text.pieces)})
+        occlusion = self.occlusion
+        views: dict[str, ViewFunction] = {"classes": lambda _: [class_chart(self.classes)]}
+        views |= {"attention": attention["attention"], "heads": attention["heads"]}
+        if occlusion is not None:
+            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.text.words, "label")
+        views["masks"] = attention["masks"]
+        if self.neighbours:
+            views["neighbours"] = lambda _: [neighbours_chart("Nearest tokens", self.neighbours)]
+        views["tokens"] = lambda _: [token_chart("Tokens", self.text)]
+        return views
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModelInspection(Inspection):
+    """Inspection of a language model on one text.
+
+    Attributes:
+        run, model: as in `TranslationInspection`.
+        text: the given tokens and those that the model generated.
+        inputs: input token of the model for each token of `text`; the first one stands before the text.
+        attention: "decoder", over `inputs` and the last token of the text: row t attends to columns 0 to t.
+        predictions: one for each token of `text`.
+        next: likeliest tokens after the text, best first.
+        log_probability: of the text.
+        prefix: number of given tokens; the model generated the others.
+        neighbours: of each different token.
+    """
+
+    kind = "language-modeling"
+
+    run: str
+    model: ModelFacts
+    text: Text
+    inputs: tuple[Token, ...]
+    attention: tuple[Attention, ...]
+    predictions: tuple[Prediction, ...]
+    next: tuple[Rival, ...]
+    log_probability: float
+    prefix: int
+    neighbours: tuple[Neighbours, ...]
+
+    @property
+    def title(self) -> str:
+        """Return the text."""
+        return self.text.text
+
+    def view_functions(self) -> dict[str, ViewFunction]:
+        """See `Document.view_functions`."""
+        read = [*(one.piece for one in self.inputs), *self.text.pieces[-1:]]
+        views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
+        if self.next:
+            note = "After the last token of the text."
+            views["next"] = lambda _: [rivals_chart("What may come next", note, self.next)]
+        views |= attention_views(self.attention, {"decoder": (read, read)})
+        if self.neighbours:
+            views["neighbours"] = lambda _: [neighbours_chart("Nearest tokens", self.neighbours)]
+        views["tokens"] = lambda _: [token_chart("Tokens", self.text)]
+        return views

@@ -1,0 +1,236 @@
+"""An inspection of a model as a whole: its blocks, tensors, positions, schedule and symbols, and their charts.
+
+Shapes: P positions, D model width (the head width for rotary positions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from manyheads.inspection.base import Inspection, ViewFunction
+from manyheads.inspection.charts import Bar, Bars, Chart, Line, Lines, Table, heat_map_chart
+from manyheads.inspection.codec import Array
+from manyheads.inspection.parts import ModelFacts
+
+__all__ = ["Block", "LearningRate", "ModelInspection", "Positions", "Symbol", "TensorRow"]
+
+POSITION_NOTES = {
+    "sinusoidal": "Section 3.5: added to the token at each position.",
+    "learned": "A trained vector for each position, added to the token.",
+    "rotary": "Su et al. (2021): cosine and sine of the angle that each pair of a query or key is turned by.",
+}
+QUARTERS = (0, 1, 2, 3)  # quarters of the width whose first dimension is drawn as a curve
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of the model, such as "encoder_layers.0"; a matrix of several blocks counts in the first one."""
+
+    name: str
+    parameters: int
+
+
+@dataclass(frozen=True)
+class TensorRow:
+    """A tensor of the model.
+
+    Attributes:
+        name: as in model.safetensors.
+        shape: of its axes.
+        parameters: product of the shape.
+        block: name of its block.
+        tied_to: name of the tensor that it shares its memory with, or None.
+        deviation: standard deviation of its values.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    parameters: int
+    block: str
+    tied_to: str | None
+    deviation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """The position encoding of a model.
+
+    Attributes:
+        kind: "sinusoidal", "learned" or "rotary".
+        signal: (P, D) vector that is added to the token at each position (section 3.5); for rotary positions,
+            cosine and sine in turn of the angle by which each pair of a head is rotated.
+        products: (P, P) similarity of two positions: dot products of their signals; for rotary positions the mean
+            cosine between a vector rotated to the one and to the other.
+    """
+
+    kind: str
+    signal: Array
+    products: Array
+
+
+@dataclass(frozen=True)
+class LearningRate:
+    """The planned learning rate.
+
+    Attributes:
+        schedule: name.
+        warmup_steps, total_steps: of the run.
+        steps: some updates from 1 to the last.
+        rates: learning rate of each of these.
+    """
+
+    schedule: str
+    warmup_steps: int
+    total_steps: int
+    steps: tuple[int, ...]
+    rates: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A letter of the paper and what it is in this package.
+
+    Attributes:
+        symbol: the letter, or letters.
+        meaning: in words.
+        equation: as plain text.
+        section: of Vaswani et al. (2017), or of the paper named.
+        source: file and line, as "model/attention.py:31", below src/manyheads.
+        shape: in this model, or "".
+    """
+
+    symbol: str
+    meaning: str
+    equation: str
+    section: str
+    source: str
+    shape: str
+
+
+@dataclass(frozen=True, eq=False)
+class ModelInspection(Inspection):
+    """Inspection of a model as a whole.
+
+    Attributes:
+        run: name of the run, or "".
+        model: settings of the model.
+        parameters: number of parameters, each tied matrix counted once.
+        blocks: in the order of the model.
+        tensors: all of them, tied ones too.
+        positions: the position encoding.
+        learning_rate: as the schedule plans it.
+        symbols: letters of the paper with their equation and source line.
+    """
+
+    kind = "model"
+
+    run: str
+    model: ModelFacts
+    parameters: int
+    blocks: tuple[Block, ...]
+    tensors: tuple[TensorRow, ...]
+    positions: Positions
+    learning_rate: LearningRate
+    symbols: tuple[Symbol, ...]
+
+    @property
+    def title(self) -> str:
+        """Return the run and its task."""
+        return f"{self.run or 'model'}: {self.model.task}, {self.parameters:,} parameters"
+
+    def view_functions(self) -> dict[str, ViewFunction]:
+        """See `Document.view_functions`."""
+        return {
+            "blocks": lambda _: [block_chart(self.blocks)],
+            "tensors": lambda _: [tensor_chart(self.tensors)],
+            "positions": lambda _: position_charts(self.positions),
+            "learning-rate": lambda _: [learning_rate_chart(self.learning_rate)],
+            "symbols": lambda _: [symbol_chart(self.symbols)],
+        }
+
+
+def position_charts(positions: Positions) -> list[Chart]:
+    """Chart the signal, some of its dimensions as curves, and the similarity of positions."""
+    kind, signal, products = positions.kind, positions.signal, positions.products
+    count, width = signal.shape
+    names = [str(position) for position in range(count)]
+    signal_chart = heat_map_chart(
+        f"Positions ({kind})",
+        POSITION_NOTES[kind],
+        names,
+        [],
+        signal,
+        row_title="position",
+        column_title="dimension",
+        low=float(signal.min()),
+        high=float(signal.max()),
+    )
+    product_chart = heat_map_chart(
+        "How alike two positions are",
+        "Dot products of their signals." if kind != "rotary" else "Mean cosine between the two turns.",
+        names,
+        names,
+        products,
+        row_title="position",
+        column_title="position",
+        low=float(products.min()),
+        high=float(products.max()),
+    )
+    x = tuple(map(float, range(count)))
+    curves = [
+        Line(f"dimension {dimension}", x, tuple(map(float, signal[:, dimension])))
+        for dimension in sorted({min(width - 1, width * quarter // 4) for quarter in QUARTERS})
+    ]
+    table = Table(
+        "Single dimensions of the positions",
+        "The further back, the slower they change.",
+        ("position", *(curve.name for curve in curves)),
+        tuple((position, *(curve.y[position] for curve in curves)) for position in range(count)),
+    )
+    return [signal_chart, Lines(table, tuple(curves), "position", "value"), product_chart]
+
+
+def block_chart(blocks: Sequence[Block]) -> Bars:
+    """Chart the number of parameters of each block."""
+    total = max(1, sum(block.parameters for block in blocks))
+    note = f"{total:,} in all; a matrix that blocks share counts once."
+    rows = tuple((block.name, block.parameters) for block in blocks)
+    data = Table("Parameters of each block", note, ("block", "parameters"), rows)
+    bars = [Bar(block.name, float(block.parameters), f"{block.parameters / total:.1%}") for block in blocks]
+    return Bars(data, tuple(bars), high=max(bar.value for bar in bars), value_title="parameters")
+
+
+def tensor_chart(tensors: Sequence[TensorRow]) -> Table:
+    """Chart every tensor."""
+    return Table(
+        "Tensors",
+        "As they stand in model.safetensors.",
+        ("name", "shape", "parameters", "deviation", "same as"),
+        tuple(
+            (one.name, " x ".join(map(str, one.shape)), one.parameters, round(one.deviation, 6), one.tied_to)
+            for one in tensors
+        ),
+    )
+
+
+def learning_rate_chart(planned: LearningRate) -> Lines:
+    """Chart the planned learning rate."""
+    data = Table(
+        f"Learning rate ({planned.schedule})",
+        f"{planned.total_steps:,} updates, {planned.warmup_steps:,} of them warm-up.",
+        ("step", "rate"),
+        tuple(zip(planned.steps, planned.rates, strict=True)),
+    )
+    line = Line(planned.schedule, tuple(map(float, planned.steps)), planned.rates)
+    return Lines(data, (line,), "step", "learning rate")
+
+
+def symbol_chart(symbols: Sequence[Symbol]) -> Table:
+    """Chart the letters of the paper."""
+    return Table(
+        "Symbols of the paper",
+        "Sections of Vaswani et al. (2017); lines below src/manyheads.",
+        ("symbol", "what", "equation", "section", "source", "here"),
+        tuple((one.symbol, one.meaning, one.equation, one.section, one.source, one.shape) for one in symbols),
+    )

@@ -1,0 +1,143 @@
+"""A model with its configuration and tokenizers: in memory, and as an exported folder that we can open again.
+
+In an exported folder, our part stands in ``manyheads.json`` and ``tokenizer.*``, because ``config.json`` belongs to
+the other program.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manyheads import __version__
+from manyheads.checkpoint import (
+    as_json,
+    read_json,
+    read_tokenizers,
+    saving,
+    sha256,
+    write_atomically,
+    write_tokenizers,
+)
+from manyheads.config.load import config_from_json, config_to_json
+from manyheads.config.schema import Config
+from manyheads.errors import ConfigError, RunError
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.tokenizer import TokenizerPair
+
+__all__ = ["METADATA", "BundleMetadata", "LoadedModel", "atomic_directory", "read_metadata", "write_metadata"]
+
+METADATA = "manyheads.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A translation model on the CPU, in eval mode, with its configuration and tokenizers."""
+
+    config: Config
+    tokenizers: TokenizerPair
+    model: EncoderDecoder
+
+
+@dataclass(frozen=True)
+class BundleMetadata:
+    """Our part of an exported folder.
+
+    Attributes:
+        config: of the exported run.
+        tokenizers: of that run.
+        kind: format of the export.
+        details: further entries of the export.
+    """
+
+    config: Config
+    tokenizers: TokenizerPair
+    kind: str
+    details: dict[str, Any]
+
+
+def write_metadata(
+    folder: Path, config: Config, tokenizers: TokenizerPair, kind: str, details: Mapping[str, Any], weights: str
+) -> None:
+    """Add our part to an exported folder; `weights` is the file whose checksum is stored."""
+    write_tokenizers(folder, tokenizers)
+    content = {
+        "format": FORMAT,
+        "manyheads": __version__,
+        "kind": kind,
+        **details,
+        "tokenizer_sha256": [tokenizers.source.sha256, tokenizers.target.sha256],
+        "sha256": {weights: sha256(folder / weights)},
+        "config": json.loads(config_to_json(config)),
+    }
+    write_atomically(folder / METADATA, as_json(content))
+
+
+def read_metadata(folder: Path) -> BundleMetadata:
+    """Read our part of an exported folder, and check its checksums.
+
+    Raises:
+        RunError: a part is missing, damaged, of a newer format, or does not belong to the others.
+    """
+    path = folder / METADATA
+    content = read_json(path)
+    number = content.pop("format", None)
+    if number != FORMAT:
+        raise RunError(
+            f"{path} has the format {number!r}; this manyheads reads {FORMAT}. "
+            "Upgrade it (pip install --upgrade manyheads), or export again."
+        )
+    try:
+        config = config_from_json(json.dumps(content.pop("config")), str(path))
+        kind, sums, files = str(content.pop("kind")), content.pop("tokenizer_sha256"), content.pop("sha256")
+        wrong = [name for name, right in files.items() if sha256(file_in(folder, name)) != right]
+    except ConfigError as error:
+        raise RunError(str(error)) from error
+    except (KeyError, AttributeError, TypeError) as error:
+        raise RunError(f"{path} is damaged: {error}. Export again.") from error
+    if wrong:
+        raise RunError(
+            f"{folder / wrong[0]} is damaged: its checksum does not fit. Copy it again, or export again."
+        )
+    return BundleMetadata(config, read_tokenizers(folder, config, sums), kind, content)
+
+
+def file_in(folder: Path, name: str) -> Path:
+    """Return a file of the folder by its plain name."""
+    path = folder / name
+    if Path(name).name != name or not path.is_file() or path.is_symlink():
+        raise RunError(f"{folder / METADATA} names the file {name!r}, which is no plain file of this folder.")
+    return path
+
+
+@contextmanager
+def atomic_directory(out: Path) -> Iterator[Path]:
+    """Make a folder under another name, which becomes `out` at the end, or is removed after an error.
+
+    If `out` has the suffix of the only file in it (``.argosmodel``), that file becomes `out`.
+
+    Raises:
+        RunError: `out` exists.
+        SaveError: the folder could not be written.
+    """
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise RunError(f"{out} exists. Choose another DIR, or remove it.")
+    draft = out.with_name(f".{out.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        with saving(out.name, out.parent, "Free some space, or choose another place."):
+            draft.mkdir(parents=True)
+            yield draft
+            if out.exists():
+                out.rmdir()
+            files = list(draft.iterdir())
+            single = len(files) == 1 and bool(out.suffix) and files[0].suffix == out.suffix
+            (files[0] if single else draft).rename(out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
