@@ -8,6 +8,7 @@
 # make docs    build the book into build/docs; a warning is an error
 # make pages   run every page and notebook of the book whole (some minutes)
 # make benchmarks-check  run the benchmarks beside their peers on a tiny size, JoeyNMT and Eole from PyPI too
+# make gpu-check  check manyheads on the GPU of this machine against its CPU, and measure speed and memory
 # make dist    build wheel and source archive, and try both in an empty environment
 # Another Python: make demo PYTHON=python3.12
 
@@ -20,7 +21,7 @@ COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 $(VENV)/lib >/dev/null || 
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
-.PHONY: setup demo test check test-portable test-portable-short docs pages benchmarks-check dist browser emulators clean
+.PHONY: setup demo test check test-portable test-portable-short docs pages benchmarks-check gpu-check dist browser emulators clean
 
 setup: $(READY)
 
@@ -57,6 +58,9 @@ pages: $(READY_FOR_TESTS)
 
 benchmarks-check: $(READY_FOR_TESTS)
 	$(IN_VENV) benchmarks/peers/check.py
+
+gpu-check: $(READY)
+	$(IN_VENV) benchmarks/gpu_check.py
 
 dist: $(IN_VENV)
 	PYTHON=$(IN_VENV) .ci/release

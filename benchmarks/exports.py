@@ -72,7 +72,7 @@ def speeds(opened: LoadedModel, engines: dict[str, CTranslate2Engine], rounds: i
 
 
 def row(precision: str, cost: QuantizationCost, speed: list[float], size: int) -> dict[str, Any]:
-    """The figures of an export."""
+    """Return the figures of an export."""
     bleu = cost.bleu
     assert bleu is not None
     return {
@@ -93,7 +93,7 @@ def row(precision: str, cost: QuantizationCost, speed: list[float], size: int) -
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """The table for people."""
+    """Print a table."""
     head = f"{'export':14} {'computed in':13} {'BLEU':>6} {'cost':>6}  {'95 %':14}"
     print(f"{head} {'loss':>7} {'same':>5} {'sent/s':>7} {'MiB':>6}")
     for one in rows:

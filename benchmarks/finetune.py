@@ -52,8 +52,8 @@ from tiny import write_encoder, write_labelled
 PLAIN = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")
 
 
-class Told:
-    """A listener that keeps the accuracy of each validation, and prints what it hears on stderr."""
+class AccuracyListener:
+    """A listener that keeps the accuracy of each validation, and prints messages on stderr."""
 
     def __init__(self) -> None:
         self.accuracies: list[float] = []
@@ -144,7 +144,7 @@ def theirs(config: Config, where: str, data: tuple[list[str], list[int]], dev: t
 
 
 def their_model(config: Config, where: str, classes: int) -> MeanClassifier | HeadOfTransformers:
-    """Theirs, with the pooling that is configured."""
+    """Return the model of transformers, with the configured pooling."""
     kind = MeanClassifier if config.model.pooling == "mean" else HeadOfTransformers
     return kind(where, classes)
 
@@ -160,7 +160,7 @@ def their_optimizer(config: Config, model: nn.Module) -> torch.optim.Optimizer:
 
 @torch.inference_mode()
 def accuracy(model: nn.Module, tokenizer: Any, rows: Rows, labels: list[int]) -> float:
-    """Share of right labels."""
+    """Return the share of correct labels."""
     model.eval()
     right = 0
     for first in range(0, len(rows), 32):
@@ -173,10 +173,10 @@ def parity(config: Config, where: str, updates: int) -> dict[str, Any]:
     """Largest differences of loss and gradient norm over so many updates of the first epoch."""
     training, gaps = config.training, []
     with tempfile.TemporaryDirectory() as folder:
-        run, told = RunDirectory(Path(folder) / "run"), Told()
-        config = with_initial_shape(config, run, told)
-        kind = prepare_task(config, run, read_corpus(config, run), told)
-        trainer = make_trainer(kind, run, ALONE, told)
+        run, listener = RunDirectory(Path(folder) / "run"), AccuracyListener()
+        config = with_initial_shape(config, run, listener)
+        kind = prepare_task(config, run, read_corpus(config, run), listener)
+        trainer = make_trainer(kind, run, ALONE, listener)
         model = their_model(config, where, len(kind.classes))
         give_head(trainer.model, model)
         optimizer = their_optimizer(config, model)
@@ -217,10 +217,10 @@ def give_head(ours: Any, theirs: nn.Module) -> None:
 
 
 def ours(config: Config, out: Path) -> dict[str, Any]:
-    """The program: the same."""
-    told = Told()
-    done = train(config, out, listener=told)
-    return {"accuracies": told.accuracies, "seconds": done.seconds, "updates": done.step}
+    """Fine-tune with manyheads: accuracies by epoch, and seconds of the updates."""
+    listener = AccuracyListener()
+    done = train(config, out, listener=listener)
+    return {"accuracies": listener.accuracies, "seconds": done.seconds, "updates": done.step}
 
 
 def numbers(config: Config) -> Iterator[tuple[list[str], list[int]]]:

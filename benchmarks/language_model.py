@@ -143,7 +143,7 @@ def mean_loss(scores: Scores, tokens: NDArray[np.int32], step: int) -> float:
     total = 0.0
     for first in range(0, len(windows), 64):
         batch, places = windows.batch(tokens, windows[first : first + 64])
-        logits, right = scores(batch.ids).flatten(0, 1)[places], batch.right.flatten()[places]
+        logits, right = scores(batch.ids).flatten(0, 1)[places], batch.labels.flatten()[places]
         total += float(functional.cross_entropy(logits.float(), right, reduction="sum"))
     return total / windows.predicted
 

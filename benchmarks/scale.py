@@ -1,4 +1,4 @@
-"""A corpus larger than one cares to hold: how long it takes to read and to open again, and how much memory.
+"""A corpus larger than memory should hold: how long it takes to read and to open again, and how much memory.
 
     python benchmarks/scale.py --pairs 20_000_000 --out /data/scale [--updates 50] [--json]
 

@@ -1,4 +1,4 @@
-"""Load a server on this machine, and print what it bears. Load generator and server share the machine's cores.
+"""Load a server and print its throughput, latency and memory. Both run on this machine and share its cores.
 
     python benchmarks/serve.py RUN --lines FILE [--seconds 60] [--requests 100000] [--engine ctranslate2]
 
@@ -51,7 +51,7 @@ PASSES = 5  # over all lines: beginning and end, when few are under way, then co
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: status, seconds, whether it said when to come back."""
+    """A response: status, seconds, and whether it has a Retry-After header."""
 
     status: int
     seconds: float
@@ -74,7 +74,7 @@ class Server:
         os.set_blocking(self.process.stderr.fileno(), False)
 
     def empty_log(self) -> None:
-        """Read what it has logged, so that it can go on writing."""
+        """Read the log of the server, whose pipe would otherwise fill up."""
         assert self.process.stderr is not None
         try:
             while os.read(self.process.stderr.fileno(), 2**20):
@@ -84,13 +84,13 @@ class Server:
 
     @property
     def computed(self) -> float:
-        """Seconds that processors have worked for it."""
+        """Return the processor time of the server in seconds."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
     @property
     def resident(self) -> float:
-        """Its memory in MiB."""
+        """Return the memory of the server in MiB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return round(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024, 1)  # type: ignore[index]
 
@@ -115,7 +115,7 @@ class Connection(asyncio.Protocol):
     """
 
     def __init__(self, idle: list[Connection]) -> None:
-        """Gets into `idle` whenever an answer is there."""
+        """Open the connection; it joins `idle` after each response."""
         self.idle = idle
         self.came = b""
         self.since = perf_counter()
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
         self.tell(0, told=False)
 
     def tell(self, status: int, *, told: bool) -> None:
-        """An answer is there, or none will come."""
+        """Handle a response, or the end of the connection."""
         now = perf_counter()
         if self.answer is not None and not self.answer.done():
             self.answer.set_result(Answer(status, now - self.since, told))
@@ -341,7 +341,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """All parts, each told when it is there."""
+    """Yield the parts of the document as they are measured."""
     lines = list(islice(read_lines(Path(arguments.lines)), arguments.most))
     base, pair = offline(arguments, lines)
     engine = ["--engine", arguments.engine]

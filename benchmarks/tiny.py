@@ -25,7 +25,7 @@ SMALLEST = (  # settings that make of a recipe for translation a run of two upda
 
 
 def sentences(count: int, seed: int) -> list[list[int]]:
-    """Return sentences of 3 to 12 words, as places in the lists of words."""
+    """Return sentences of 3 to 12 words, as indices into the lists of words."""
     rng = random.Random(seed)
     return [rng.choices(range(20), k=rng.randint(3, 12)) for _ in range(count)]
 
@@ -35,7 +35,7 @@ def write_pairs(folder: Path, valid: str = "valid", test: str = "test") -> Path:
     for seed, (split, count) in enumerate({"train": 300, valid: 20, test: 20}.items()):
         rows = sentences(count, seed)
         for language, words in WORDS.items():
-            lines = "".join(f"{' '.join(words[place] for place in row)} .\n" for row in rows)
+            lines = "".join(f"{' '.join(words[index] for index in row)} .\n" for row in rows)
             (folder / f"{split}.{language}").write_text(lines, encoding="utf-8")
     return folder
 
@@ -43,7 +43,7 @@ def write_pairs(folder: Path, valid: str = "valid", test: str = "test") -> Path:
 def write_labelled(folder: Path) -> Path:
     """Write 60 labelled sentences to train with and 20 for dev; the label is whether there is a dog."""
     for seed, (split, count) in enumerate({"train": 60, "dev": 20}.items()):
-        rows = ([WORDS["en"][place] for place in row] for row in sentences(count, seed))
+        rows = ([WORDS["en"][index] for index in row] for row in sentences(count, seed))
         lines = "".join(f"{int('dog' in row)}\t{' '.join(row)}\n" for row in rows)
         (folder / f"{split}.tsv").write_text(lines, encoding="utf-8")
     return folder

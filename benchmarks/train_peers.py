@@ -55,7 +55,7 @@ FEWEST = 3  # rounds, the first of which warms up
 
 
 def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
-    """Those contenders that can run here; says which are left out."""
+    """Return the contenders that can run here; print the others."""
     found = []
     for contender in contenders:
         name = contender.partition(":")[0]
@@ -95,7 +95,7 @@ def losses(lanes: list[Lane], tokens: int) -> dict[str, Any]:
 
 
 def row(lane: Lane, lanes: list[Lane]) -> dict[str, Any]:
-    """What the turns of a contender came to, and how many times as fast ours were."""
+    """Return the figures of a contender, and the ratio of our speed to its speed."""
     speeds = lane.speeds[1:]
     ratios = {
         our.contender: round(statistics.median(a / b for a, b in zip(our.speeds[1:], speeds, strict=True)), 3)
@@ -113,7 +113,7 @@ def row(lane: Lane, lanes: list[Lane]) -> dict[str, Any]:
 
 
 def show(rows: dict[str, dict[str, Any]], found: dict[str, Any], head: str) -> None:
-    """The table for people."""
+    """Print a table."""
     ours = [name for name in OURS if name in rows]
     print(head)
     print(f"{'':20} {'tokens/s':>8}  {'[min to max]':18} {'an update':>9} {'MiB':>6}", *ours, sep="   ")

@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def without_marks(row: list[int]) -> list[int]:
-    """What stands before the end."""
+    """Return the tokens before the end symbol."""
     return [i for i in (row[: row.index(SPECIAL.eos_id)] if SPECIAL.eos_id in row else row) if i != SPECIAL.pad_id]
 
 
@@ -120,7 +120,7 @@ def describe(settings: dict[str, Any], layers: int) -> dict[str, Any]:
 
 
 def renamed(weights: dict[str, Tensor], settings: dict[str, Any]) -> dict[str, Tensor]:
-    """The weights under JoeyNMT's names."""
+    """Return the weights under JoeyNMT's names."""
     embedding = weights["source_embedding.tokens.weight"]
     found = {f"{name}.lut.weight": embedding for name in ("src_embed", "trg_embed")}
     found["decoder.output_layer.weight"] = embedding

@@ -19,7 +19,7 @@ def main() -> None:
 
     @torch.inference_mode()
     def loop(rows: Rows) -> Rows:
-        """Until every sentence has ended, or the longest may be."""
+        """Decode until every sentence has ended or reached its maximum length."""
         memory, mask = model.encode(pad_rows(rows, PAD, last=EOS))
         target = torch.full((len(rows), 1), BOS)
         ended = torch.zeros(len(rows), dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""A contender's side: a program that decodes when it is told to.
+"""The loop of a contender's process: decode on each order that arrives on standard input.
 
 The other side is `contender.py`.
 """
@@ -36,12 +36,12 @@ class Order:
 
     @property
     def workers(self) -> int:
-        """Workers side by side."""
+        """Number of parallel workers."""
         return int(self.setting.partition("x")[0])
 
     @property
     def threads(self) -> int:
-        """Threads of each worker."""
+        """Number of threads of each worker."""
         return int(self.setting.partition("x")[2])
 
 
@@ -71,7 +71,7 @@ def serve(prepare: Callable[[Order], Decode], folder: Path) -> None:
 
 
 def calls(rows: Rows, order: Order) -> list[Rows]:
-    """The rows of each call."""
+    """Return the rows of each call."""
     size = {"single": 1, "batch": BATCH, "file": len(rows)}[order.mode]
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 

@@ -15,7 +15,7 @@ BENCHMARKS = Path(__file__).parents[1]
 
 
 class Companion:
-    """One of them; its first answer says that it is ready for orders."""
+    """The process of a contender; its first answer says that it is ready."""
 
     def __init__(
         self, name: str, log: Path, arguments: list[str], *, threads: int, python: str | None = None
@@ -49,12 +49,12 @@ class Companion:
         self.process.communicate()
 
     def send(self, order: str) -> None:
-        """Tell it what to do."""
+        """Send an order."""
         assert self.process.stdin is not None
         print(order, file=self.process.stdin, flush=True)
 
     def receive(self) -> dict[str, Any]:
-        """Wait for its answer."""
+        """Return its next answer, waiting for it."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:

@@ -1,4 +1,4 @@
-"""What all contenders share: settings, text tokenised once, batches, and the validation text.
+"""The parts that all contenders share: settings, text tokenised once, batches, and the validation text.
 
 Everything lies in one folder: a run directory of manyheads, `settings.json`, and the same tokens as text for the
 toolkits that read text, pieces with blanks between them.
@@ -29,7 +29,7 @@ from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
 
 MARKS = {"pad": PAD, "bos": BOS, "eos": EOS}
-FOREVER = 10**9  # updates: nobody comes to the end of training
+FOREVER = 10**9  # updates: more than any comparison makes
 SIZES = {  # the model, pieces of the vocabulary, peak learning rate
     "default": (ModelConfig(), 8_000, 1e-3),
     "base": (
@@ -119,7 +119,7 @@ def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> 
 
 
 def open_prepared(folder: Path) -> Prepared:
-    """What `prepare_corpus` left in a folder."""
+    """Open a folder that `prepare_corpus` wrote."""
     run = RunDirectory.existing(folder / "run")
     config = run.config()
     corpus = open_corpus(config, run)

@@ -1,4 +1,4 @@
-"""The measuring side: a contender in a process of its own, told when to work."""
+"""The measuring process: starts a contender in a process of its own, and says when it trains."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Lane(Companion):
         super().__init__(contender, folder / f"{name}-{precision}.log", arguments, threads=threads, python=python)
 
     def work(self, updates: int) -> float:
-        """A turn of some updates; returns its target tokens a second."""
+        """Let the contender make some updates; return its target tokens a second."""
         self.send(f"work {updates}")
         found = self.receive()
         self.tokens += int(found["tokens"])

@@ -16,7 +16,7 @@ Loss = Callable[[Batch, float], Tensor]  # a batch and the smoothing; summed ove
 
 
 def train(model: nn.Module, loss: Loss, prepared: Prepared, precision: str) -> None:
-    """Train for ever, in turns."""
+    """Train without end, in turns."""
     training = prepared.config.training
     schedule = Schedule(training, prepared.config.model.d_model)
     optimizer = torch.optim.Adam(model.parameters(), 0.0, training.betas, training.epsilon, fused=True)

@@ -1,4 +1,4 @@
-"""A contender's side: a training program that works only in its turns.
+"""The process of a contender: a training program that works only in its turns.
 
 The other side is `lane.py`. Only the standard library is used, as this also runs in the environments of others.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class Turns:
-    """Holds a training program between its turns, and tells what each came to.
+    """Holds a training program between its turns, and reports the figures of each.
 
     The program calls `before_update` where an update begins. A turn is some whole updates: its time runs from the
     beginning of its first update to where the next one would begin, so the making of batches is in it.
@@ -44,7 +44,7 @@ class Turns:
         self.tokens += target_tokens
 
     def next_turn(self) -> int:
-        """Do as told until told to work; returns the updates of the turn."""
+        """Carry out orders until the next turn; return its number of updates."""
         for line in sys.stdin:
             command, _, updates = line.partition(" ")
             if command == "work":
@@ -54,7 +54,7 @@ class Turns:
         os._exit(0)  # nobody asks any more; a training program would save and score first
 
     def answer(self, **values: float) -> None:
-        """Tell the other side."""
+        """Send an answer to the measuring process."""
         self.answers.write(json.dumps(values) + "\n")
 
 

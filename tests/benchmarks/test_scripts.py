@@ -35,6 +35,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "doctor": ("sound/*/checks", []),
     "exports": ("rows", []),
     "finetune": ("times as fast", []),
+    "gpu_check": ("rows/*/result", ["--device", "cpu"]),
     "language_model": ("rows/*/tokens_per_second", []),
     "layers": ("rows/*/*/median", []),
     "memory": ("sides", []),
@@ -127,6 +128,14 @@ def test_isa_limits_torch_and_the_other_libraries(tmp_path: Path) -> None:
     assert set(document["limited by"]) == {
         "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "CT2_FORCE_CPU_ISA",
     }  # fmt: skip
+
+
+def test_the_gpu_check_without_such_a_device_says_so_in_one_line() -> None:
+    command = [sys.executable, str(FOLDER / "gpu_check.py"), "--tiny", "--device", "cuda:99"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FOLDER), str(ROOT / "src")])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"error: torch finds no device cuda:99 here; .*\n", done.stderr)
 
 
 def test_the_book_names_every_script_and_none_that_is_not_there() -> None:

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.data.batch import make_batch, next_length, pad_rows, real_places
+from manyheads.data.batch import make_batch, next_length, pad_rows, real_positions
 
 PAD, BOS, EOS = 1, 2, 3
 
@@ -88,16 +88,16 @@ def test_a_batch_moves_to_a_device_whole() -> None:
     batch = make_batch([[4]], [[5, 6]], pad=PAD, bos=BOS, eos=EOS)
     moved = batch.to(torch.device("meta"))
     assert {
-        part.device.type for part in (moved.source, moved.target_in, moved.target_out, moved.target_places)
+        part.device.type for part in (moved.source, moved.target_in, moved.target_out, moved.target_positions)
     } == {"meta"}
     assert (moved.source_tokens, moved.target_tokens) == (2, 3)
 
 
 def test_the_places_of_real_target_tokens_are_known() -> None:
     batch = make_batch([[4], [4, 5]], [[5, 6, 7], []], pad=PAD, bos=BOS, eos=EOS)
-    assert batch.target_out.flatten()[batch.target_places].tolist() == [5, 6, 7, EOS, EOS]
+    assert batch.target_out.flatten()[batch.target_positions].tolist() == [5, 6, 7, EOS, EOS]
     for half in batch.halves():
-        assert half.target_out.flatten()[half.target_places].tolist() == half.target_out.flatten().tolist()
+        assert half.target_out.flatten()[half.target_positions].tolist() == half.target_out.flatten().tolist()
 
 
 def test_twice_a_batch_is_all_pairs_and_all_again() -> None:
@@ -105,7 +105,7 @@ def test_twice_a_batch_is_all_pairs_and_all_again() -> None:
     both = batch.twice()
     assert both.source.tolist() == 2 * batch.source.tolist()
     assert both.target_in.tolist() == 2 * batch.target_in.tolist()
-    assert both.target_out.flatten()[both.target_places].tolist() == 2 * [5, 6, EOS, EOS]
+    assert both.target_out.flatten()[both.target_positions].tolist() == 2 * [5, 6, EOS, EOS]
     assert (both.source_tokens, both.target_tokens) == (batch.source_tokens, batch.target_tokens)
 
 
@@ -128,7 +128,7 @@ def test_more_padding_changes_nothing_else(found: list[tuple[Row, Row]]) -> None
     for name in ("source", "target_in", "target_out"):
         for before, after in zip(getattr(batch, name), getattr(longer, name), strict=True):
             assert unpadded(after) == unpadded(before)
-    assert longer.target_places.tolist() == real_places(longer.target_out, PAD).tolist()
+    assert longer.target_positions.tolist() == real_positions(longer.target_out, PAD).tolist()
     assert (longer.source_tokens, longer.target_tokens) == (batch.source_tokens, batch.target_tokens)
 
 

@@ -22,7 +22,7 @@ def test_every_token_is_predicted_in_an_epoch_and_few_of_them_twice(block: int, 
         assert max(map(len, updates)) <= rows
         assert max(map(len, updates)) - min(map(len, updates)) <= 1
         batches = [make_blocks(STREAM, starts, block) for starts in updates]
-        seen = Counter(token for batch in batches for token in batch.right.flatten().tolist())
+        seen = Counter(token for batch in batches for token in batch.labels.flatten().tolist())
         assert set(seen) == set(STREAM.tolist())
         assert sum(seen.values()) - len(seen) < block
         assert sum(batch.target_tokens for batch in batches) == sum(seen.values())
@@ -31,8 +31,8 @@ def test_every_token_is_predicted_in_an_epoch_and_few_of_them_twice(block: int, 
 def test_what_is_right_is_the_token_after_each_and_after_the_last_comes_the_first() -> None:
     batch = make_blocks(STREAM, np.array([0, 95]), 7)
     assert batch.ids.tolist() == [list(range(100, 107)), [195, 196, 197, 198, 199, 200, 100]]
-    assert batch.right.tolist() == [list(range(101, 108)), [196, 197, 198, 199, 200, 100, 101]]
-    assert (batch.examples, batch.places, batch.target_tokens, batch.source_tokens) == (2, 14, 14, 0)
+    assert batch.labels.tolist() == [list(range(101, 108)), [196, 197, 198, 199, 200, 100, 101]]
+    assert (batch.examples, batch.num_positions, batch.target_tokens, batch.source_tokens) == (2, 14, 14, 0)
 
 
 def test_the_edges_of_blocks_move_from_epoch_to_epoch() -> None:
@@ -54,7 +54,7 @@ def test_halves_hold_the_same_blocks() -> None:
     batch = make_blocks(STREAM, np.array([3, 50, 80]), 5)
     first, second = batch.halves()
     assert torch.equal(torch.cat([first.ids, second.ids]), batch.ids)
-    assert torch.equal(torch.cat([first.right, second.right]), batch.right)
+    assert torch.equal(torch.cat([first.labels, second.labels]), batch.labels)
     assert [first.examples, second.examples] == [1, 2]
     assert first.halves() == [first]
 

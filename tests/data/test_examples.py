@@ -32,7 +32,7 @@ def test_marks_stand_around_texts_and_types_tell_two_apart() -> None:
     assert batch.types is not None
     assert batch.types.tolist() == [[0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0]]
     assert batch.labels.tolist() == [2, 0, 1]
-    assert (batch.examples, batch.target_tokens, batch.source_tokens, batch.places) == (3, 3, 14, 21)
+    assert (batch.examples, batch.target_tokens, batch.source_tokens, batch.num_positions) == (3, 3, 14, 21)
     assert made(ROWS, with_types=False).types is None
 
 

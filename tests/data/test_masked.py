@@ -19,20 +19,20 @@ def hidden(ids: list[int], share: float, seed: int = 1) -> MaskedText:
 def test_as_many_are_hidden_as_asked_for_and_in_the_three_ways_of_the_paper() -> None:
     ids = np.random.default_rng(2).integers(4, VOCABULARY, 40_000).tolist()
     row = hidden(ids, 0.15)
-    assert len(row.hidden) / len(ids) == pytest.approx(0.15, abs=0.01)
-    assert row.right.tolist() == [ids[place] for place in row.hidden]
-    untouched = np.delete(np.arange(len(ids)), row.hidden)
+    assert len(row.positions) / len(ids) == pytest.approx(0.15, abs=0.01)
+    assert row.labels.tolist() == [ids[place] for place in row.positions]
+    untouched = np.delete(np.arange(len(ids)), row.positions)
     assert np.array_equal(row.ids[untouched], np.asarray(ids)[untouched])
-    seen = row.ids[row.hidden]
+    seen = row.ids[row.positions]
     assert np.mean(seen == MASK) == pytest.approx(0.8, abs=0.02)
-    assert np.mean(seen == row.right) == pytest.approx(0.1, abs=0.02)
-    assert np.mean((seen != MASK) & (seen != row.right)) == pytest.approx(0.1, abs=0.02)
+    assert np.mean(seen == row.labels) == pytest.approx(0.1, abs=0.02)
+    assert np.mean((seen != MASK) & (seen != row.labels)) == pytest.approx(0.1, abs=0.02)
     assert seen[seen != MASK].min() >= 4
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_something_is_hidden_in_the_shortest_text(seed: int) -> None:
-    assert len(hidden([7], 0.01, seed).right) == 1
+    assert len(hidden([7], 0.01, seed).labels) == 1
 
 
 def asked(batch: MaskedTexts) -> list[tuple[int, list[int], int]]:
@@ -41,7 +41,7 @@ def asked(batch: MaskedTexts) -> list[tuple[int, list[int], int]]:
     texts = [[token for token in row if token != PAD] for row in batch.ids.tolist()]
     return [
         (place % length, texts[place // length], right)
-        for place, right in zip(batch.hidden.tolist(), batch.right.tolist(), strict=True)
+        for place, right in zip(batch.positions.tolist(), batch.labels.tolist(), strict=True)
     ]
 
 
@@ -56,8 +56,8 @@ def test_the_places_are_those_of_the_hidden_tokens() -> None:
     other = MaskedText(np.array([MASK]), np.array([0]), np.array([6]))
     batch = make_masked([row, other], pad=PAD, bos=BOS, eos=EOS)
     assert batch.ids.tolist() == [[2, 8, 0, 9, 3], [2, 0, 3, 1, 1]]
-    assert batch.ids.flatten()[batch.hidden].tolist() == [MASK, MASK]
-    assert (batch.hidden.tolist(), batch.right.tolist(), batch.source_tokens) == ([2, 6], [5, 6], 8)
+    assert batch.ids.flatten()[batch.positions].tolist() == [MASK, MASK]
+    assert (batch.positions.tolist(), batch.labels.tolist(), batch.source_tokens) == ([2, 6], [5, 6], 8)
 
 
 def test_halves_and_padding_ask_the_same() -> None:

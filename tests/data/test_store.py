@@ -40,7 +40,7 @@ def some_pairs(count: int) -> list[Pair]:
 
 
 def text_store(folder: Path, *corpora: Sequence[Pair]) -> TextStore:
-    return TextStore.build(folder, map(iter, corpora), key="text", tell=lambda: {"counts": [1, 2]})
+    return TextStore.build(folder, map(iter, corpora), key="text", details=lambda: {"counts": [1, 2]})
 
 
 def build(folder: Path, pairs: Sequence[Pair], **settings: Any) -> TokenStore:
@@ -64,7 +64,7 @@ def test_text_comes_back_with_its_line_and_its_corpus(tmp_path: Path) -> None:
     assert opened.corpora.tolist() == [0] * 9 + [2] * 14
     assert opened.text(0, range(23)) == [pair.source for pair in pairs]
     assert opened.text(1, [22, 3, 3]) == [pairs[22].target, pairs[3].target, pairs[3].target]
-    assert opened.told == {"counts": [1, 2]}
+    assert opened.details == {"counts": [1, 2]}
     sources, targets = opened.sides()
     assert (list(sources), list(targets)) == tuple(
         map(list, zip(*((p.source, p.target) for p in pairs), strict=True))
@@ -165,7 +165,7 @@ def interrupted(pairs: Sequence[Pair], after: int) -> Iterator[Pair]:
 
 def test_an_aborted_build_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        TextStore.build(tmp_path / "s", [interrupted(some_pairs(30), 12)], key="k", tell=dict)
+        TextStore.build(tmp_path / "s", [interrupted(some_pairs(30), 12)], key="k", details=dict)
     assert not TextStore.has(tmp_path / "s", "k")
     assert list(tmp_path.iterdir()) == []
 
@@ -173,7 +173,7 @@ def test_an_aborted_build_leaves_nothing(tmp_path: Path) -> None:
 def test_an_aborted_build_leaves_the_store_before_it(tmp_path: Path) -> None:
     text_store(tmp_path / "s", some_pairs(4))
     with pytest.raises(KeyboardInterrupt):
-        TextStore.build(tmp_path / "s", [interrupted(some_pairs(30), 12)], key="k", tell=dict)
+        TextStore.build(tmp_path / "s", [interrupted(some_pairs(30), 12)], key="k", details=dict)
     assert TextStore.has(tmp_path / "s", "text")
     assert len(TextStore(tmp_path / "s")) == 4
 
@@ -183,7 +183,7 @@ def test_what_is_refused_at_the_end_leaves_nothing(tmp_path: Path) -> None:
         raise DataError("nothing left")
 
     with pytest.raises(DataError):
-        TextStore.build(tmp_path / "s", [some_pairs(3)], key="k", tell=refuse)
+        TextStore.build(tmp_path / "s", [some_pairs(3)], key="k", details=refuse)
     assert list(tmp_path.iterdir()) == []
 
 

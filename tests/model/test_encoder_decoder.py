@@ -19,7 +19,7 @@ from tests.model.samples import (
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
-from manyheads.data.batch import Batch, make_batch, real_places
+from manyheads.data.batch import Batch, make_batch, real_positions
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import UsageError
 from manyheads.model.embedding import TokenEmbedding
@@ -243,7 +243,7 @@ def random_batch(rows: int, size: int) -> Batch:
     """Sources and targets without any connection: nothing can be learned but that all tokens are alike."""
     source, target = torch.randint(EOS + 1, size, (2, rows, 13))
     begin = torch.full((rows, 1), BOS)
-    shifted, places = torch.cat([begin, target[:, :-1]], 1), real_places(target, PAD)
+    shifted, places = torch.cat([begin, target[:, :-1]], 1), real_positions(target, PAD)
     return Batch(source, shifted, target, places, source.numel(), target.numel(), PAD)
 
 

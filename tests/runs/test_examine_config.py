@@ -81,14 +81,14 @@ def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_
     task = prepare_task(config, directory, read_corpus(config, directory), SilentListener())
     model, updates = task.model().train(), task.updates(ALONE)
     (part,) = updates.batches(0, updates.heaviest(), updates.epoch(0)[updates.heaviest()])
-    assert part.places > 4 * start.SMALL
+    assert part.num_positions > 4 * start.SMALL
     foreseen = start.saved_for_backward(model, task.objective(model), part, torch.device("cpu"), "fp32")
     monkeypatch.setattr(start, "SMALL", 10**9)
     assert start.saved_for_backward(
         model, task.objective(model), part, torch.device("cpu"), "fp32"
     ) == pytest.approx(foreseen, rel=0.2)
     # at the least: the input of every matrix product of every layer, in float32
-    assert foreseen > 4 * part.places * (64 * 4 + 128)
+    assert foreseen > 4 * part.num_positions * (64 * 4 + 128)
 
 
 @pytest.mark.parametrize(

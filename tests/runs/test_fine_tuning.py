@@ -116,7 +116,7 @@ def test_a_language_model_learns_as_with_a_loop_by_hand(text: Path, tmp_path: Pa
 
     def loss_of(model: Any, batch: Any) -> Tensor:
         logits = model(input_ids=numbers[batch.ids]).logits
-        return nn.functional.cross_entropy(logits.flatten(0, 1), numbers[batch.right].flatten())
+        return nn.functional.cross_entropy(logits.flatten(0, 1), numbers[batch.labels].flatten())
 
     training = {**PLAIN, "seed": training_seed}
     config = make_language_config(text, model={"init_from": str(folder), "dropout": 0.0}, training=training)

@@ -22,7 +22,7 @@ def test_the_objective_is_the_cross_entropy_of_all_positions(smoothing: float) -
     model = language_model()
     batch = make_blocks(TOKENS, np.array([2, 17, 40]), 9)
     loss, nll = LanguageModelObjective(model, smoothing)(batch)
-    logits, right = model(batch.ids).flatten(0, 1), batch.right.flatten()
+    logits, right = model(batch.ids).flatten(0, 1), batch.labels.flatten()
     wanted = functional.cross_entropy(logits, right, label_smoothing=smoothing, reduction="sum")
     plain = functional.cross_entropy(logits, right, reduction="sum")
     torch.testing.assert_close(loss, wanted.float())
@@ -45,9 +45,9 @@ def test_every_token_but_the_first_is_predicted_once_and_with_context(length: in
     seen: list[int] = []
     for number in windows:
         batch, places = windows.batch(np.arange(length, dtype=np.int32), [number])
-        seen += batch.right.flatten()[places].tolist()
+        seen += batch.labels.flatten()[places].tolist()
         for place in places.tolist():
-            assert batch.right.flatten()[place] == batch.ids.flatten()[place] + 1
+            assert batch.labels.flatten()[place] == batch.ids.flatten()[place] + 1
             assert place >= min(int(batch.ids.flatten()[place]), width - step)
     assert seen == list(range(1, length))
 

@@ -5,8 +5,10 @@ Shapes: B batch, S longest source, T longest target, both with begin or end symb
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -14,20 +16,60 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["Batch", "blank_batch", "make_batch", "next_length", "pad_rows", "real_places"]
+__all__ = ["Batch", "TensorBatch", "blank_batch", "make_batch", "next_length", "pad_rows", "real_positions"]
 
 Ids = Sequence[int] | NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Batch:
+class TensorBatch(ABC):
+    """The operations that the batches of all tasks share; the first field of each holds ids, one row a text."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the tensors of the batch by the name of their field."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+
+    @property
+    def examples(self) -> int:
+        """Number of texts, or of pairs of texts, B."""
+        return len(next(iter(self.tensors().values())))
+
+    @property
+    def shape(self) -> tuple[bool | int, ...]:
+        """Key of the shapes that torch.compile makes code for: whether B > 1, S."""
+        return self.examples > 1, next(iter(self.tensors().values())).size(1)
+
+    @abstractmethod
+    def rows(self, first: int, end: int) -> Self:
+        """Return a batch of the examples from `first` up to `end`, padded as little as possible."""
+
+    def halves(self) -> list[Self]:
+        """Split into two halves, each padded as little as possible; one example stays whole."""
+        count = self.examples
+        return [self] if count < 2 else [self.rows(0, count // 2), self.rows(count // 2, count)]
+
+    def to(self, device: torch.device) -> Self:
+        """Move the batch to a device."""
+        return self.mapped(lambda x: x.to(device, non_blocking=True))
+
+    def pinned(self) -> Self:
+        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
+        return self.mapped(Tensor.pin_memory)
+
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Apply a function to each tensor of the batch."""
+        return replace(self, **{name: change(tensor) for name, tensor in self.tensors().items()})
+
+
+@dataclass(frozen=True)
+class Batch(TensorBatch):
     """Inputs of a model and the tokens that it must predict.
 
     Attributes:
         source: (B, S) int64: tokens, end symbol, padding.
         target_in: (B, T) int64: begin symbol, tokens, padding.
         target_out: (B, T) int64: tokens, end symbol, padding; the token after each token of target_in.
-        target_places: (N,) int64: indices into the flattened (B x T) target_out where it is not padding.
+        target_positions: (N,) int64: indices into the flattened (B x T) target_out where it is not padding.
         source_tokens: number of source positions without padding, end symbols counted.
         target_tokens: number of target positions without padding, end symbols counted; the loss is divided by it.
         pad: id of the padding symbol.
@@ -36,43 +78,31 @@ class Batch:
     source: Tensor
     target_in: Tensor
     target_out: Tensor
-    target_places: Tensor
+    target_positions: Tensor
     source_tokens: int
     target_tokens: int
     pad: int
 
     @property
-    def examples(self) -> int:
-        """Number of pairs, B."""
-        return len(self.source)
-
-    @property
-    def places(self) -> int:
+    def num_positions(self) -> int:
         """Number of positions of both sides, padding included."""
         return self.source.numel() + self.target_in.numel()
 
     @property
     def shape(self) -> tuple[bool, int, int]:
         """Key of the shapes that torch.compile makes code for: whether B > 1, S, T."""
-        return len(self.source) > 1, self.source.size(1), self.target_in.size(1)
+        return self.examples > 1, self.source.size(1), self.target_in.size(1)
 
-    def halves(self) -> list[Batch]:
-        """Split into two halves, each padded as little as possible; one pair stays whole."""
-        if len(self.source) < 2:
-            return [self]
-        middle = len(self.source) // 2
-        return [self.rows(slice(None, middle)), self.rows(slice(middle, None))]
-
-    def rows(self, rows: slice) -> Batch:
-        """Return a batch of some of the pairs."""
-        source, target_out = self.source[rows], self.target_out[rows]
+    def rows(self, first: int, end: int) -> Batch:
+        """Return a batch of the pairs from `first` up to `end`, padded as little as possible."""
+        source, target_out = self.source[first:end], self.target_out[first:end]
         source_lengths, target_lengths = ((ids != self.pad).sum(1) for ids in (source, target_out))
         source_end, target_end = int(source_lengths.max()), int(target_lengths.max())
         return Batch(
             source=source[:, :source_end],
-            target_in=self.target_in[rows, :target_end],
+            target_in=self.target_in[first:end, :target_end],
             target_out=target_out[:, :target_end],
-            target_places=real_places(target_out[:, :target_end], self.pad),
+            target_positions=real_positions(target_out[:, :target_end], self.pad),
             source_tokens=int(source_lengths.sum()),
             target_tokens=int(target_lengths.sum()),
             pad=self.pad,
@@ -81,8 +111,8 @@ class Batch:
     def twice(self) -> Batch:
         """Repeat the batch: all pairs, then all pairs again; the token counts stay those of one copy."""
         both = self.mapped(lambda ids: torch.cat([ids, ids]))
-        places = torch.cat([self.target_places, self.target_places + self.target_out.numel()])
-        return replace(both, target_places=places)
+        positions = torch.cat([self.target_positions, self.target_positions + self.target_out.numel()])
+        return replace(both, target_positions=positions)
 
     def padded(self, limit: int) -> Batch:
         """Pad each side to `next_length` of its length, at most to `limit`."""
@@ -95,25 +125,7 @@ class Batch:
             source=functional.pad(self.source, (0, source), value=self.pad),
             target_in=functional.pad(self.target_in, (0, target), value=self.pad),
             target_out=functional.pad(self.target_out, (0, target), value=self.pad),
-            target_places=self.target_places + self.target_places // length * target,
-        )
-
-    def to(self, device: torch.device) -> Batch:
-        """Move the batch to a device."""
-        return self.mapped(lambda x: x.to(device, non_blocking=True))
-
-    def pinned(self) -> Batch:
-        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
-        return self.mapped(Tensor.pin_memory)
-
-    def mapped(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """Apply a function to each tensor of the batch."""
-        return replace(
-            self,
-            source=change(self.source),
-            target_in=change(self.target_in),
-            target_out=change(self.target_out),
-            target_places=change(self.target_places),
+            target_positions=self.target_positions + self.target_positions // length * target,
         )
 
 
@@ -131,14 +143,14 @@ def pad_rows(rows: Sequence[Ids], pad: int, *, first: int | None = None, last: i
     padded = np.full((len(rows), longest), pad, dtype=np.int64)
     if first is not None:
         padded[:, 0] = first
-    for place, row in enumerate(rows):
-        padded[place, before : before + len(row)] = row
+    for number, row in enumerate(rows):
+        padded[number, before : before + len(row)] = row
         if last is not None:
-            padded[place, before + len(row)] = last
+            padded[number, before + len(row)] = last
     return torch.from_numpy(padded)
 
 
-def real_places(ids: Tensor, pad: int) -> Tensor:
+def real_positions(ids: Tensor, pad: int) -> Tensor:
     """Return the indices of all positions without padding: (B, T) -> (N,) int64, into the flattened B x T."""
     return (ids != pad).flatten().nonzero()[:, 0]
 
@@ -150,7 +162,7 @@ def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos:
         source=pad_rows(sources, pad, last=eos),
         target_in=pad_rows(targets, pad, first=bos),
         target_out=target_out,
-        target_places=real_places(target_out, pad),
+        target_positions=real_positions(target_out, pad),
         source_tokens=sum(map(len, sources)) + len(sources),
         target_tokens=sum(map(len, targets)) + len(targets),
         pad=pad,
@@ -161,5 +173,5 @@ def blank_batch(*, pad: int, bos: int, eos: int) -> Batch:
     """Return a batch with nothing to predict: its loss and gradients are 0."""
     source, target_in, target_out = (torch.tensor([[token]]) for token in (eos, bos, pad))
     return Batch(
-        source, target_in, target_out, real_places(target_out, pad), source_tokens=0, target_tokens=0, pad=pad
+        source, target_in, target_out, real_positions(target_out, pad), source_tokens=0, target_tokens=0, pad=pad
     )

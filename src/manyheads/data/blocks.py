@@ -6,13 +6,14 @@ Shapes: B blocks, T tokens a block.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from manyheads.data.batch import TensorBatch
 
 __all__ = ["BlockBatch", "BlockSampler", "blank_blocks", "make_blocks"]
 
@@ -20,21 +21,16 @@ Starts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class BlockBatch:
+class BlockBatch(TensorBatch):
     """Inputs and labels of a language model, without padding.
 
     Attributes:
         ids: input tokens (B, T) int64.
-        right: labels (B, T) int64, the token after each input token; (0, T) if there is nothing to predict.
+        labels: (B, T) int64, the token after each input token; (0, T) if there is nothing to predict.
     """
 
     ids: Tensor
-    right: Tensor
-
-    @property
-    def examples(self) -> int:
-        """Number of blocks, B."""
-        return len(self.ids)
+    labels: Tensor
 
     @property
     def source_tokens(self) -> int:
@@ -44,40 +40,20 @@ class BlockBatch:
     @property
     def target_tokens(self) -> int:
         """Number of predicted tokens; the loss is divided by it."""
-        return self.right.numel()
+        return self.labels.numel()
 
     @property
-    def places(self) -> int:
+    def num_positions(self) -> int:
         """Number of positions."""
         return self.ids.numel()
 
-    @property
-    def shape(self) -> tuple[bool, int]:
-        """Key of the shapes that torch.compile makes code for: whether B > 1, T."""
-        return len(self.ids) > 1, self.ids.size(1)
-
-    def halves(self) -> list[BlockBatch]:
-        """Split into two halves; one block stays whole."""
-        if len(self.ids) < 2:
-            return [self]
-        middle = len(self.ids) // 2
-        return [BlockBatch(self.ids[rows], self.right[rows]) for rows in (slice(middle), slice(middle, None))]
+    def rows(self, first: int, end: int) -> BlockBatch:
+        """Return a batch of the blocks from `first` up to `end`."""
+        return BlockBatch(self.ids[first:end], self.labels[first:end])
 
     def padded(self, limit: int) -> BlockBatch:
         """Return the batch itself: all blocks have the same length."""
         return self
-
-    def to(self, device: torch.device) -> BlockBatch:
-        """Move the batch to a device."""
-        return self.mapped(lambda x: x.to(device, non_blocking=True))
-
-    def pinned(self) -> BlockBatch:
-        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
-        return self.mapped(Tensor.pin_memory)
-
-    def mapped(self, change: Callable[[Tensor], Tensor]) -> BlockBatch:
-        """Apply a function to each tensor of the batch."""
-        return replace(self, ids=change(self.ids), right=change(self.right))
 
 
 class BlockSampler:
@@ -112,8 +88,8 @@ class BlockSampler:
 
 def make_blocks(stream: NDArray[np.int32], starts: Starts, block: int) -> BlockBatch:
     """Make a batch of the blocks that start at these positions of the ring, with the token after each token."""
-    places = (starts[:, None] + np.arange(block + 1)) % len(stream)
-    tokens = torch.from_numpy(stream[places].astype(np.int64))
+    positions = (starts[:, None] + np.arange(block + 1)) % len(stream)
+    tokens = torch.from_numpy(stream[positions].astype(np.int64))
     return BlockBatch(tokens[:, :-1], tokens[:, 1:])
 
 

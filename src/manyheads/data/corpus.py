@@ -6,24 +6,18 @@ and the line. One line at a time is held in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.lines import count_lines, read_decoded, read_lines
+from manyheads.data.lines import Line, count_lines, read_decoded
 from manyheads.data.locate import Split, locate
 from manyheads.data.records import parse_json, parse_tsv
 from manyheads.errors import DataError
 
-__all__ = [
-    "Pair",
-    "kept_lines",
-    "limited",
-    "read_lines",
-    "read_pairs",
-]
+__all__ = ["Pair", "kept_lines", "limited", "not_empty", "numbered_lines", "read_pairs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +45,25 @@ def read_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
             files have different numbers of lines.
     """
     paths = locate(config, split)
-    return numbered(paths, config, limit=pair_limit(config, split, paths))
-
-
-def numbered(paths: tuple[Path, ...], config: DataConfig, *, limit: int | None) -> Iterator[Pair]:
-    """Read the pairs of one file or two, numbered from 1."""
     read = read_two_files if len(paths) == 2 else read_one_file
-    empty = True
-    for pair in islice(read(paths, config), limit):
-        empty = False
+    pairs = islice(read(paths, config), pair_limit(config, split, paths))
+    return not_empty(pairs, f"{' and '.join(map(str, paths))}: no lines. Name files that hold text.")
+
+
+def not_empty(pairs: Iterable[Pair], error: str) -> Iterator[Pair]:
+    """Yield the pairs; raise `DataError` with the message `error` if there are none."""
+    pair = None
+    for pair in pairs:
         yield pair
-    if empty:
-        raise DataError(f"{' and '.join(map(str, paths))}: no lines. Name files that hold text.")
+    if pair is None:
+        raise DataError(error)
+
+
+def numbered_lines(
+    path: Path, config: DataConfig, first: int = 0, end: int | None = None
+) -> Iterator[tuple[int, Line]]:
+    """Read the lines of a file, numbered from 1: those from index `first`, counted from 0, up to `end`."""
+    return islice(enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8), start=1), first, end)
 
 
 def read_two_files(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
@@ -86,7 +87,7 @@ def read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]
     """Read one pair a line; a blank line is a pair without text."""
     (path,) = paths
     parse = parse_tsv if ".tsv" in path.suffixes[-2:] else parse_json
-    for number, line in enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8), start=1):
+    for number, line in numbered_lines(path, config):
         where = f"{path}, line {number}"
         source, target = parse(line.text, config, where) if line.text.strip() else ("", "")
         yield Pair(source, target, number, line.replaced)

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, kept_lines
-from manyheads.data.lines import read_decoded
+from manyheads.data.corpus import Pair, kept_lines, not_empty, numbered_lines
 from manyheads.data.locate import Split, locate_one
-from manyheads.errors import DataError
 
 __all__ = ["read_documents", "read_text", "text_file"]
 
@@ -33,19 +30,14 @@ def read_documents(config: DataConfig, split: Split) -> Iterator[Pair]:
         DataError: when called, the file is missing; while reading, it has no lines or no text.
     """
     (path,) = text_file(config, split)
-    first, last = kept_lines(config, split, path)
-    return numbered(path, config, first, last)
+    return lines_of(path, config, *kept_lines(config, split, path))
 
 
-def numbered(path: Path, config: DataConfig, first: int, last: int | None) -> Iterator[Pair]:
-    """Read the lines from `first`, counted from 0, up to `last`."""
-    empty = True
-    lines = enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8), start=1)
-    for number, line in islice(lines, first, last):
-        empty = False
-        yield Pair("", line.text, number, line.replaced)
-    if empty:
-        raise DataError(f"{path}: no lines. Name a file that holds text.")
+def lines_of(path: Path, config: DataConfig, first: int = 0, end: int | None = None) -> Iterator[Pair]:
+    """Read the lines from `first`, counted from 0, up to `end`."""
+    lines = numbered_lines(path, config, first, end)
+    pairs = (Pair("", line.text, number, line.replaced) for number, line in lines)
+    return not_empty(pairs, f"{path}: no lines. Name a file that holds text.")
 
 
 def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
@@ -58,22 +50,22 @@ def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
         return read_documents(config, split)
     (path,) = text_file(config, split)
     first, end = kept_lines(config, split, path, partial(count_characters, config))
-    return cut(numbered(path, config, 0, None), first, end)
+    return cut(lines_of(path, config), first, end)
 
 
 def count_characters(config: DataConfig, path: Path) -> int:
     """Count the characters of a file, a line end as one."""
-    return sum(len(line.text) + 1 for line in read_decoded(path, invalid_utf8=config.invalid_utf8))
+    return sum(len(line.text) + 1 for _, line in numbered_lines(path, config))
 
 
 def cut(lines: Iterable[Pair], first: int, end: int | None) -> Iterator[Pair]:
     """Yield lines with their ends, cut to the characters from `first`, counted from 0, up to `end`."""
-    place = 0
+    offset = 0
     for line in lines:
         text = f"{line.target}\n"
-        kept = text[max(0, first - place) : None if end is None else max(0, end - place)]
-        place += len(text)
+        kept = text[max(0, first - offset) : None if end is None else max(0, end - offset)]
+        offset += len(text)
         if kept:
             yield Pair("", kept, line.line, line.replaced)
-        if end is not None and place >= end:
+        if end is not None and offset >= end:
             return

@@ -78,14 +78,14 @@ def fetch_file(file: RemoteFile, folder: Path, say: Say) -> None:
     failures = []
     for url in file.mirrors:
         try:
-            found, size = download(url, path, file)
+            sha256, size = download(url, path, file)
         except BadMirrorError as error:
             failures.append(f"{url}: {error}")
             say(f"{file.name}: {failures[-1]}")
             continue
-        say(f"{path}: {size:,} bytes from {urlsplit(url).hostname}, SHA-256 {found}{remark(file)}")
+        say(f"{path}: {size:,} bytes from {urlsplit(url).hostname}, SHA-256 {sha256}{remark(file)}")
         if file.sha256 is None:
-            record_sum(folder, file.name, found)
+            record_sum(folder, file.name, sha256)
         return
     raise DataError(
         "\n  ".join(

@@ -6,7 +6,7 @@ tokens </s>`, or with two end symbols between them, as some pre-trained models e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.data.batch import Ids, next_length, pad_rows
+from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
 
 __all__ = ["NO_LABEL", "Example", "Examples", "blank_examples", "cut_text", "make_examples", "make_texts"]
 
@@ -30,7 +30,7 @@ class Example(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Examples:
+class Examples(TensorBatch):
     """A batch of labelled texts.
 
     Attributes:
@@ -51,38 +51,22 @@ class Examples:
     pad: int
 
     @property
-    def examples(self) -> int:
-        """Number of texts, B."""
-        return len(self.ids)
-
-    @property
-    def places(self) -> int:
+    def num_positions(self) -> int:
         """Number of positions, padding included, and of labels."""
         return self.ids.numel() + len(self.labels)
 
-    @property
-    def shape(self) -> tuple[bool, int]:
-        """Key of the shapes that torch.compile makes code for: whether B > 1, S."""
-        return len(self.ids) > 1, self.ids.size(1)
-
-    def halves(self) -> list[Examples]:
-        """Split into two halves, each padded as little as possible; one example stays whole."""
-        if len(self.ids) < 2:
-            return [self]
-        middle = len(self.ids) // 2
-        return [self.rows(slice(None, middle)), self.rows(slice(middle, None))]
-
-    def rows(self, rows: slice) -> Examples:
-        """Return a batch of some of the examples."""
-        lengths = (self.ids[rows] != self.pad).sum(1)
+    def rows(self, first: int, end: int) -> Examples:
+        """Return a batch of the examples from `first` up to `end`, padded as little as possible."""
+        labels = self.labels[first:end]
+        lengths = (self.ids[first:end] != self.pad).sum(1)
         longest = int(lengths.max())
         return replace(
             self,
-            ids=self.ids[rows, :longest],
-            types=None if self.types is None else self.types[rows, :longest],
-            labels=self.labels[rows],
+            ids=self.ids[first:end, :longest],
+            types=None if self.types is None else self.types[first:end, :longest],
+            labels=labels,
             source_tokens=int(lengths.sum()),
-            target_tokens=int((self.labels[rows] != NO_LABEL).sum()),
+            target_tokens=int((labels != NO_LABEL).sum()),
         )
 
     def padded(self, limit: int) -> Examples:
@@ -93,19 +77,6 @@ class Examples:
             ids=functional.pad(self.ids, (0, more), value=self.pad),
             types=None if self.types is None else functional.pad(self.types, (0, more)),
         )
-
-    def to(self, device: torch.device) -> Examples:
-        """Move the batch to a device."""
-        return self.mapped(lambda x: x.to(device, non_blocking=True))
-
-    def pinned(self) -> Examples:
-        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
-        return self.mapped(Tensor.pin_memory)
-
-    def mapped(self, change: Callable[[Tensor], Tensor]) -> Examples:
-        """Apply a function to each tensor of the batch."""
-        types = None if self.types is None else change(self.types)
-        return replace(self, ids=change(self.ids), types=types, labels=change(self.labels))
 
 
 def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
@@ -123,9 +94,9 @@ def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
         return plain[:limit]
     first, marks = plain.index(eos), plain.count(eos)
     begin = first + marks  # of the second text
-    room, second = max(0, limit - marks), len(plain) - begin
-    kept = min(first, max(room - second, room - room // 2))  # of the first text
-    return [*plain[:kept], *[eos] * marks, *plain[begin : begin + room - kept]]
+    capacity, second = max(0, limit - marks), len(plain) - begin
+    kept = min(first, max(capacity - second, capacity - capacity // 2))  # of the first text
+    return [*plain[:kept], *[eos] * marks, *plain[begin : begin + capacity - kept]]
 
 
 def make_texts(
@@ -144,8 +115,8 @@ def make_examples(rows: Sequence[Example], *, pad: int, bos: int, eos: int, with
     """Make a batch of examples."""
     ids, types = make_texts([row.ids for row in rows], pad=pad, bos=bos, eos=eos, with_types=with_types)
     labels = torch.from_numpy(np.asarray([row.label for row in rows], np.int64))
-    said = sum(row.label != NO_LABEL for row in rows)
-    return Examples(ids, types, labels, sum(len(row.ids) + 2 for row in rows), said, pad)
+    labelled = sum(row.label != NO_LABEL for row in rows)
+    return Examples(ids, types, labels, sum(len(row.ids) + 2 for row in rows), labelled, pad)
 
 
 def blank_examples(*, pad: int, bos: int, eos: int, with_types: bool) -> Examples:

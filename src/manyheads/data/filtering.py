@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import re
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import Pair
-from manyheads.data.seen import SeenHashes
 from manyheads.errors import DataError
 
 __all__ = [
     "FilterCounts",
     "PairFilter",
+    "SeenHashes",
     "digest",
     "fault_of_document",
     "fault_of_labelled",
@@ -27,6 +28,7 @@ __all__ = [
     "require_pairs",
 ]
 
+SMALLEST = 1_024  # slots of a hash set; always a power of two
 CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")  # those that are no white space
 
 
@@ -188,17 +190,44 @@ class PairFilter:
     @property
     def counts(self) -> FilterCounts:
         """Counts of this corpus so far."""
-        tally = self.tally
-        return FilterCounts(
-            read=tally["read"],
-            empty=tally["empty"],
-            ratio=tally["ratio"],
-            overlap=tally["overlap"],
-            duplicate=tally["duplicate"],
-            source_overlap=tally["source_overlap"],
-            control_characters=tally["control_characters"],
-            replaced_bytes=tally["replaced_bytes"],
-        )
+        return FilterCounts(**{field.name: self.tally[field.name] for field in fields(FilterCounts)})
+
+
+class SeenHashes:
+    """A set of 64-bit hashes in 16 to 32 bytes each: open addressing with linear probing; a slot with 0 is free."""
+
+    def __init__(self) -> None:
+        self.slots = array("Q", bytes(8 * SMALLEST))
+        self.count = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def add(self, value: int) -> bool:
+        """Add a hash; return False if it was there already."""
+        value = value or 1  # a hash of 0 is taken for 1: a chance of one in 2 ** 64
+        if not put(self.slots, value):
+            return False
+        self.count += 1
+        if 2 * self.count > len(self.slots):
+            grown = array("Q", bytes(16 * len(self.slots)))
+            for old in self.slots:
+                if old:
+                    put(grown, old)
+            self.slots = grown
+        return True
+
+
+def put(slots: array[int], value: int) -> bool:
+    """Put a value into the first free slot from its own on; return False if the value is found on the way."""
+    mask = len(slots) - 1
+    slot = value & mask
+    while (present := slots[slot]) != 0:
+        if present == value:
+            return False
+        slot = (slot + 1) & mask
+    slots[slot] = value
+    return True
 
 
 def require_pairs(count: int, split: str, counts: FilterCounts | None = None, noun: str = "pairs") -> None:

@@ -5,15 +5,15 @@ Rows are streamed or memory-mapped.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, limited
+from manyheads.data.corpus import Pair, limited, not_empty
 from manyheads.data.locate import Split, best_match, split_setting
 from manyheads.data.records import pair_from_record
 from manyheads.errors import DataError, require
@@ -50,21 +50,18 @@ def read_hub_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
     if split == "train" and config.limit is not None:
         with failures_named(f"{where}: its rows cannot be counted"):
             count = limited(config.limit, row_count(rows, wanted) if config.limit < 1 else 0)
-    return pairs_of(islice(rows, count), config, where)
+    pairs = pairs_of(itertools.islice(rows, count), config, where)
+    return not_empty(pairs, f"{where}: no rows. Name a split that holds text.")
 
 
 def pairs_of(rows: Iterator[object], config: DataConfig, where: str) -> Iterator[Pair]:
     """Convert rows to pairs."""
-    number = 0
-    while True:
-        with failures_named(f"{where}: reading failed after row {number:,}"):
+    for number in itertools.count(1):
+        with failures_named(f"{where}: reading failed after row {number - 1:,}"):
             row = next(rows, None)
         if row is None:
-            break
-        number += 1
+            return
         yield Pair(*pair_from_record(row, config, f"{where}, row {number:,}"), number)
-    if not number:
-        raise DataError(f"{where}: no rows. Name a split that holds text.")
 
 
 def open_splits(datasets: ModuleType, dataset: str, root: Path) -> Mapping[str, Iterable[object]]:
@@ -123,6 +120,6 @@ def failures_named(what: str, cure: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:  # network, disk, format, name: each of these packages has a tree of its own
-        said = " ".join(str(error).split()) or type(error).__name__
-        said = said if len(said) <= 300 else f"{said[:300]}..."
-        raise DataError(f"{what}: {said.removesuffix('.')}.{cure}") from error
+        message = " ".join(str(error).split()) or type(error).__name__
+        message = message if len(message) <= 300 else f"{message[:300]}..."
+        raise DataError(f"{what}: {message.removesuffix('.')}.{cure}") from error

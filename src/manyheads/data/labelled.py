@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, kept_lines
-from manyheads.data.lines import read_decoded
+from manyheads.data.corpus import Pair, kept_lines, not_empty, numbered_lines
 from manyheads.data.locate import Split, locate_one
 from manyheads.data.records import checked_text, parsed_json
 from manyheads.errors import DataError
@@ -37,28 +36,19 @@ def read_labelled(config: DataConfig, split: Split) -> Iterator[Pair]:
         DataError: when called, the file is missing; while reading, a line has no label or no text.
     """
     (path,) = labelled_file(config, split)
-    first, last = kept_lines(config, split, path)
-    return numbered(path, config, first, last)
+    examples = parse_lines(path, config, *kept_lines(config, split, path))
+    return not_empty(examples, f"{path}: no lines. Name a file that holds examples.")
 
 
-def numbered(path: Path, config: DataConfig, first: int, last: int | None) -> Iterator[Pair]:
-    """Read the examples of the lines from `first`, counted from 0, up to `last`."""
+def parse_lines(path: Path, config: DataConfig, first: int, end: int | None) -> Iterator[Pair]:
+    """Parse the lines from `first`, counted from 0, up to `end`."""
     parse = parse_tsv if ".tsv" in path.suffixes[-2:] else parse_json
-    empty = True
-    for number, line in enumerate(read_decoded(path, invalid_utf8=config.invalid_utf8)):
-        if last is not None and number >= last:
-            break
-        if number < first:
-            continue
-        empty = False
-        blank = not line.text.strip()
-        where = f"{path}, line {number + 1}"
-        if number == 0:
+    for number, line in numbered_lines(path, config, first, end):
+        where = f"{path}, line {number}"
+        if number == 1:
             refuse_header(line.text, where)
-        label, *texts = ("", "") if blank else parse(line.text, config, where)
-        yield Pair(join_texts(texts), label, number + 1, line.replaced)
-    if empty:
-        raise DataError(f"{path}: no lines. Name a file that holds examples.")
+        label, *texts = parse(line.text, config, where) if line.text.strip() else ("", "")
+        yield Pair(join_texts(texts), label, number, line.replaced)
 
 
 def refuse_header(line: str, where: str) -> None:

@@ -98,10 +98,10 @@ def replace_invalid(raw: bytes) -> Line:
 
 def invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: UnicodeDecodeError) -> str:
     """Return the error for bytes that are not UTF-8, with a guess of their encoding."""
-    place = offset + error.start
+    position = offset + error.start
     where = "unpacked text" if name.endswith(COMPRESSIONS) else "file"
     return (
-        f"{name}, line {number}: byte 0x{raw[error.start]:02X} at offset {place:,} of the {where} is no UTF-8. "
+        f"{name}, line {number}: byte 0x{raw[error.start]:02X} at offset {position:,} of the {where} is no UTF-8. "
         f"Convert the file (if it is {likely_encoding(raw)}: iconv -f {likely_encoding(raw)} -t UTF-8), "
         'or set data.invalid_utf8 = "replace".'
     )

@@ -5,7 +5,7 @@ Shapes: B batch, S longest text with begin and end symbols, N masked tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,78 +15,61 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.data.batch import Ids, next_length, pad_rows
+from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
 
 __all__ = ["MaskedText", "MaskedTexts", "blank_masked", "hide_tokens", "make_masked"]
 
-SHOWN_AS_MASK, SHOWN_AS_OTHER = 0.8, 0.1  # of the hidden tokens; the rest stay as they are
+MASKED_SHARE, RANDOM_SHARE = 0.8, 0.1  # of the chosen tokens become the mask or a random id; the rest stay
 
 
 class MaskedText(NamedTuple):
     """Ids of a text after masking, the positions of the masked tokens, and the original tokens there."""
 
     ids: NDArray[np.int64]
-    hidden: NDArray[np.int64]
-    right: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class MaskedTexts:
+class MaskedTexts(TensorBatch):
     """A batch of masked texts.
 
     Attributes:
         ids: (B, S) int64: begin symbol, tokens, end symbol, padding.
-        hidden: (N,) int64: indices of the masked tokens in the flattened B x S.
-        right: (N,) int64: the original tokens there.
+        positions: (N,) int64: indices of the masked tokens in the flattened B x S.
+        labels: (N,) int64: the original tokens there.
         source_tokens: number of positions without padding, begin and end symbols counted.
         pad: id of the padding symbol.
     """
 
     ids: Tensor
-    hidden: Tensor
-    right: Tensor
+    positions: Tensor
+    labels: Tensor
     source_tokens: int
     pad: int
 
     @property
-    def examples(self) -> int:
-        """Number of texts, B."""
-        return len(self.ids)
-
-    @property
     def target_tokens(self) -> int:
         """Number of masked tokens, N."""
-        return len(self.right)
+        return len(self.labels)
 
     @property
-    def places(self) -> int:
+    def num_positions(self) -> int:
         """Number of positions, padding included, and of predictions."""
-        return self.ids.numel() + len(self.right)
-
-    @property
-    def shape(self) -> tuple[bool, int]:
-        """Key of the shapes that torch.compile makes code for: whether B > 1, S."""
-        return len(self.ids) > 1, self.ids.size(1)
-
-    def halves(self) -> list[MaskedTexts]:
-        """Split into two halves, each padded as little as possible; one text stays whole."""
-        if len(self.ids) < 2:
-            return [self]
-        middle = len(self.ids) // 2
-        return [self.rows(0, middle), self.rows(middle, len(self.ids))]
+        return self.ids.numel() + len(self.labels)
 
     def rows(self, first: int, end: int) -> MaskedTexts:
-        """Return a batch of some of the texts."""
+        """Return a batch of the texts from `first` up to `end`, padded as little as possible."""
         ids, length = self.ids[first:end], self.ids.size(1)
         lengths = (ids != self.pad).sum(1)
         longest = int(lengths.max())
-        inside = (self.hidden >= first * length) & (self.hidden < end * length)
-        places = self.hidden[inside] - first * length
+        inside = (self.positions >= first * length) & (self.positions < end * length)
+        positions = self.positions[inside] - first * length
         return replace(
             self,
             ids=ids[:, :longest],
-            hidden=places // length * longest + places % length,
-            right=self.right[inside],
+            positions=positions // length * longest + positions % length,
+            labels=self.labels[inside],
             source_tokens=int(lengths.sum()),
         )
 
@@ -97,20 +80,8 @@ class MaskedTexts:
         return replace(
             self,
             ids=functional.pad(self.ids, (0, more), value=self.pad),
-            hidden=self.hidden + self.hidden // length * more,
+            positions=self.positions + self.positions // length * more,
         )
-
-    def to(self, device: torch.device) -> MaskedTexts:
-        """Move the batch to a device."""
-        return self.mapped(lambda x: x.to(device, non_blocking=True))
-
-    def pinned(self) -> MaskedTexts:
-        """Copy the batch to pinned memory, from which a GPU can fetch it asynchronously."""
-        return self.mapped(Tensor.pin_memory)
-
-    def mapped(self, change: Callable[[Tensor], Tensor]) -> MaskedTexts:
-        """Apply a function to each tensor of the batch."""
-        return replace(self, ids=change(self.ids), hidden=change(self.hidden), right=change(self.right))
 
 
 def hide_tokens(
@@ -125,30 +96,28 @@ def hide_tokens(
         mask: id of the mask symbol.
         others: range (first, end) of the ids of random replacements.
     """
-    right = np.asarray(ids, np.int64)
-    chosen = rng.random(len(right)) < share
+    original = np.asarray(ids, np.int64)
+    chosen = rng.random(len(original)) < share
     if not chosen.any():
-        chosen[rng.integers(len(right))] = True
-    hidden = chosen.nonzero()[0]
-    fate = rng.random(len(hidden))
-    strangers = rng.integers(*others, size=len(hidden))
-    shown = right.copy()
-    shown[hidden] = np.where(
-        fate < SHOWN_AS_MASK,
-        mask,
-        np.where(fate < SHOWN_AS_MASK + SHOWN_AS_OTHER, strangers, right[hidden]),
-    )
-    return MaskedText(shown, hidden, right[hidden])
+        chosen[rng.integers(len(original))] = True
+    positions = chosen.nonzero()[0]
+    labels = original[positions]
+    uniform = rng.random(len(positions))
+    random_ids = rng.integers(*others, size=len(positions))
+    masked = original.copy()
+    replaced = np.where(uniform < MASKED_SHARE + RANDOM_SHARE, random_ids, labels)
+    masked[positions] = np.where(uniform < MASKED_SHARE, mask, replaced)
+    return MaskedText(masked, positions, labels)
 
 
 def make_masked(rows: Sequence[MaskedText], *, pad: int, bos: int, eos: int) -> MaskedTexts:
     """Make a batch of masked texts."""
     ids = pad_rows([row.ids.astype(np.int32) for row in rows], pad, first=bos, last=eos)
     length = ids.size(1)
-    hidden = [row.hidden + 1 + place * length for place, row in enumerate(rows)]
-    right = np.concatenate([row.right for row in rows])
+    positions = np.concatenate([row.positions + 1 + number * length for number, row in enumerate(rows)])
+    labels = np.concatenate([row.labels for row in rows])
     tokens = sum(len(row.ids) + 2 for row in rows)
-    return MaskedTexts(ids, torch.from_numpy(np.concatenate(hidden)), torch.from_numpy(right), tokens, pad)
+    return MaskedTexts(ids, torch.from_numpy(positions), torch.from_numpy(labels), tokens, pad)
 
 
 def blank_masked(*, pad: int, bos: int, eos: int) -> MaskedTexts:

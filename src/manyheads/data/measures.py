@@ -18,8 +18,8 @@ __all__ = [
     "Encode",
     "LongLine",
     "Measure",
-    "Meetings",
     "Overlap",
+    "OverlapCounter",
     "SideReport",
     "SplitReport",
     "Spread",
@@ -121,27 +121,27 @@ def keys_of(pair: Pair) -> tuple[int, int, int]:
     return digest(pair.source, pair.target), digest(pair.source), digest(pair.target)
 
 
-class Meetings:
+class OverlapCounter:
     """Count the pairs, sources and targets of a held-out split that occur in other splits."""
 
     def __init__(self, pairs: Iterable[Pair], normalize: Callable[[str], str]) -> None:
         cleaned = (Pair(normalize(pair.source), normalize(pair.target), pair.line) for pair in pairs)
         self.rows = [keys_of(pair) for pair in cleaned if pair.source.strip() and pair.target.strip()]
         self.known = [{row[kind] for row in self.rows} for kind in range(3)]
-        self.met: dict[str, list[set[int]]] = {}
+        self.matches: dict[str, list[set[int]]] = {}
 
     def note(self, other: str, keys: tuple[int, int, int]) -> None:
         """Count a pair of another split."""
-        met = self.met.setdefault(other, [set(), set(), set()])
+        matched = self.matches.setdefault(other, [set(), set(), set()])
         for kind, key in enumerate(keys):
             if key in self.known[kind]:
-                met[kind].add(key)
+                matched[kind].add(key)
 
     def overlaps(self) -> dict[str, Overlap]:
         """Return the overlaps by the name of the other split."""
         return {
-            other: Overlap(*(sum(row[kind] in met[kind] for row in self.rows) for kind in range(3)))
-            for other, met in self.met.items()
+            other: Overlap(*(sum(row[kind] in matched[kind] for row in self.rows) for kind in range(3)))
+            for other, matched in self.matches.items()
         }
 
 
@@ -170,9 +170,9 @@ class SideTally:
 
     def unseen(self, train: SideTally) -> Unseen:
         """Return the characters that train does not have."""
-        found = Counter({symbol: n for symbol, n in self.alphabet.items() if symbol not in train.alphabet})
-        examples = "".join(symbol for symbol, _ in found.most_common(EXAMPLES))
-        return Unseen(len(found), found.total(), examples)
+        unseen = Counter({symbol: n for symbol, n in self.alphabet.items() if symbol not in train.alphabet})
+        examples = "".join(symbol for symbol, _ in unseen.most_common(EXAMPLES))
+        return Unseen(len(unseen), unseen.total(), examples)
 
     def report(self, train: SideTally | None, *, encoded: bool) -> SideReport:
         """Return the figures."""
@@ -189,8 +189,8 @@ class SideTally:
 class Measure:
     """Measure one split, pair by pair."""
 
-    def __init__(self, judge: PairFilter, max_length: int, encode: tuple[Encode, Encode] | None) -> None:
-        self.judge = judge
+    def __init__(self, pair_filter: PairFilter, max_length: int, encode: tuple[Encode, Encode] | None) -> None:
+        self.filter = pair_filter
         self.max_length = max_length
         self.encode = encode
         self.source, self.target = SideTally(), SideTally()
@@ -199,16 +199,16 @@ class Measure:
 
     def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         """Measure pairs, and yield those with text on both sides, normalised."""
-        cleaned = map(self.judge.clean, pairs)
+        cleaned = map(self.filter.clean, pairs)
         while chunk := list(islice(cleaned, CHUNK)):
-            whole = [pair for pair in chunk if self.add(pair)]
+            complete = [pair for pair in chunk if self.add(pair)]
             if self.encode:
-                self.add_tokens(whole, self.encode)
-            yield from whole
+                self.add_tokens(complete, self.encode)
+            yield from complete
 
     def add(self, pair: Pair) -> bool:
         """Filter and measure one pair; return False if a side has no text."""
-        self.judge.keeps(pair)
+        self.filter.keeps(pair)
         if not pair.source.strip() or not pair.target.strip():
             return False
         self.source.add(pair.source, pair.line)
@@ -231,7 +231,7 @@ class Measure:
         self, *, used: FilterCounts | None, train: Measure | None, overlap: dict[str, Overlap]
     ) -> SplitReport:
         """Return the figures; unseen characters are those that `train` does not have."""
-        counts, whole, encoded = self.judge.counts, max(1, len(self.ratios)), self.encode is not None
+        counts, total, encoded = self.filter.counts, max(1, len(self.ratios)), self.encode is not None
         return SplitReport(
             read=counts.read,
             empty=counts.empty,
@@ -240,8 +240,8 @@ class Measure:
             source=self.source.report(train.source if train else None, encoded=encoded),
             target=self.target.report(train.target if train else None, encoded=encoded),
             ratio=spread(self.ratios),
-            identical=self.identical / whole,
-            too_long=self.too_long / whole if encoded else None,
+            identical=self.identical / total,
+            too_long=self.too_long / total if encoded else None,
             overlap=overlap,
         )
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FolderWriter", "Ragged", "open_plain", "open_ragged", "read_index", "written_folder"]
+__all__ = ["FolderWriter", "Ragged", "StoredFolder", "written_folder"]
 
-FORMAT = 2
+FORMAT = 3
 
 
 class Ragged:
@@ -41,42 +41,57 @@ class Ragged:
         return np.diff(self.offsets)
 
 
-def open_ragged(folder: Path, name: str, dtype: str) -> Ragged:
-    """Memory-map the two files of a ragged array."""
-    return Ragged(open_plain(folder, f"{name}.values", dtype), open_plain(folder, f"{name}.offsets", "<i8"))
+class StoredFolder:
+    """A folder of arrays, opened for reading."""
 
+    def __init__(self, folder: Path) -> None:
+        """Open a folder that `written_folder` wrote."""
+        self.folder = folder
+        self.index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
 
-def open_plain(folder: Path, name: str, dtype: str) -> NDArray[Any]:
-    """Memory-map an array."""
-    path = folder / name
-    empty = path.stat().st_size == 0  # an empty file cannot be mapped
-    return np.zeros(0, dtype) if empty else np.memmap(path, dtype=dtype, mode="r")
+    def plain(self, name: str, dtype: str) -> NDArray[Any]:
+        """Memory-map an array."""
+        path = self.folder / name
+        empty = path.stat().st_size == 0  # an empty file cannot be mapped
+        return np.zeros(0, dtype) if empty else np.memmap(path, dtype=dtype, mode="r")
+
+    def ragged(self, name: str, dtype: str) -> Ragged:
+        """Memory-map the two files of a ragged array."""
+        return Ragged(self.plain(f"{name}.values", dtype), self.plain(f"{name}.offsets", "<i8"))
+
+    @staticmethod
+    def has(folder: Path, key: str) -> bool:
+        """Return whether the folder is complete and has this key, a hash of everything it was made from."""
+        try:
+            index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+            sizes = {name: (folder / name).stat().st_size for name in index["bytes"]}
+        except (OSError, ValueError, TypeError, KeyError):
+            return False
+        return (index.get("format"), index.get("key"), index["bytes"]) == (FORMAT, key, sizes)
 
 
 class FolderWriter:
-    """Append to the arrays of a folder."""
+    """Append to arrays; the files of all arrays named at the start are there even if nothing is appended.
 
-    def __init__(self, open_file: Callable[[str], BinaryIO]) -> None:
-        self.open_file = open_file
-        self.files: dict[str, BinaryIO] = {}
-        self.ends: dict[str, int] = {}
+    Attributes:
+        index: further entries for the index of the folder.
+    """
 
-    def file(self, name: str) -> BinaryIO:
-        """Return the open file of this name."""
-        if name not in self.files:
-            self.files[name] = self.open_file(name)
-        return self.files[name]
+    def __init__(self, folder: Path, files: ExitStack, *, plain: Sequence[str], ragged: Sequence[str] = ()) -> None:
+        self.index: dict[str, Any] = {}
+        self.ends = dict.fromkeys(ragged, 0)
+        names = [*plain, *(f"{name}.{part}" for name in ragged for part in ("values", "offsets"))]
+        self.files = {name: files.enter_context((folder / name).open("wb")) for name in names}
+        for name in ragged:
+            self.plain(f"{name}.offsets", np.zeros(1, dtype="<i8"))
 
     def plain(self, name: str, values: NDArray[Any]) -> None:
         """Add values at the end of an array."""
-        self.file(name).write(values.tobytes())
+        self.files[name].write(values.tobytes())
 
     def ragged(self, name: str, rows: Sequence[NDArray[Any]]) -> None:
         """Add rows at the end of a ragged array."""
-        if name not in self.ends:
-            self.ends[name] = 0
-            self.plain(f"{name}.offsets", np.zeros(1, dtype="<i8"))
-        self.file(f"{name}.values").write(b"".join(row.tobytes() for row in rows))
+        self.files[f"{name}.values"].write(b"".join(row.tobytes() for row in rows))
         if rows:
             ends = self.ends[name] + np.cumsum([len(row) for row in rows], dtype="<i8")
             self.plain(f"{name}.offsets", ends)
@@ -84,37 +99,31 @@ class FolderWriter:
 
 
 @contextmanager
-def written_folder(folder: Path, key: str) -> Iterator[tuple[FolderWriter, dict[str, Any]]]:
+def written_folder(
+    folder: Path, key: str, *, plain: Sequence[str], ragged: Sequence[str] = ()
+) -> Iterator[FolderWriter]:
     """Write a folder atomically; an existing one is replaced.
 
     Args:
         folder: folder to write; its parent must exist.
-        key: key for `read_index`, a hash of everything the folder is made from.
+        key: key for `StoredFolder.has`.
+        plain: names of its arrays.
+        ragged: names of its ragged arrays.
 
     Yields:
-        A writer of its arrays, and a dictionary of further entries for its index.
+        A writer of its arrays.
     """
     draft = folder.with_name(folder.name + ".draft")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    told: dict[str, Any] = {}
     try:
-        with ExitStack() as stack:
-            yield FolderWriter(lambda name: stack.enter_context((draft / name).open("wb"))), told
+        with ExitStack() as files:
+            writer = FolderWriter(draft, files, plain=plain, ragged=ragged)
+            yield writer
         sizes = {path.name: path.stat().st_size for path in draft.iterdir()}
-        index = {"format": FORMAT, "key": key, "bytes": sizes, **told}
+        index = {"format": FORMAT, "key": key, "bytes": sizes, **writer.index}
         (draft / "index.json").write_text(json.dumps(index), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)  # there is none after the renaming
-
-
-def read_index(folder: Path, key: str) -> Mapping[str, Any] | None:
-    """Return the index of a folder if it is complete and has this key, else None."""
-    try:
-        index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-        sizes = {name: (folder / name).stat().st_size for name in index["bytes"]}
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    return index if (index.get("format"), index.get("key"), index["bytes"]) == (FORMAT, key, sizes) else None

@@ -14,7 +14,16 @@ from typing import Any
 from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter, fault_of_pair
-from manyheads.data.measures import Encode, Measure, Meetings, Overlap, SideReport, SplitReport, Spread, keys_of
+from manyheads.data.measures import (
+    Encode,
+    Measure,
+    Overlap,
+    OverlapCounter,
+    SideReport,
+    SplitReport,
+    Spread,
+    keys_of,
+)
 
 __all__ = ["DataReport", "Overlap", "SideReport", "SplitReport", "Spread", "report"]
 
@@ -62,30 +71,30 @@ def report(
         fault: returns the reason to drop a pair, as in training.
     """
     held_out = {name: list(pairs) for name, pairs in pairs_by_split.items() if name != "train"}
-    meetings = {name: Meetings(pairs, normalize) for name, pairs in held_out.items()}
+    overlaps = {name: OverlapCounter(pairs, normalize) for name, pairs in held_out.items()}
     measures: dict[str, Measure] = {}
     for name in sorted(pairs_by_split, key=lambda name: name != "train"):
-        measures[name] = Measure(judge_of(name, config, normalize, held_out, fault), config.max_length, encode)
+        measures[name] = Measure(filter_of(name, config, normalize, held_out, fault), config.max_length, encode)
         for pair in measures[name].through(held_out.get(name, pairs_by_split[name])):
             keys = keys_of(pair)
-            for other in meetings.keys() - {name}:
-                meetings[other].note(name, keys)
+            for other in overlaps.keys() - {name}:
+                overlaps[other].note(name, keys)
     train = measures.get("train")
     return DataReport(
         config.source,
         config.target,
         {
             name: measures[name].report(
-                used=training_counts(measures[name].judge.counts, config) if name == "train" else None,
+                used=training_counts(measures[name].filter.counts, config) if name == "train" else None,
                 train=train if name != "train" else None,
-                overlap=meetings[name].overlaps() if name in meetings else {},
+                overlap=overlaps[name].overlaps() if name in overlaps else {},
             )
             for name in pairs_by_split
         },
     )
 
 
-def judge_of(
+def filter_of(
     name: str,
     config: DataConfig,
     normalize: Callable[[str], str],
@@ -150,8 +159,8 @@ def remarks(report: DataReport) -> Iterator[str]:
                 yield f"{name}, {language}: {found}: {' '.join(map(printable, side.unseen.examples))}"
     for name, split in report.splits.items():
         for language, side in ((report.source, split.source), (report.target, split.target)):
-            places = ", ".join(f"{entry.line:,} ({entry.characters:,} characters)" for entry in side.longest)
-            yield f"{name}, {language}: longest lines: {places or 'none'}"
+            longest = ", ".join(f"{entry.line:,} ({entry.characters:,} characters)" for entry in side.longest)
+            yield f"{name}, {language}: longest lines: {longest or 'none'}"
 
 
 def printable(symbol: str) -> str:

@@ -100,24 +100,24 @@ class EpochPlan(Sequence[Indices]):
         return self.sampler.number
 
     @overload
-    def __getitem__(self, place: int) -> Indices: ...
+    def __getitem__(self, index: int) -> Indices: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Indices]: ...
-    def __getitem__(self, place: int | slice) -> Indices | list[Indices]:
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        which = int(np.searchsorted(self.firsts, place, side="right")) - 1
-        return self.section(which)[place - int(self.firsts[which])]
+    def __getitem__(self, index: slice) -> list[Indices]: ...
+    def __getitem__(self, index: int | slice) -> Indices | list[Indices]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        section = int(np.searchsorted(self.firsts, index, side="right")) - 1
+        return self.section(section)[index - int(self.firsts[section])]
 
-    def make_section(self, which: int) -> list[Indices]:
+    def make_section(self, number: int) -> list[Indices]:
         """Return the updates of one section, shuffled."""
         sampler = self.sampler
-        pairs = self.pairs[self.ends[which] : self.ends[which + 1]]
-        updates = sampler.halved(pairs, int(self.firsts[which + 1] - self.firsts[which]))
-        order = np.random.default_rng((sampler.seed, self.number, which)).permutation(len(updates))
-        return [updates[place] for place in order]
+        pairs = self.pairs[self.ends[number] : self.ends[number + 1]]
+        updates = sampler.halved(pairs, int(self.firsts[number + 1] - self.firsts[number]))
+        order = np.random.default_rng((sampler.seed, self.number, number)).permutation(len(updates))
+        return [updates[position] for position in order]
 
     def heaviest(self, padded: Callable[[int], int] = int) -> int:
         """Return the index of the update with the most positions, padding included.
@@ -128,10 +128,10 @@ class EpochPlan(Sequence[Indices]):
             padded: maps the longest row of a side, in tokens, to its padded length.
         """
 
-        def places(pairs: Indices) -> int:
+        def positions(pairs: Indices) -> int:
             return len(pairs) * sum(padded(int(lengths[pairs].max())) for lengths in self.sampler.lengths)
 
-        return int(np.argmax([places(pairs) for pairs in self.section(0)]))
+        return int(np.argmax([positions(pairs) for pairs in self.section(0)]))
 
 
 def padding(lengths: NDArray[Any]) -> int:

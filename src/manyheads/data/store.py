@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.data.ragged import open_plain, open_ragged, read_index, written_folder
-from manyheads.data.texts import TextStore, chunked
+from manyheads.data.ragged import StoredFolder, written_folder
+from manyheads.data.texts import SIDES, TextStore, chunked
 
 __all__ = ["Encode", "TokenStore"]
 
 Encode = Callable[[Sequence[str]], list[list[int]]]
 
 CHUNK = 16_384  # pairs tokenised in one call: enough for all processors
-SIDES = ("source", "target")
 
 
-class TokenStore:
+class TokenStore(StoredFolder):
     """Token ids of the pairs of a text store that are not too long.
 
     Attributes:
@@ -31,18 +29,13 @@ class TokenStore:
 
     def __init__(self, folder: Path) -> None:
         """Open a store that `build` wrote."""
-        index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-        self.too_long = int(index["too_long"])
-        self.source, self.target = (open_ragged(folder, side, "<i4") for side in SIDES)
-        self.rows = open_plain(folder, "rows", "<i8")
+        super().__init__(folder)
+        self.too_long = int(self.index["too_long"])
+        self.source, self.target = (self.ragged(side, "<i4") for side in SIDES)
+        self.rows = self.plain("rows", "<i8")
 
     def __len__(self) -> int:
         return len(self.source)
-
-    @staticmethod
-    def has(folder: Path, key: str) -> bool:
-        """Return whether the folder holds a complete store with this key, a hash of everything it was made from."""
-        return read_index(folder, key) is not None
 
     @classmethod
     def build(
@@ -63,20 +56,17 @@ class TokenStore:
             key: key for `has`.
             max_length: maximum number of tokens a side, without begin and end symbols; longer pairs are left out.
         """
-        with written_folder(folder, key) as (writer, index):
-            for side in SIDES:
-                writer.ragged(side, [])
-            writer.plain("rows", np.zeros(0, "<i8"))
+        with written_folder(folder, key, plain=["rows"], ragged=SIDES) as writer:
             too_long = 0
             for rows in chunked(range(len(texts)), CHUNK):
                 sides = [arrays(encode[side](texts.text(side, rows))) for side in (0, 1)]
                 longest = [max(len(source), len(target)) for source, target in zip(*sides, strict=True)]
-                kept = [place for place, length in enumerate(longest) if max_length is None or length <= max_length]
+                kept = [i for i, length in enumerate(longest) if max_length is None or length <= max_length]
                 too_long += len(rows) - len(kept)
                 for name, ids in zip(SIDES, sides, strict=True):
-                    writer.ragged(name, [ids[place] for place in kept])
-                writer.plain("rows", np.asarray([rows[place] for place in kept], "<i8"))
-            index["too_long"] = too_long
+                    writer.ragged(name, [ids[i] for i in kept])
+                writer.plain("rows", np.asarray([rows[i] for i in kept], "<i8"))
+            writer.index["too_long"] = too_long
         return cls(folder)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from manyheads.data.ragged import open_plain, read_index, written_folder
+from manyheads.data.ragged import StoredFolder, written_folder
 from manyheads.data.texts import TextStore, chunked
 
 __all__ = ["TokenStream"]
@@ -15,7 +15,7 @@ __all__ = ["TokenStream"]
 CHUNK = 16_384  # texts tokenised in one call: enough for all processors
 
 
-class TokenStream:
+class TokenStream(StoredFolder):
     """Token ids of all documents, an end symbol after each.
 
     Attributes:
@@ -24,15 +24,11 @@ class TokenStream:
 
     def __init__(self, folder: Path) -> None:
         """Open a stream that `build` wrote."""
-        self.tokens = open_plain(folder, "tokens", "<i4")
+        super().__init__(folder)
+        self.tokens = self.plain("tokens", "<i4")
 
     def __len__(self) -> int:
         return len(self.tokens)
-
-    @staticmethod
-    def has(folder: Path, key: str) -> bool:
-        """Return whether the folder holds a complete stream with this key, a hash of all that it was made from."""
-        return read_index(folder, key) is not None
 
     @classmethod
     def build(
@@ -56,8 +52,7 @@ class TokenStream:
             whole_files: whether all text of a corpus is one document; else each text is one.
         """
         corpora = texts.corpora
-        with written_folder(folder, key) as (writer, _):
-            writer.plain("tokens", np.zeros(0, "<i4"))
+        with written_folder(folder, key, plain=["tokens"]) as writer:
             for rows in chunked(range(len(texts)), CHUNK):
                 tokens: list[int] = []
                 for row, ids in zip(rows, encode(texts.text(1, rows)), strict=True):

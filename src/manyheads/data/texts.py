@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,32 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.data.corpus import Pair
-from manyheads.data.ragged import open_plain, open_ragged, read_index, written_folder
+from manyheads.data.ragged import StoredFolder, written_folder
 
-__all__ = ["TextStore", "chunked"]
+__all__ = ["SIDES", "TextStore", "chunked"]
 
 CHUNK = 4_096  # pairs written at once
 SIDES = ("source", "target")
 
 
-class TextStore:
+class TextStore(StoredFolder):
     """Normalised text of the kept pairs, one corpus after another.
 
     Attributes:
         lines: line number of each pair in its file (N,).
         corpora: index of the corpus of each pair, counted from 0 (N,).
-        told: information that `build` stored beside the text.
+        details: information that `build` stored beside the text.
         sha256: SHA-256 of the text, in hexadecimal.
     """
 
     def __init__(self, folder: Path) -> None:
         """Open a store that `build` wrote."""
-        index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-        self.texts = tuple(open_ragged(folder, side, "<u1") for side in SIDES)
-        self.lines = open_plain(folder, "lines", "<i8")
-        self.corpora = open_plain(folder, "corpora", "<u1")
-        self.told: Mapping[str, Any] = index["told"]
-        self.sha256 = str(index["sha256"])
+        super().__init__(folder)
+        self.texts = tuple(self.ragged(side, "<u1") for side in SIDES)
+        self.lines = self.plain("lines", "<i8")
+        self.corpora = self.plain("corpora", "<u1")
+        self.details: Mapping[str, Any] = self.index.get("details", {})
+        self.sha256 = str(self.index["sha256"])
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -52,14 +51,9 @@ class TextStore:
         step = 1 if most is None else max(1, -(-len(self) // most))
         return Lines(self, 0, range(0, len(self), step)), Lines(self, 1, range(0, len(self), step))
 
-    @staticmethod
-    def has(folder: Path, key: str) -> bool:
-        """Return whether the folder holds a complete store with this key, a hash of everything it was made from."""
-        return read_index(folder, key) is not None
-
     @classmethod
     def build(
-        cls, folder: Path, corpora: Iterable[Iterable[Pair]], *, key: str, tell: Callable[[], Mapping[str, Any]]
+        cls, folder: Path, corpora: Iterable[Iterable[Pair]], *, key: str, details: Callable[[], Mapping[str, Any]]
     ) -> TextStore:
         """Write pairs into a folder; an existing folder is replaced.
 
@@ -67,14 +61,10 @@ class TextStore:
             folder: folder to write; its parent must exist.
             corpora: the kept, normalised pairs of each corpus.
             key: key for `has`.
-            tell: called after the last pair; its result is stored as `told`, an exception ends the building.
+            details: called after the last pair; its result is stored, an exception ends the building.
         """
         digest = hashlib.sha256()
-        with written_folder(folder, key) as (writer, index):
-            for side in SIDES:
-                writer.ragged(side, [])
-            writer.plain("lines", np.zeros(0, "<i8"))
-            writer.plain("corpora", np.zeros(0, "<u1"))
+        with written_folder(folder, key, plain=("lines", "corpora"), ragged=SIDES) as writer:
             for number, pairs in enumerate(corpora):
                 for chunk in chunked(pairs, CHUNK):
                     digest.update("".join(f"{pair.source}\t{pair.target}\n" for pair in chunk).encode())
@@ -82,7 +72,7 @@ class TextStore:
                     writer.ragged("target", [as_bytes(pair.target) for pair in chunk])
                     writer.plain("lines", np.asarray([pair.line for pair in chunk], "<i8"))
                     writer.plain("corpora", np.full(len(chunk), number, "<u1"))
-            index |= {"told": dict(tell()), "sha256": digest.hexdigest()}
+            writer.index |= {"details": dict(details()), "sha256": digest.hexdigest()}
         return cls(folder)
 
 
@@ -97,10 +87,10 @@ class Lines(Sequence[str]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return Lines(self.store, self.side, self.rows[place])
-        return self.store.text(self.side, [self.rows[place]])[0]
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Lines(self.store, self.side, self.rows[index])
+        return self.store.text(self.side, [self.rows[index]])[0]
 
 
 def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

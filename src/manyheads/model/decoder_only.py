@@ -14,7 +14,6 @@ from manyheads.config.schema import ModelConfig
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import EncoderLayer, final_norm
 from manyheads.model.masks import causal_mask
-from manyheads.model.positions import RotaryPositions
 from manyheads.model.transformer import Transformer
 
 __all__ = ["DecoderOnly"]
@@ -59,8 +58,6 @@ class DecoderOnly(Transformer):
         self.decoder_layers = nn.ModuleList(layers)  # type: ignore[assignment]
         self.decoder_norm = final_norm(config)
         self.output = OutputLayer(config.d_model, size, absent)
-        rotary = config.positions == "rotary"
-        self.rotary = RotaryPositions(config.d_model // config.num_heads) if rotary else None
         nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
         if config.tied_embeddings != "none":
             self.output.weight = self.embedding.tokens.weight

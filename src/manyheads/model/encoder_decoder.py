@@ -14,7 +14,6 @@ from manyheads.config.schema import ModelConfig
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer, final_norm
 from manyheads.model.masks import causal_mask, padding_mask, position_ids
-from manyheads.model.positions import RotaryPositions
 from manyheads.model.transformer import Transformer
 
 __all__ = ["EncoderDecoder"]
@@ -36,8 +35,6 @@ class EncoderDecoder(Transformer):
         self.decoder_layers = nn.ModuleList(decoder)  # type: ignore[assignment]
         self.encoder_norm, self.decoder_norm = final_norm(config), final_norm(config)
         self.output = nn.Linear(config.d_model, target_size, bias=config.bias)
-        rotary = config.positions == "rotary"
-        self.rotary = RotaryPositions(config.d_model // config.num_heads) if rotary else None
         nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
         if config.bias:
             nn.init.zeros_(self.output.bias)

@@ -16,7 +16,6 @@ from manyheads.model.dropout import Dropout
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import EncoderLayer, final_norm
 from manyheads.model.masks import padding_mask, position_ids
-from manyheads.model.positions import RotaryPositions
 from manyheads.model.transformer import Transformer
 
 __all__ = ["EncoderOnly", "MaskedLanguageModel", "TextClassifier", "mean_of_real"]
@@ -33,8 +32,6 @@ class EncoderOnly(Transformer):
         layers = [EncoderLayer(config) for _ in range(config.num_encoder_layers)]
         self.encoder_layers = nn.ModuleList(layers)  # type: ignore[assignment]
         self.encoder_norm = final_norm(config)
-        rotary = config.positions == "rotary"
-        self.rotary = RotaryPositions(config.d_model // config.num_heads) if rotary else None
 
     def layers(self) -> Iterator[EncoderLayer]:
         """Yield the layers, the lowest first."""

@@ -22,12 +22,12 @@ class Transformer(nn.Module):
         rotary: the rotary positions; None where positions are added to the embeddings.
     """
 
-    rotary: RotaryPositions | None
-
     def __init__(self, config: ModelConfig, pad: int) -> None:
         super().__init__()
         self.config = config
         self.pad = pad
+        rotary = config.positions == "rotary"
+        self.rotary = RotaryPositions(config.d_model // config.num_heads) if rotary else None
 
     def layers(self) -> Iterator[EncoderLayer | DecoderLayer]:
         """Yield all layers in the order in which they are computed."""

@@ -187,7 +187,7 @@ def time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], upda
         updater.apply(RATE)
         result.source += sum(part.source_tokens for part in parts)
         result.target += tokens
-        result.positions += sum(part.places for part, _, _ in losses)
+        result.positions += sum(part.num_positions for part, _, _ in losses)
     synchronise(updater.device)
     result.seconds = time.perf_counter() - start
     return result

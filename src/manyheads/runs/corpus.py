@@ -62,7 +62,7 @@ class Corpus:
     @property
     def counts(self) -> list[FilterCounts]:
         """Counts of the filters, one for each corpus."""
-        return [FilterCounts(**counts) for counts in self.train.told["counts"]]
+        return [FilterCounts(**counts) for counts in self.train.details["counts"]]
 
     @property
     def total(self) -> FilterCounts:
@@ -161,14 +161,14 @@ def read_corpus(config: Config, run: RunDirectory) -> Corpus:
                 yield pair_filter.used(read_split(part, "train", config.task))
                 counts.append(pair_filter.counts)
 
-        def counts_document() -> dict[str, Any]:
+        def details() -> dict[str, Any]:
             for part, count in zip(training_corpora(data), counts, strict=True):
                 require_pairs(count.kept, str(part.train) if data.more else "train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
         with saving("the text", folder, NO_SPACE):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            TextStore.build(folder, corpora(), key=key or "", tell=counts_document)
+            TextStore.build(folder, corpora(), key=key or "", details=details)
     return Corpus(TextStore(folder), valid)
 
 

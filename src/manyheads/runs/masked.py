@@ -84,7 +84,7 @@ class MaskedValidation:
         rng, limit = np.random.default_rng(SEED), longest_text(config)
         rows = [hide(row[:limit], config.training.masked, rng, tokenizer) for row in tokenizer.encode(texts)]
         self.rows = world.share(rows)
-        self.hidden = sum(len(row.hidden) for row in self.rows)
+        self.hidden = sum(len(row.positions) for row in self.rows)
         self.entropy_rows = [rows[index] for index in evenly(len(rows), ENTROPY_TEXTS)]
         self.model = model
         self.world = world

@@ -10,23 +10,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import groupby
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from manyheads.errors import require
-from manyheads.text.interface import BOS, CONTROL_IDS, EOS, PAD, SPECIALS, UNK, Tokenizer
+from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.normalize import join_surrogates
-from manyheads.text.vocabulary import damaged
+from manyheads.text.vocabulary import StoredJson, damaged
 
 __all__ = ["Family", "HuggingFaceTokenizer", "StoredTokenizer"]
 
 Family = Literal["bert", "distilbert", "roberta", "gpt2"]
-ROLES = (UNK, PAD, BOS, EOS)  # what `StoredTokenizer.specials` lists
+ROLES = (UNK, PAD, BOS, EOS)  # the order of `StoredTokenizer.specials`
 
 
-class StoredTokenizer(BaseModel):
+class StoredTokenizer(StoredJson):
     """The JSON file of a `HuggingFaceTokenizer`.
 
     Attributes:
@@ -38,10 +37,8 @@ class StoredTokenizer(BaseModel):
         content: `tokenizer.json` of the `tokenizers` library.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    indent: ClassVar[int | None] = None
 
-    format: Literal["manyheads-tokenizer"] = "manyheads-tokenizer"
-    version: Literal[1] = 1
     kind: Literal["huggingface"] = "huggingface"
     family: Family
     rows: int = Field(gt=0, le=10_000_000)
@@ -53,8 +50,8 @@ class StoredTokenizer(BaseModel):
     @model_validator(mode="after")
     def check_numbers(self) -> Self:
         """Refuse ids outside the vocabulary, and equal ids of two symbols."""
-        given = [number for number in self.specials if number is not None]
-        if len(set(given)) != len(given) or any(not 0 <= n < self.rows for n in (*given, self.mask or 0)):
+        ids = [number for number in self.specials if number is not None]
+        if len(set(ids)) != len(ids) or any(not 0 <= n < self.rows for n in (*ids, self.mask or 0)):
             raise ValueError("special symbols are no rows of the vocabulary, or the same row")
         return self
 
@@ -100,11 +97,7 @@ class HuggingFaceTokenizer(Tokenizer):
     @classmethod
     def load(cls, data: bytes, *, keep_space: bool = False) -> Self:
         """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
-        try:
-            return cls(StoredTokenizer.model_validate_json(data), keep_space=keep_space)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise damaged(cls.kind, f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}") from error
+        return cls(StoredTokenizer.parse(data, cls.kind), keep_space=keep_space)
 
     @property
     def size(self) -> int:
@@ -123,16 +116,14 @@ class HuggingFaceTokenizer(Tokenizer):
         """Encode each text, without begin and end symbols."""
         self.refuse_string(texts)
         sound = [join_surrogates(text) for text in texts]
-        found = self.processor.encode_batch_fast(sound, add_special_tokens=False)
-        return [[self.ours[number] for number in one.ids] for one in found]
+        encodings = self.processor.encode_batch_fast(sound, add_special_tokens=False)
+        return [[self.ours[number] for number in encoding.ids] for encoding in encodings]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode the pieces; begin, end and padding symbols have no text."""
-        kept = (i for i in self.check(ids) if i not in CONTROL_IDS)
-        runs = [SPECIALS[UNK] if unknown else self.spelling(run) for unknown, run in groupby(kept, UNK.__eq__)]
-        return " ".join(runs)
+        return self.decode_runs(ids, self.decode_known)
 
-    def spelling(self, ids: Iterable[int]) -> str:
+    def decode_known(self, ids: Iterable[int]) -> str:
         """Decode known tokens."""
         text: str = self.processor.decode([self.theirs[i] for i in ids], skip_special_tokens=False)
         return text
@@ -151,7 +142,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""
-        return (json.dumps(self.stored.model_dump(), ensure_ascii=False) + "\n").encode()
+        return self.stored.to_bytes()
 
 
 def spelled(piece: str) -> str:

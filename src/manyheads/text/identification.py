@@ -17,9 +17,9 @@ from manyheads.text.normalize import normalize
 __all__ = ["LanguageProfile", "confidences", "has_letters", "make_profile"]
 
 LONGEST = 3  # characters of a sequence
-KEPT = 4_000  # sequences of a language
-CHARACTERS = 2**17  # that there might be, each as likely as the others where nothing is known
-MOST_READ = 2_000  # characters of a text that are looked at
+KEPT = 4_000  # sequences kept of a language
+CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
+MAX_LENGTH = 2_000  # characters of a text that are used
 NO_LETTER = re.compile(r"[\W\d_]+")
 
 
@@ -58,13 +58,13 @@ class LanguageProfile:
     def score(self, text: str) -> float:
         """Return the log-probability of a text prepared by `plain`, in nats."""
         return sum(
-            math.log(self.probability(text[max(0, place - LONGEST + 1) : place], text[place]))
-            for place in range(1, len(text))
+            math.log(self.probability(text[max(0, start - LONGEST + 1) : start], text[start]))
+            for start in range(1, len(text))
         )
 
     def coverage(self, text: str) -> float:
         """Return the share of the character pairs of a text that this language has, 0 to 1."""
-        pairs = [text[place : place + 2] for place in range(len(text) - 1)]
+        pairs = [text[start : start + 2] for start in range(len(text) - 1)]
         return sum(pair in self.counts for pair in pairs) / max(1, len(pairs))
 
     def to_json(self) -> dict[str, int]:
@@ -92,7 +92,7 @@ def make_profile(texts: Iterable[str]) -> LanguageProfile:
     for text in texts:
         line = plain(text)
         for length in range(1, LONGEST + 1):
-            counts.update(line[place : place + length] for place in range(len(line) - length + 1))
+            counts.update(line[start : start + length] for start in range(len(line) - length + 1))
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return LanguageProfile(dict(ranked[:KEPT]))
 
@@ -103,7 +103,7 @@ def confidences(text: str, profiles: Mapping[str, LanguageProfile]) -> Sequence[
     The confidence is the probability of a language, given that the text is in one of them, times the coverage of
     the text by its n-grams: text in another language or script gets a low confidence.
     """
-    line = plain(text)[:MOST_READ]
+    line = plain(text)[:MAX_LENGTH]
     if not profiles or not line.strip():
         return []
     scores = {language: profile.score(line) for language, profile in profiles.items()}

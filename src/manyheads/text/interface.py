@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
 
 from manyheads.errors import UsageError
 from manyheads.text.normalize import normalize, unify
@@ -119,6 +120,11 @@ class Tokenizer(ABC):
         """Raise `UsageError` for a string, which would be taken for a list of its characters."""
         if isinstance(texts, str):
             raise UsageError("the tokenizer takes a list of texts, not one text. Use encode([text])[0].")
+
+    def decode_runs(self, ids: Sequence[int], decode: Callable[[Iterator[int]], str]) -> str:
+        """Decode runs of known ids by `decode`, a run of unknown ones as one ``<unk>``; errors: see `decode`."""
+        kept = (i for i in self.check(ids) if i not in CONTROL_IDS)
+        return " ".join(SPECIALS[UNK] if unknown else decode(run) for unknown, run in groupby(kept, UNK.__eq__))
 
     def check(self, ids: Sequence[int]) -> list[int]:
         """Return the ids as plain integers; raises `UsageError` if one is outside the vocabulary."""

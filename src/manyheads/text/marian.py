@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Literal, Self
 
 import sentencepiece
-from pydantic import BaseModel, ConfigDict, ValidationError
 
-from manyheads.text.interface import CONTROL_IDS, SPECIALS, UNK, Tokenizer
-from manyheads.text.vocabulary import damaged
+from manyheads.text.interface import SPECIALS, UNK, Tokenizer
+from manyheads.text.vocabulary import StoredJson, damaged
 
 __all__ = ["MarianTokenizer"]
 
 BLANK = "▁"
 
 
-class StoredPieces(BaseModel):
+class StoredPieces(StoredJson):
     """The JSON file of a `MarianTokenizer`.
 
     Attributes:
@@ -33,10 +30,6 @@ class StoredPieces(BaseModel):
         model: SentencePiece model of this language, in base64.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    format: Literal["manyheads-tokenizer"] = "manyheads-tokenizer"
-    version: Literal[1] = 1
     kind: Literal["marian"] = "marian"
     lowercase: bool
     symbols: tuple[str, ...]
@@ -74,12 +67,9 @@ class MarianTokenizer(Tokenizer):
     @classmethod
     def load(cls, data: bytes) -> Self:
         """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
+        stored = StoredPieces.parse(data, cls.kind)
         try:
-            stored = StoredPieces.model_validate_json(data)
             model = base64.b64decode(stored.model, validate=True)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise damaged(cls.kind, f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}") from error
         except binascii.Error as error:
             raise damaged(cls.kind, f"model: {error}") from error
         return cls(stored.symbols, model, lowercase=stored.lowercase)
@@ -100,12 +90,8 @@ class MarianTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode the pieces; begin, end and padding symbols have no text."""
-        kept = (i for i in self.check(ids) if i not in CONTROL_IDS)
-        runs = [
-            SPECIALS[UNK] if unknown else self.processor.decode_pieces([self.symbols[i] for i in run])
-            for unknown, run in groupby(kept, lambda i: i == UNK)
-        ]
-        return " ".join(runs).replace(BLANK, " ").strip()  # a piece of the other language keeps its sign
+        text = self.decode_runs(ids, lambda run: self.processor.decode_pieces([self.symbols[i] for i in run]))
+        return text.replace(BLANK, " ").strip()  # a piece of the other language keeps its sign
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces as the library writes them."""
@@ -113,12 +99,8 @@ class MarianTokenizer(Tokenizer):
 
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""
-        stored = StoredPieces(
-            lowercase=self.lowercase,
-            symbols=self.symbols[len(SPECIALS) :],
-            model=base64.b64encode(self.model).decode(),
-        )
-        return (json.dumps(stored.model_dump(), ensure_ascii=False, indent=0) + "\n").encode()
+        symbols, model = self.symbols[len(SPECIALS) :], base64.b64encode(self.model).decode()
+        return StoredPieces(lowercase=self.lowercase, symbols=symbols, model=model).to_bytes()
 
 
 def split_code(text: str) -> tuple[list[str], str]:

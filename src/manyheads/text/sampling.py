@@ -16,7 +16,7 @@ from typing import Protocol
 
 __all__ = ["BpeSampler", "UnigramSampler", "WordSampler"]
 
-REMEMBERED = 2**16  # words
+CACHED_WORDS = 2**16
 UNKNOWN_PENALTY = 10.0  # nats below the rarest piece, as in the library
 
 
@@ -35,17 +35,17 @@ class BpeSampler:
         """Take the scores of the pieces: the merge to the higher score comes first."""
         self.scores = scores
         self.dropout = dropout
-        self.undisturbed = lru_cache(REMEMBERED)(self.merged_without_chance)
+        self.merge_cached = lru_cache(CACHED_WORDS)(self.merge_all)
 
     def draw(self, word: str, rng: Random) -> list[str]:
         """Sample the merges of a word; the number of merges before the first skipped one is drawn at once."""
         good = int(math.log1p(-rng.random()) / math.log1p(-self.dropout))
-        pieces = self.undisturbed(word)
+        pieces = self.merge_cached(word)
         if good >= len(word) - len(pieces):
             return list(pieces)
         return self.merged(word, good, rng)
 
-    def merged_without_chance(self, word: str) -> tuple[str, ...]:
+    def merge_all(self, word: str) -> tuple[str, ...]:
         """Return the pieces of a word without dropout."""
         return tuple(self.merged(word, len(word), Random(0)))
 
@@ -60,14 +60,14 @@ class BpeSampler:
                 candidates = [merge for merge in candidates if rng.random() >= self.dropout]
             if not candidates:
                 break
-            _, place = candidates[0]
-            pieces[place : place + 2] = [pieces[place] + pieces[place + 1]]
+            _, index = candidates[0]
+            pieces[index : index + 2] = [pieces[index] + pieces[index + 1]]
         return pieces
 
     def candidates(self, pieces: list[str]) -> list[tuple[float, int]]:
         """Return the possible merges as (-score, index): the smallest comes first."""
         pairs = enumerate(map(str.__add__, pieces, pieces[1:]))
-        return [(-self.scores[pair], place) for place, pair in pairs if pair in self.scores]
+        return [(-self.scores[pair], index) for index, pair in pairs if pair in self.scores]
 
 
 class UnigramSampler:
@@ -79,7 +79,7 @@ class UnigramSampler:
         self.alpha = alpha
         self.longest = max(map(len, scores))
         self.unknown = min(scores.values()) - UNKNOWN_PENALTY
-        self.lattice = lru_cache(REMEMBERED)(self.make_lattice)
+        self.lattice = lru_cache(CACHED_WORDS)(self.make_lattice)
 
     def draw(self, word: str, rng: Random) -> list[str]:
         """Sample by forward filtering and backward sampling: from the end, draw the start of each piece."""
@@ -94,7 +94,7 @@ class UnigramSampler:
 
     def make_lattice(self, word: str) -> list[tuple[list[int], list[float]]]:
         """For each end 1, 2, ..., return the starts of the pieces that end there, and cumulative probabilities."""
-        totals, lattice = [0.0], []  # totals: log of the weight of all splits up to each place
+        totals, lattice = [0.0], []  # totals: log of the weight of all splits up to each position
         for end in range(1, len(word) + 1):
             starts, weights = [], []
             for start in range(max(0, end - self.longest), end):

@@ -22,23 +22,23 @@ CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
 OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
 LINE_ENDS = re.compile("[\n\r\v\f\x85\u2028\u2029]")
 NOT_BLANK = re.compile(r"\S")
-# A run of marks, whatever closes with it, and then a blank, or after the wide marks anything. A run is looked at
-# once: it is not entered in its middle, nor given back in part.
+# A run of marks with its closing quotes and brackets, then a blank; after wide marks anything. Possessive
+# quantifiers match each run once, which keeps the time linear.
 END = re.compile(
     rf"(?<![{re.escape(MARKS)}])(?P<marks>[{re.escape(MARKS)}]++)"
     rf"(?P<closers>(?:[{re.escape(CLOSERS)}]|\s»(?=\s|\Z))*+)(?=(?P<blank>\s|\Z)?)"  # « Oui ! »
 )
-# After a closing quotation these go on with the sentence: 「はい」と言った。
-GOES_ON = "とってはがをもにのでや、"
+# Particles after a closing quotation that continue the sentence: 「はい」と言った。
+CONTINUATIONS = "とってはがをもにのでや、"
 LAST_WORD = re.compile(r"[^\s(\[\"'“„«»-]+\Z")
-LOOK_BACK = 40  # characters before a mark that may belong to its word
+MAX_WORD = 40  # characters before a mark that may belong to its word
 
-# Never the end of a sentence, whatever follows.
+# Never the end of a sentence.
 TITLES = "mr mrs ms dr prof st mt gen col lt sgt capt rev hon sen rep gov pres hr fr frl dipl ing"
 GERMAN = "bzw sog vgl ca z.b d.h u.a z.t v.a o.g u.u i.d.r inkl exkl zzgl ggf evtl gem geb gest hg hrsg jhd mio mrd"
 ENGLISH = "vs cf approx dept est e.g i.e al resp"
 BEFORE_A_WORD = frozenset([*TITLES.split(), *GERMAN.split(), *ENGLISH.split()])
-# No end of a sentence before a number: words of their own otherwise ("He said no.").
+# No end of a sentence before a number; elsewhere these are words ("He said no.").
 PLACES = "no nos nr vol vols ch p pp sec eq art fig figs bd abb tab abs kap s str tel"
 MONTHS = "jan feb mar apr jun jul aug sep sept oct okt nov dec dez"
 BEFORE_A_NUMBER = frozenset([*PLACES.split(), *MONTHS.split()])
@@ -102,7 +102,7 @@ def ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
             return
         following = beginning(text, after.start(), end)
         if wide:
-            closes = found["closers"] and after.start() == found.end() and text[found.end()] in GOES_ON
+            closes = found["closers"] and after.start() == found.end() and text[found.end()] in CONTINUATIONS
             inside = found.end() < end and text[found.end()].isdigit() and found["marks"] == "．"
             last = not (closes or inside)
         else:
@@ -116,9 +116,9 @@ def ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
 
 def beginning(text: str, start: int, end: int) -> str:
     """Return the first character after quotation marks, brackets and dashes."""
-    for place in range(start, min(end, start + 8)):
-        if text[place] not in OPENERS and not text[place].isspace():
-            return text[place]
+    for index in range(start, min(end, start + 8)):
+        if text[index] not in OPENERS and not text[index].isspace():
+            return text[index]
     return ""
 
 
@@ -129,14 +129,14 @@ def begins_sentence(character: str) -> bool:
 
 def abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bool) -> bool:
     """Return whether a dot belongs to the word before it and the sentence, begun at `first`, continues."""
-    found = LAST_WORD.search(text, max(first, dot - LOOK_BACK), dot)
+    found = LAST_WORD.search(text, max(first, dot - MAX_WORD), dot)
     if found is None:
         return False
     word = found[0]
     if found.start() == first and ENUMERATION.fullmatch(word):  # "3. Ein Hund läuft."
         return True
     if word.isdigit():
-        date = DATE.search(text, max(first, dot - LOOK_BACK), dot) is not None
+        date = DATE.search(text, max(first, dot - MAX_WORD), dot) is not None
         return date or following.isdigit() or (ordinals and len(word) <= 2)
     if word.lower() in BEFORE_A_WORD or (word.lower() in BEFORE_A_NUMBER and following.isdigit()):
         return True
@@ -144,9 +144,9 @@ def abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bo
     return initial and word.lower() not in NO_INITIAL
 
 
-# --- a sentence that is too long is cut where that hurts least ---
+# --- long sentences ---
 
-# Behind a comma and its like, or before a dash; a run of blanks is looked at once.
+# After a comma or a similar mark, or before a dash; possessive quantifiers match a run of blanks once.
 CLAUSES = re.compile(r"(?<=[,;:،؛])\s++|(?<=[、，；：])|(?<![\s,;:،؛])\s++(?=[–—-]\s)")
 BLANKS = re.compile(r"\s+")
 
@@ -189,7 +189,7 @@ def packed(units: Sequence[Unit], limit: int) -> list[Unit]:
 def divided(text: str, span: Span, limit: int, count: Count, separators: Sequence[re.Pattern[str]]) -> list[Unit]:
     """Divide a span at the first separator; parts that are too long are divided at the next one."""
     if not separators:
-        return chopped(text, span, limit, count)
+        return halved(text, span, limit, count)
     start, end = span
     inner = [(start + first, start + last) for first, last in stretches(text[start:end], separators[0])]
     spans = [one for unit in inner for one in trimmed(text, *unit)]
@@ -202,7 +202,7 @@ def divided(text: str, span: Span, limit: int, count: Count, separators: Sequenc
     return units
 
 
-def chopped(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
+def halved(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
     """Halve a word until no part has more than `limit` tokens; a single character stays whole."""
     waiting, done = [span], []
     while waiting:
@@ -212,15 +212,15 @@ def chopped(text: str, span: Span, limit: int, count: Count) -> list[Unit]:
             if tokens <= limit or end - start == 1:
                 done.append(((start, end), tokens))
             else:
-                middle = before_a_character(text, (start + end) // 2, end)
+                middle = character_start(text, (start + end) // 2, end)
                 halves += [(start, middle), (middle, end)]
         waiting = halves
     return sorted(done)
 
 
-def before_a_character(text: str, place: int, end: int) -> int:
+def character_start(text: str, index: int, end: int) -> int:
     """Return an index moved by up to 8, so that a character is not separated from its combining marks."""
-    for later in range(place, min(place + 8, end)):
+    for later in range(index, min(index + 8, end)):
         if not unicodedata.combining(text[later]):
             return later
-    return place
+    return index

@@ -129,7 +129,7 @@ class SubwordTokenizer(Tokenizer):
         if self.sampling == 0:
             return self.encode(texts)
         prepared, stand_in = self.shield(self.prepare(texts))
-        rng = random.Random(str(int(seed)))  # of a number it would take the amount
+        rng = random.Random(str(int(seed)))  # a number would lose its sign
         return self.unshield([self.draw(text, rng) for text in prepared], stand_in)
 
     def draw(self, text: str, rng: random.Random) -> list[int]:
@@ -137,9 +137,9 @@ class SubwordTokenizer(Tokenizer):
         ids: list[int] = []
         for word in text.split(" ") if text else ():
             for piece in self.sampler.draw(BLANK + word, rng):
-                found = self.spell(piece)
-                if found != [UNK] or ids[-1:] != [UNK]:  # what is unknown in a row is one unknown
-                    ids += found
+                spelled = self.spell(piece)
+                if spelled != [UNK] or ids[-1:] != [UNK]:  # a run of unknown pieces is one unknown id
+                    ids += spelled
         return ids
 
     def spellings(self, text: str, most: int) -> list[list[int]]:
@@ -165,8 +165,8 @@ class SubwordTokenizer(Tokenizer):
         """Return the id of a piece; for a character without one the ids of its bytes, or the unknown symbol."""
         if piece in self.scores:
             return [self.processor.piece_to_id(piece)]
-        found = [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in piece.encode()]
-        return [UNK] if UNK in found else found
+        byte_ids = [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in piece.encode()]
+        return [UNK] if UNK in byte_ids else byte_ids
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode the pieces; bytes that are not UTF-8 become U+FFFD; begin, end and padding have no text."""

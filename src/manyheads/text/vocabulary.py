@@ -6,14 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from manyheads.errors import ConfigError, DataError, RunError
 from manyheads.text.interface import CONTROL_IDS, SPECIALS, UNK, Tokenizer
 
-__all__ = ["Stored", "SymbolTokenizer", "Vocabulary", "damaged"]
+__all__ = ["Stored", "StoredJson", "SymbolTokenizer", "Vocabulary", "damaged"]
 
 
 class Vocabulary:
@@ -58,8 +58,31 @@ class Vocabulary:
         return self.ids.get(symbol, UNK)
 
 
-class Stored(BaseModel):
-    """The JSON file of a tokenizer that is not a SentencePiece model; equal content has equal bytes.
+class StoredJson(BaseModel):
+    """The JSON file of a tokenizer that is not a SentencePiece model; equal content has equal bytes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    indent: ClassVar[int | None] = 0
+
+    format: Literal["manyheads-tokenizer"] = "manyheads-tokenizer"
+    version: Literal[1] = 1
+
+    def to_bytes(self) -> bytes:
+        """Return UTF-8 JSON."""
+        return (json.dumps(self.model_dump(), ensure_ascii=False, indent=self.indent) + "\n").encode()
+
+    @classmethod
+    def parse(cls, data: bytes, kind: str) -> Self:
+        """Read the bytes of `to_bytes`; raises `RunError` if they are damaged, or of another version."""
+        try:
+            return cls.model_validate_json(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise damaged(kind, f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}") from error
+
+
+class Stored(StoredJson):
+    """The JSON file of words, characters, or bytes.
 
     Attributes:
         lowercase: whether text is lower-cased.
@@ -68,10 +91,6 @@ class Stored(BaseModel):
         symbols: vocabulary without special symbols (words, characters).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    format: Literal["manyheads-tokenizer"] = "manyheads-tokenizer"
-    version: Literal[1] = 1
     kind: Literal["words", "characters", "bytes"]
     lowercase: bool
     languages: str = ""
@@ -85,10 +104,6 @@ class Stored(BaseModel):
             raise ValueError("a symbol is empty, special, or there twice")
         return self
 
-    def to_bytes(self) -> bytes:
-        """Return UTF-8 JSON with one symbol a line."""
-        return (json.dumps(self.model_dump(), ensure_ascii=False, indent=0) + "\n").encode()
-
     @classmethod
     def from_bytes(cls, data: bytes, *, kind: str, language: str) -> Self:
         """Read what `to_bytes` wrote.
@@ -96,11 +111,7 @@ class Stored(BaseModel):
         Raises:
             RunError: the bytes are damaged, of another version, kind or language.
         """
-        try:
-            stored = cls.model_validate_json(data)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise damaged(kind, f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}") from error
+        stored = cls.parse(data, kind)
         if stored.kind != kind:
             raise damaged(kind, f'it holds the kind "{stored.kind}"')
         if stored.languages and language not in stored.languages.split("+"):
@@ -136,7 +147,7 @@ class SymbolTokenizer(Tokenizer):
         """Return this tokenizer with further symbols added at the end."""
         longer = copy(self)
         longer.vocabulary = Vocabulary((*self.vocabulary.symbols[len(SPECIALS) :], *symbols))
-        longer.__dict__.pop("sha256", None)  # that of the shorter one, where it was asked for
+        longer.__dict__.pop("sha256", None)  # the cached digest of the shorter vocabulary
         return longer
 
     def decode(self, ids: Sequence[int]) -> str:

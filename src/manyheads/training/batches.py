@@ -39,7 +39,7 @@ class MicroBatch(Protocol):
         ...
 
     @property
-    def places(self) -> int:
+    def num_positions(self) -> int:
         """Number of positions that are computed, padding included."""
         ...
 

@@ -67,7 +67,7 @@ def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float) -> t
 def hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]:
     """Return last hidden states (N, D) and correct tokens (N,) of the N real target positions, row by row."""
     hidden = model.decode(batch.target_in, *model.encode(batch.source))
-    positions = batch.target_places
+    positions = batch.target_positions
     return hidden.flatten(0, 1).index_select(0, positions), batch.target_out.flatten().index_select(0, positions)
 
 
@@ -129,9 +129,9 @@ class ClassificationObjective(Objective):
 
 def masked_loss(model: MaskedLanguageModel, batch: MaskedTexts, smoothing: float) -> tuple[Tensor, Tensor]:
     """Return smoothed loss and plain negative log-likelihood, summed over the masked tokens, in nats."""
-    hidden = model.encode(batch.ids)[0].flatten(0, 1).index_select(0, batch.hidden)
+    hidden = model.encode(batch.ids)[0].flatten(0, 1).index_select(0, batch.positions)
     output = model.output
-    return cross_entropy_sums(model.transform_states(hidden), output.weight, output.bias, batch.right, smoothing)
+    return cross_entropy_sums(model.transform_states(hidden), output.weight, output.bias, batch.labels, smoothing)
 
 
 class MaskedObjective(Objective):
@@ -162,7 +162,7 @@ class LanguageModelObjective(Objective):
     def forward(self, batch: BlockBatch) -> tuple[Tensor, Tensor]:
         """See `Objective`."""
         hidden = self.model.decode(batch.ids).flatten(0, 1)
-        right = batch.right.flatten()
+        right = batch.labels.flatten()
         output = self.model.output
         return cross_entropy_sums(hidden[: len(right)], output.weight, output.bias, right, self.smoothing)
 
@@ -267,7 +267,7 @@ def window_nll(
         for first in range(0, len(which), rows):
             batch, positions = windows.batch(tokens, which[first : first + rows])
             hidden = model.decode(batch.ids.to(device)).flatten(0, 1).index_select(0, positions.to(device))
-            right = batch.right.flatten()[positions].to(device)
+            right = batch.labels.flatten()[positions].to(device)
             _, nll = cross_entropy_sums(hidden, model.output.weight, model.output.bias, right)
             nats += float(nll)
             count += len(positions)

@@ -101,7 +101,7 @@ class Window:
     def add(self, micro_batches: Sequence[Losses]) -> None:
         """Add the losses and the token counts of the micro-batches of an update."""
         for batch, loss, nll in micro_batches:
-            counts = [batch.source_tokens, batch.target_tokens, batch.places]
+            counts = [batch.source_tokens, batch.target_tokens, batch.num_positions]
             self.unread.append((torch.stack([loss.detach(), nll]), counts))
 
     def read(self) -> list[float]:

@@ -10,6 +10,7 @@ import lzma
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from types import MappingProxyType
 from typing import Literal
 
@@ -46,14 +47,14 @@ def load_texts(name: str) -> dict[Split, Texts]:
         raise DataError(f"The built-in corpus {file} cannot be read ({error}). Install manyheads again.") from error
     if hashlib.sha256(text).hexdigest() != BUILTIN[name]:
         raise DataError(f"The built-in corpus {file} is damaged. Install manyheads again.")
-    pairs = []
-    for line in text.decode().splitlines():
-        foreign, english = line.split("\t")
-        pairs.append((foreign, english))
-    texts: dict[Split, Texts] = {}
-    for split, size in CORPUS_SIZES.items():
-        texts[split], pairs = tuple(pairs[:size]), pairs[size:]
-    return texts
+    lines = iter(text.decode().removesuffix("\n").split("\n"))
+    return {split: tuple(map(foreign_and_english, islice(lines, size))) for split, size in CORPUS_SIZES.items()}
+
+
+def foreign_and_english(line: str) -> tuple[str, str]:
+    """Split a line of a corpus at its tab."""
+    foreign, english = line.split("\t")
+    return foreign, english
 
 
 def builtin_pairs(name: str, split: Split, *, source: str, target: str) -> list[Pair]:

@@ -116,7 +116,7 @@ def saved_for_backward(
 ) -> float:
     """Return the bytes that a batch saves for the backward pass, measured on a share of its rows."""
     small: Any = batch
-    while small.places > SMALL and small.examples > 1:
+    while small.num_positions > SMALL and small.examples > 1:
         small = small.halves()[0]
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     sizes: dict[int, int] = {}
@@ -130,4 +130,4 @@ def saved_for_backward(
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), autocast(device, precision):
         loss, _ = objective(small.to(device))
     del loss
-    return sum(sizes.values()) * batch.places / small.places
+    return sum(sizes.values()) * batch.num_positions / small.num_positions

@@ -6,24 +6,24 @@ import random
 
 import pytest
 
-from manyheads.data.seen import SMALLEST, SeenHashes
+from manyheads.data.filtering import SMALLEST, SeenHashes
 
 
 @pytest.mark.parametrize("bits", [6, 12, 64])
 def test_it_tells_what_is_new_as_a_set_does(bits: int) -> None:
-    dice = random.Random(bits)
+    rng = random.Random(bits)
     seen, expected = SeenHashes(), set[int]()
     for _ in range(20_000):
-        value = dice.getrandbits(bits) << dice.choice([0, 64 - bits])
+        value = rng.getrandbits(bits) << rng.choice([0, 64 - bits])
         assert seen.add(value) == ((value or 1) not in expected)
         expected.add(value or 1)
     assert len(seen) == len(expected)
 
 
 def test_it_stays_at_most_half_full_and_takes_at_most_32_bytes_a_hash() -> None:
-    seen, dice = SeenHashes(), random.Random(1)
+    seen, rng = SeenHashes(), random.Random(1)
     for _ in range(30_000):
-        seen.add(dice.getrandbits(64))
-        assert 2 * len(seen) <= len(seen.places)
-        assert len(seen.places) <= max(SMALLEST, 4 * len(seen))
-    assert seen.places.itemsize == 8
+        seen.add(rng.getrandbits(64))
+        assert 2 * len(seen) <= len(seen.slots)
+        assert len(seen.slots) <= max(SMALLEST, 4 * len(seen))
+    assert seen.slots.itemsize == 8

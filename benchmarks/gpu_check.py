@@ -1,0 +1,247 @@
+"""Check manyheads on a GPU against the CPU, and measure its speed and memory: one Markdown table for an issue.
+
+    make gpu-check        # or: python benchmarks/gpu_check.py [--device cuda] [--tiny] [--json]
+
+Trains the recipe `demo-de-en` on the device, on text that comes with the package, and reports
+
+- losses of the first updates without dropout on the device, compared with float32 on the CPU: the largest relative
+  difference, at most 0.1 % in float32 and 3 % in bfloat16;
+- greedy and beam translations of test sentences by the same weights on the device and on the CPU: the share that is
+  equal token by token, at least 98 % in float32 and 80 % in bfloat16;
+- speed of training in target tokens/s, of a model of width 512 with 6 + 6 layers, and of decoding in sentences/s,
+  all sentences in one call: median and range of the rounds;
+- peak memory of each: on a GPU the memory that torch allocated, on a CPU the resident size of the process.
+
+bfloat16 is left out on a GPU that computes it by emulation. Exit status: 0 if all comparisons hold, 1 if one does
+not, 2 without a GPU; `--device cpu` runs the same on the CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import machine
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.load import load_config, resolve_recipe
+from manyheads.config.schema import Config
+from manyheads.errors import ConfigError
+from manyheads.runs.bench_decode import bench_decode
+from manyheads.runs.bench_train import bench_train, device_name, peak_memory
+from manyheads.runs.corpus import read_corpus
+from manyheads.runs.evaluate import texts
+from manyheads.runs.train import train
+from manyheads.runs.training_tasks import prepare_task
+from manyheads.tasks.translation import Translator
+from manyheads.training.distributed import ALONE
+from manyheads.training.log import SilentListener
+from manyheads.training.precision import pick_device
+from manyheads.training.update import Updater
+from tiny import SMALLEST
+
+LOSS_TOLERANCE = {"fp32": 1e-3, "bf16": 3e-2}  # relative difference
+EQUAL_TRANSLATIONS = {"fp32": 0.98, "bf16": 0.80}  # share of sentences
+LARGE = ("model.d_model=512", "model.d_ff=2048", "model.num_heads=8", "model.num_encoder_layers=6",
+         "model.num_decoder_layers=6", "training.batch_tokens=8192")  # fmt: skip
+RATE = 1e-3  # learning rate of the compared updates
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    Attributes:
+        check: the quantity, with its precision.
+        result: its value and unit.
+        expected: the bound that it is compared with; "" for a measurement.
+        passed: whether it is within the bound; None for a measurement.
+    """
+
+    check: str
+    result: str
+    expected: str = ""
+    passed: bool | None = None
+
+    def markdown(self) -> str:
+        """Return the row as a line of Markdown."""
+        verdict = {True: "pass", False: "**FAIL**", None: ""}[self.passed]
+        return f"| {self.check} | {self.result} | {self.expected} | {verdict} |"
+
+
+def config_of(*overrides: str) -> Config:
+    """Return the settings of the recipe with some replaced."""
+    return load_config(resolve_recipe("demo-de-en"), overrides)
+
+
+def first_losses(config: Config, device: torch.device, precision: str, updates: int) -> list[float]:
+    """Train from the same random weights without dropout; return the loss of each update, nats a token."""
+    torch.manual_seed(config.training.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDirectory(Path(folder))
+        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+        model = task.model().to(device).train()
+        objective, batches = task.objective(model), task.updates(ALONE)
+        updater = Updater(
+            objective,
+            config.training,
+            device=device,
+            precision="bf16" if precision == "bf16" else "fp32",
+            world=ALONE,
+        )
+        losses = []
+        for position, indices in enumerate(batches.epoch(0)[:updates]):
+            micro_batches = batches.batches(0, position, indices)
+            tokens = sum(batch.target_tokens for batch in micro_batches)
+            sums: list[Tensor] = [part.nll for part in updater.gradients(micro_batches, tokens)]
+            losses.append(sum(float(nll) for nll in sums) / tokens)
+            updater.apply(RATE, position + 1)
+    return losses
+
+
+def loss_rows(
+    device: torch.device, precisions: Sequence[str], updates: int, overrides: Sequence[str]
+) -> Iterator[Row]:
+    """Yield the comparison of the first losses with those of float32 on the CPU."""
+    config = config_of("model.dropout=0", *overrides)
+    right = first_losses(config, torch.device("cpu"), "fp32", updates)
+    for precision in precisions:
+        losses = first_losses(config, device, precision, updates)
+        largest = max(abs(loss - wanted) / wanted for loss, wanted in zip(losses, right, strict=True))
+        bound = LOSS_TOLERANCE[precision]
+        yield Row(
+            f"loss of {len(right)} updates, {precision}",
+            f"{right[0]:.4f} to {right[-1]:.4f} nats/token, differs by {largest:.2%}",
+            f"at most {bound:.1%}",
+            largest <= bound,
+        )
+
+
+def translation_rows(run: Path, device: torch.device, precisions: Sequence[str], sentences: int) -> Iterator[Row]:
+    """Yield the comparison of translations on the device with those of float32 on the CPU."""
+    on_cpu = Translator.load(run, device="cpu")
+    sources = texts(on_cpu.config, "test", None, None)[0][:sentences]
+    for beam_size in (1, 5):
+        right = [translation.hypotheses[0].tokens for translation in on_cpu.translate(sources, beam_size=beam_size)]
+        for precision in precisions:
+            translator = Translator.load(run, device=str(device), precision=precision)
+            outputs = [
+                translation.hypotheses[0].tokens
+                for translation in translator.translate(sources, beam_size=beam_size)
+            ]
+            equal = sum(map(list.__eq__, outputs, right)) / len(right)
+            bound = EQUAL_TRANSLATIONS[precision]
+            search = "greedy" if beam_size == 1 else f"beam {beam_size}"
+            yield Row(
+                f"{search} translations of {len(right)} sentences, {precision}",
+                f"{equal:.1%} equal token by token",
+                f"at least {bound:.0%}",
+                equal >= bound,
+            )
+
+
+def speed_rows(
+    run: Path, device: torch.device, precisions: Sequence[str], arguments: argparse.Namespace, large: Sequence[str]
+) -> Iterator[Row]:
+    """Yield speed and peak memory of training and decoding."""
+    listener = SilentListener()
+    for precision in precisions:
+        start_peak(device)
+        config = config_of(f"training.device={device}", f"training.precision={precision}", *large)
+        speed = bench_train(config, rounds=arguments.rounds, updates=arguments.updates, listener=listener)
+        yield Row(
+            f"training, {speed.parameters / 1e6:.1f} million parameters, {precision}",
+            f"{speed.median:,.0f} target tokens/s ({speed.min:,.0f} to {speed.max:,.0f}), "
+            f"peak {speed.peak_memory_mib:,.0f} MiB",
+        )
+    for precision in precisions:
+        start_peak(device)
+        found = bench_decode(
+            run,
+            precision=precision,
+            device=str(device),
+            beams=(1, 5),
+            batches=(0,),
+            sentences=arguments.sentences,
+            rounds=arguments.rounds,
+            listener=listener,
+        )
+        for mode in found.modes:
+            yield Row(
+                f"decoding, {found.parameters / 1e6:.1f} million parameters, beam {mode.beam_size}, {precision}",
+                f"{mode.median:,.1f} sentences/s ({mode.min:,.1f} to {mode.max:,.1f}), "
+                f"peak {peak_memory(device) / 2**20:,.0f} MiB",
+            )
+
+
+def start_peak(device: torch.device) -> None:
+    """Begin to measure the peak memory of a GPU anew."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def precisions_of(device: torch.device) -> list[str]:
+    """Return the precisions that the device computes itself."""
+    emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
+    return ["fp32"] if emulated else ["fp32", "bf16"]
+
+
+def environment(device: torch.device) -> dict[str, Any]:
+    """Describe the machine and, if there is one, the GPU."""
+    about = machine.about()
+    if device.type == "cuda":
+        about["device"] = f"{device_name(device)} (CUDA {torch.version.cuda}), {about['device']}"
+    return about
+
+
+def check(device: torch.device, arguments: argparse.Namespace) -> list[Row]:
+    """Run all checks; return the rows of the table."""
+    precisions = precisions_of(device)
+    small = [*SMALLEST, "tokenizer.vocab_size=340", "training.valid_sentences=5"] if arguments.tiny else []
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
+        rows = list(loss_rows(device, precisions, arguments.updates, small))
+        run = Path(folder) / "run"
+        print(f"training on {device}", file=sys.stderr)
+        train(config_of(f"training.device={device}", *small), run, listener=SilentListener())
+        rows += translation_rows(run, device, precisions, arguments.sentences)
+        rows += speed_rows(run, device, precisions, arguments, small or LARGE)
+    return rows
+
+
+def main() -> int:
+    """Print the table; return the exit status."""
+    parser = machine.parser(__doc__)
+    parser.add_argument("--device", default="cuda", help="device to check: cuda, cuda:1, cpu (default cuda)")
+    parser.add_argument("--updates", type=int, default=20, help="updates compared, and of a round (default 20)")
+    parser.add_argument("--sentences", type=int, default=500, help="sentences translated (default 500)")
+    parser.add_argument("--rounds", type=int, default=5, help="measurements of each speed (default 5)")
+    arguments = machine.parse(parser, tiny={"updates": 2, "sentences": 5, "rounds": 1})
+    try:
+        device = pick_device(arguments.device)
+    except ConfigError:
+        print(
+            f"error: torch finds no device {arguments.device} here; --device cpu checks the CPU.", file=sys.stderr
+        )
+        return 2
+    rows = check(device, arguments)
+    about = environment(device)
+    if arguments.json:
+        print(json.dumps({"unit": "see each row", **about, "rows": [asdict(row) for row in rows]}))
+    else:
+        print(f"{machine.describe(about)}\n\n| check | result | expected | |\n| --- | --- | --- | --- |")
+        print(*(row.markdown() for row in rows), sep="\n")
+    return 0 if arguments.tiny or all(row.passed is not False for row in rows) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

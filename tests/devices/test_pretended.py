@@ -1,0 +1,133 @@
+"""The pretended device accepts what CUDA accepts and refuses what CUDA refuses."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import torch
+from tests.devices.pretended import CUDA, MixedDevicesError, pretended_cuda
+from torch import Tensor, nn
+from torch.nn import functional
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _pretended() -> Iterator[None]:
+    with pretended_cuda():
+        yield
+
+
+def on_cuda(*shape: int) -> Tensor:
+    return torch.ones(*shape, device="cuda")
+
+
+def test_tensors_are_made_on_the_device_and_copied_to_and_from_it() -> None:
+    assert on_cuda(3).device == torch.arange(5, device=CUDA).device == CUDA
+    assert torch.ones(3).device == on_cuda(3).cpu().device == on_cuda(3).to("cpu").device == CPU
+    assert torch.ones(3).to("cuda").device == torch.ones(3).to(CUDA, torch.float64).device == CUDA
+    assert torch.ones(3).to(on_cuda(2)).device == CUDA
+    assert on_cuda(3).to(torch.float64).device == CUDA
+    assert on_cuda(3).is_cuda
+    assert not torch.ones(3).is_cuda
+
+
+def test_a_copy_to_the_cpu_has_its_own_memory() -> None:
+    original = on_cuda(3)
+    original.cpu()[0] = 7
+    assert original.tolist() == [1, 1, 1]
+    assert original.device == CUDA
+
+
+def test_results_views_and_new_tensors_stay_on_the_device() -> None:
+    x = on_cuda(2, 6)
+    results = [
+        x + 1,
+        x.t(),
+        x[0],
+        x.detach(),
+        *x.split(2, 1),
+        torch.zeros_like(x),
+        x.new_zeros(()),
+        x.max(1).values,
+    ]
+    assert {result.device for result in results} == {CUDA}
+    assert {part.device for part in (torch.ones(3) + 1, torch.ones(3)[1:])} == {CPU}
+
+
+def test_a_module_moves_with_its_buffers_and_copies_stay_where_they_are() -> None:
+    module = nn.BatchNorm1d(3).to("cuda")
+    assert {tensor.device for tensor in (*module.parameters(), *module.buffers())} == {CUDA}
+    assert {tensor.device for tensor in copy.deepcopy(module).parameters()} == {CUDA}
+    assert {tensor.device for tensor in module.to("cpu").parameters()} == {CPU}
+
+
+def test_gradients_are_where_their_weights_are() -> None:
+    layer = nn.Linear(3, 2).to("cuda")
+    layer(on_cuda(5, 3)).sum().backward()
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.device == CUDA
+    optimizer = torch.optim.AdamW(layer.parameters(), fused=True)
+    assert nn.utils.clip_grad_norm_(layer.parameters(), 0.1).item() > 0
+    optimizer.step()
+    assert layer.weight.device == CUDA
+
+
+REFUSED: dict[str, Callable[[], object]] = {
+    "a sum": lambda: on_cuda(3) + torch.ones(3),
+    "a product": lambda: on_cuda(3, 3) @ torch.ones(3, 3),
+    "a function of a tensor on the CPU": lambda: functional.linear(torch.ones(3, 3), on_cuda(3, 3)),
+    "a mask": lambda: on_cuda(3).masked_fill(torch.ones(3, dtype=torch.bool), 0),
+    "a mask of attention": lambda: functional.scaled_dot_product_attention(
+        *[on_cuda(1, 1, 5, 2)] * 3, attn_mask=torch.ones(1, 1, 5, 5, dtype=torch.bool)
+    ),
+    "an embedding": lambda: functional.embedding(torch.tensor([0, 1]), on_cuda(3, 2)),
+    "index_select": lambda: on_cuda(3).index_select(0, torch.tensor([0])),
+    "gather": lambda: on_cuda(3, 2).gather(1, torch.tensor([[0], [1], [0]])),
+    "cat": lambda: torch.cat([on_cuda(3), torch.ones(3)]),
+    "stack of numbers": lambda: torch.stack([on_cuda(1)[0], torch.ones(())]),
+    "in place": lambda: torch.ones(3).add_(on_cuda(3)),
+    "in place, a number on the CPU": lambda: torch.ones(()).add_(on_cuda(3).sum()),
+    "indices on the device into a tensor on the CPU": lambda: torch.ones(3)[torch.tensor([0, 1], device="cuda")],
+    "where": lambda: torch.where(on_cuda(3) > 0, on_cuda(3), torch.ones(3)),
+    "equal": lambda: torch.equal(on_cuda(3), torch.ones(3)),
+    "a generator of the CPU": lambda: torch.rand(3, device="cuda", generator=torch.Generator()),
+    "values at chosen indices": lambda: on_cuda(3).index_put_((torch.tensor([0, 1]),), torch.ones(2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_cuda_refuses(name: str) -> None:
+    with pytest.raises(MixedDevicesError):
+        REFUSED[name]()
+
+
+ACCEPTED: dict[str, Callable[[], Tensor]] = {
+    "a number on the CPU": lambda: on_cuda(3) * torch.tensor(2.0),
+    "a Python number": lambda: on_cuda(3) * 2,
+    "indices on the CPU": lambda: on_cuda(3)[torch.tensor([0, 2])],
+    "a slice filled from the CPU": lambda: filled(on_cuda(3)),
+    "copy_": lambda: on_cuda(3).copy_(torch.ones(3)),
+    "indices on the CPU, put": lambda: on_cuda(3).index_put_((torch.tensor([0, 1]),), on_cuda(2)),
+}
+
+
+def filled(tensor: Tensor) -> Tensor:
+    tensor[:2] = torch.zeros(2)
+    return tensor
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_cuda_accepts(name: str) -> None:
+    assert ACCEPTED[name]().device == CUDA
+
+
+def test_values_are_read_by_copies_but_not_as_arrays() -> None:
+    x = on_cuda(2)
+    assert (x.tolist(), x[0].item(), bool(x.all()), x.cpu().numpy().tolist()) == ([1, 1], 1, True, [1, 1])
+    for read in (Tensor.numpy, np.asarray):
+        with pytest.raises(TypeError, match="can't convert cuda"):
+            read(x)

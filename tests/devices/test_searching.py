@@ -1,0 +1,188 @@
+"""Every search on a pretended CUDA device: no tensor is left on the wrong device, and the outputs are the CPU's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from tests.devices.pretended import CUDA, MixedDevicesError, WithoutDevice, pretended_cuda
+from tests.training.parts import CPU, EOS, PAD, VOCABULARY, random_pairs, tiny_model
+from torch import Tensor
+
+from manyheads.config.schema import ModelConfig
+from manyheads.decoding import language_model
+from manyheads.decoding import model as inference
+from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.language_model import DecoderOnlyStepper
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.search import greedy
+from manyheads.search.ensemble import mean_logarithm
+from manyheads.search.greedy import greedy_search
+from manyheads.search.interface import Hypothesis
+from manyheads.search.options import Sampling, SearchOptions
+from manyheads.search.sampling import sample
+
+ROWS = random_pairs(7)[0]
+BASE: dict[str, Any] = {
+    "beam_size": 3,
+    "length_penalty": 1.0,
+    "max_length_ratio": 2.0,
+    "max_length_offset": 5,
+    "batch_tokens": 60,
+}
+PREFIXES = tuple((5, 6) if number % 2 else () for number in range(len(ROWS)))
+SEARCHES: dict[str, dict[str, Any]] = {
+    "greedy": {"beam_size": 1},
+    "beam": {"n_best": 3},
+    "diverse": {"beam_size": 4, "diverse_groups": 2, "diverse_strength": 0.7, "n_best": 2},
+    "sampling": {"sampling": Sampling(temperature=0.9, top_k=11, top_p=0.9), "n_best": 2},
+    "constrained": {"required": tuple(((7,), (8, 9)) if number % 2 else () for number in range(len(ROWS)))},
+    "prefixes and rules": {
+        "prefixes": PREFIXES,
+        "forbidden": tuple(((7, 8), (9,)) for _ in ROWS),
+        "no_repeat_ngram": 2,
+        "min_length_ratio": 0.5,
+    },
+    "rescoring": {"coverage_penalty": 0.3, "rivals": 2, "attention": True, "n_best": 2},
+    "greedy rescoring": {"beam_size": 1, "rivals": 2, "attention": True},
+}
+POSITIONS = ("sinusoidal", "learned", "rotary")
+
+
+def engine_on(device: torch.device, models: int = 1, positions: str = "sinusoidal") -> TorchEngine:
+    made = [tiny_model(seed, positions=positions, num_decoder_layers=2) for seed in range(1, models + 1)]
+    return TorchEngine([model.to(device) for model in made], mean_logarithm)
+
+
+def comparable(outputs: Sequence[Sequence[Hypothesis]]) -> list[list[Any]]:
+    return [[(output.tokens, output.ended, output.attention is None) for output in row] for row in outputs]
+
+
+def scores(outputs: Sequence[Sequence[Hypothesis]]) -> list[float]:
+    return [score for row in outputs for output in row for score in (output.score, *output.token_scores)]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("models", [1, 2])
+def test_a_search_finds_the_outputs_of_the_cpu(search: str, models: int) -> None:
+    options = SearchOptions(**(BASE | SEARCHES[search]))
+    expected = engine_on(CPU, models).search(ROWS, options)
+    with pretended_cuda() as device:
+        found = engine_on(device, models).search(ROWS, options)
+    assert comparable(found) == comparable(expected)
+    assert scores(found) == pytest.approx(scores(expected), rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_every_kind_of_positions_decodes_as_on_the_cpu(positions: str, beam_size: int) -> None:
+    options = SearchOptions(**(BASE | {"beam_size": beam_size}))
+    expected = engine_on(CPU, positions=positions).search(ROWS, options)
+    with pretended_cuda() as device:
+        assert comparable(engine_on(device, positions=positions).search(ROWS, options)) == comparable(expected)
+
+
+def test_a_stream_and_a_cancelled_search_stay_on_the_device() -> None:
+    greedily = SearchOptions(**(BASE | {"beam_size": 1}))
+    expected = list(engine_on(CPU).stream(ROWS[0], greedily))
+    with pretended_cuda() as device:
+        engine = engine_on(device)
+        assert list(engine.stream(ROWS[0], greedily)) == expected
+        for search in ({}, SEARCHES["diverse"], SEARCHES["sampling"]):
+            outputs = engine.search(ROWS, SearchOptions(**(BASE | search)), lambda: [1, 4])
+            assert len(outputs) == len(ROWS)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_continuous_batching_finds_the_outputs_of_the_cpu(beam_size: int) -> None:
+    """Sentences join between steps."""
+
+    def run(device: torch.device) -> dict[int, list[tuple[int, ...]]]:
+        batching = engine_on(device).begin(SearchOptions(**(BASE | {"beam_size": beam_size})))
+        outputs: dict[int, list[tuple[int, ...]]] = {}
+
+        def add(first: int) -> None:
+            def finish(index: int, hypotheses: list[Hypothesis]) -> None:
+                outputs[first + index] = [tuple(output.tokens) for output in hypotheses]
+
+            batching.add([[*row] for row in ROWS[first : first + 3]], tuple, finish)
+
+        add(0)
+        with torch.inference_mode():
+            batching.step()
+            add(3)
+            while batching.parts:
+                batching.step()
+        return outputs
+
+    expected = run(CPU)
+    with pretended_cuda() as device:
+        assert run(device) == expected
+
+
+def language_model_on(device: torch.device, positions: str) -> DecoderOnly:
+    torch.manual_seed(1)
+    config = ModelConfig(
+        d_model=16, d_ff=20, num_heads=2, num_decoder_layers=2, dropout=0.0, positions=positions, max_positions=64
+    )  # fmt: skip
+    return DecoderOnly(config, VOCABULARY, pad=PAD).double().eval().to(device)
+
+
+def continuations(device: torch.device, positions: str, *, draw: bool) -> list[Hypothesis]:
+    """Continue contexts of different lengths beyond a window of 8 tokens."""
+    stepper = DecoderOnlyStepper(language_model_on(device, positions), [[5], [6, 7, 8, 9, 10], [4] * 11], 8)
+    limits = torch.tensor([13, 4, 17], device=device)
+    settings: dict[str, Any] = {"max_lengths": limits, "bos": 2, "eos": EOS, "forbidden": (PAD,)}
+    if not draw:
+        return greedy_search(stepper, **settings)
+    rows = [[1], [2], [3]]
+    return [output for row in sample(stepper, rows, Sampling(), draws=2, **settings) for output in row]
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("draw", [False, True], ids=["greedy", "sampling"])
+def test_a_language_model_with_its_cache_writes_the_texts_of_the_cpu(positions: str, draw: bool) -> None:
+    with torch.inference_mode():
+        expected = continuations(CPU, positions, draw=draw)
+        with pretended_cuda() as device:
+            found = continuations(device, positions, draw=draw)
+    assert [output.tokens for output in found] == [output.tokens for output in expected]
+    assert max(len(output.tokens) for output in expected) > 8
+
+
+class RowsOnCpu(DecoderOnlyStepper):
+    """The stepper with row indices that stay on the CPU."""
+
+    def select(self, rows: Tensor) -> None:
+        super().select(rows.cpu())
+
+
+FAULTS: dict[str, tuple[Any, str, Any]] = {
+    "positions on the CPU": (inference, "torch", WithoutDevice("arange")),
+    "the bias of padding on the CPU": (inference, "torch", WithoutDevice("zeros")),
+    "first tokens on the CPU": (greedy, "torch", WithoutDevice("full")),
+    "limits on the CPU": (TorchEngine, "limits", lambda self, job: torch.tensor([9] * len(job.rows))),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_in_the_search_of_a_translator_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*FAULTS[name])
+    options = SearchOptions(**(BASE | {"beam_size": 1}))
+    with pretended_cuda(), pytest.raises(MixedDevicesError):
+        engine_on(CUDA, positions="rotary").search(ROWS, options)
+    engine_on(CPU, positions="rotary").search(ROWS, options)  # on a CPU it does no harm
+
+
+@pytest.mark.parametrize("name", ["positions", "rows"])
+def test_a_planted_fault_in_a_language_model_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "positions":
+        monkeypatch.setattr(language_model, "torch", WithoutDevice("arange"))
+    else:
+        monkeypatch.setitem(globals(), "DecoderOnlyStepper", RowsOnCpu)
+    with torch.inference_mode():
+        with pretended_cuda(), pytest.raises(MixedDevicesError):
+            continuations(CUDA, "sinusoidal", draw=False)
+        continuations(CPU, "sinusoidal", draw=False)
