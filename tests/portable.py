@@ -52,7 +52,7 @@ def files(names: str) -> tuple[str, ...]:
 # Tests whose results depend on kernels, by what they are about.
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
-TEAMS = files("decoding/native/test_model.py decoding/test_continuous.py decoding/test_parallel.py")
+TEAMS = files("decoding/native/test_model.py decoding/test_continuous.py decoding/native/test_threads.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py interop/test_onnx.py runs/test_export.py")
 HEART = files("model/test_encoder_decoder.py")
@@ -60,7 +60,8 @@ PROCESSORS = "tests.decoding.native.processors"
 LEARNING = ("-m", "learning", *files("model training runs doctor/test_training_checks.py"))
 CLOCKS = ("-k", "not compile", *files(
     "serving/test_batching.py serving/test_connections.py serving/test_server.py serving/test_safety.py "
-    "system/test_interruption.py training/test_batches.py training/test_distributed.py decoding/test_parallel.py"
+    "system/test_interruption.py training/test_batches.py training/test_distributed.py "
+    "decoding/native/test_threads.py"
 ))  # fmt: skip
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does, before torch is there
 
-import torch
-
 from decoders.orders import Decode, Order, Rows, serve
+from manyheads.decoding.native.threads import limit_threads
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation import Translator
 from manyheads.training.memory import keep_decoding_small
@@ -26,7 +25,7 @@ def main() -> None:
     search = translator.config.search
 
     def prepare(order: Order) -> Decode:
-        torch.set_num_threads(order.threads)  # how many batches it searches side by side is its own choice
+        limit_threads(order.threads)  # how many batches it searches side by side is its own choice
 
         def decode(rows: Rows, order: Order) -> Rows:
             options = SearchOptions(

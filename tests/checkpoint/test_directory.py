@@ -13,13 +13,14 @@ from typing import Any
 
 import portalocker
 import pytest
+import safetensors.torch
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from manyheads.checkpoint import Checkpoint, RunDirectory, average_tensors, load_weights
-from manyheads.checkpoint import files as module
+from manyheads.checkpoint import Checkpoint, RunDirectory
+from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, SaveError
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -222,7 +223,7 @@ def before_each_move(monkeypatch: pytest.MonkeyPatch, look: Callable[[], None]) 
         (shutil, "rmtree"),
     ):
         monkeypatch.setattr(owner, name, seen(getattr(owner, name)))
-    monkeypatch.setattr(module, "save_file", seen(save_file))
+    monkeypatch.setattr(safetensors.torch, "save_file", seen(save_file))
 
 
 def test_a_kill_at_any_moment_of_a_save_leaves_a_good_checkpoint(
@@ -323,8 +324,8 @@ def no_space_says_safetensors(*_: object) -> None:
 
 
 FULL_DISKS = [
-    (module, "save_file", no_space_says_safetensors),
-    (module, "save_file", no_space),
+    (safetensors.torch, "save_file", no_space_says_safetensors),
+    (safetensors.torch, "save_file", no_space),
     (os, "fsync", no_space),
     (os, "replace", no_space),
     (Path, "rename", no_space),

@@ -171,7 +171,7 @@ def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -
     directory = RunDirectory(path)
     config = directory.config()
     translator = manyheads.Translator.load(path)
-    from manyheads.checkpoint import load_weights
+    from manyheads.checkpoint.weights import load_weights
     from manyheads.tasks.inspecting import InspectOptions, inspect_translation
 
     load_weights(translator.model, directory.checkpoints.weights(12), "step 12")

@@ -10,14 +10,17 @@ from tests.tasks.test_translation import lines, make_translator
 
 from manyheads.data.batch import pad_rows
 from manyheads.decoding import model as inference_model
-from manyheads.decoding.continuous import SUPPRESSED_IDS, ContinuousBatching, TorchContinuousBatching
+from manyheads.decoding.batching import SUPPRESSED_IDS, ContinuousBatching
+from manyheads.decoding.continuous import TorchContinuousBatching
+from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.beams import CACHE_MARGIN
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native.continuous import NativeContinuousBatching, start_continuous_batching
+from manyheads.decoding.native.continuous import NativeContinuousBatching
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis, never_cancelled
 from manyheads.search.options import SearchOptions
+from manyheads.search.parameters import SearchParameters
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
@@ -38,23 +41,26 @@ def alone(translator: Translator, row: list[int], asked: SearchOptions) -> list[
     """Search one sentence by itself with torch operators."""
     return beam_search(
         EncoderDecoderStepper(translator.model, pad_rows([row], PAD, last=EOS)),
-        beam_size=asked.beam_size,
-        n_best=asked.n_best,
-        length_penalty=asked.length_penalty,
-        max_lengths=torch.tensor(asked.longest([row], 40)),
-        bos=BOS,
-        eos=EOS,
-        forbidden=SUPPRESSED_IDS,
+        SearchParameters(
+            beam_size=asked.beam_size,
+            n_best=asked.n_best,
+            length_penalty=asked.length_penalty,
+            max_lengths=torch.tensor(asked.longest([row], 40)),
+            bos=BOS,
+            eos=EOS,
+            suppressed=SUPPRESSED_IDS,
+        ),
     )[0]
 
 
 def begun(translator: Translator, asked: SearchOptions, *, compiled: bool) -> ContinuousBatching:
     """Start continuous batching in native code, or with torch operators."""
-    with translator.engine.evaluating():  # type: ignore[attr-defined]
-        (model,) = translator.engine.packed  # type: ignore[attr-defined]
+    engine = translator.engine
+    assert isinstance(engine, TorchEngine)
     if not compiled:
-        model.native = None
-    search = start_continuous_batching(model, asked)
+        with engine.evaluating():
+            engine.packed[0].native = None
+    search = engine.begin(asked)
     assert isinstance(search, NativeContinuousBatching) == (compiled and library() is not None)
     return search
 
@@ -63,7 +69,7 @@ def all_joined(search: ContinuousBatching, rows: list[list[int]], seed: int) -> 
     """Return the outputs of rows that are added at random times."""
     rng, found = random.Random(seed), dict[int, list[Hypothesis]]()
     left, most = list(range(len(rows))), 0
-    while left or search.parts:
+    while left or search.batches:
         while left and rng.random() < 0.4:
             count = rng.randint(1, 3)
             joining, left = left[:count], left[count:]
@@ -73,8 +79,8 @@ def all_joined(search: ContinuousBatching, rows: list[list[int]], seed: int) -> 
                 found[places[number]] = outputs
 
             search.add([rows[place] for place in joining], never_cancelled, tell)
-        if search.parts:
-            most = max(most, len(search.parts))
+        if search.batches:
+            most = max(most, len(search.batches))
             search.step()
     assert most > 3
     return [found[place] for place in range(len(rows))]
@@ -107,7 +113,7 @@ def test_beams_in_c_find_what_those_in_python_find_to_the_bit(beam_size, n_best,
     try:
         search = begun(translator, asked, compiled=True)
         found = all_joined(search, rows, seed=11)
-        assert found == all_joined(TorchContinuousBatching(search.beams.model, asked), rows, seed=13)
+        assert found == all_joined(TorchContinuousBatching(translator.engine.packed[0], asked), rows, seed=13)
     finally:
         torch.set_num_threads(before)
     assert any(
@@ -122,7 +128,7 @@ def test_sources_that_torch_reads_are_searched_in_c_all_the_same(monkeypatch) ->
     monkeypatch.setattr(inference_model, "MAX_SOURCE_LENGTH", 6)
     search = begun(translator, asked, compiled=True)
     assert all_joined(search, rows, seed=3) == all_joined(
-        TorchContinuousBatching(search.beams.model, asked), rows, seed=3
+        TorchContinuousBatching(translator.engine.packed[0], asked), rows, seed=3
     )
 
 
@@ -132,7 +138,7 @@ def test_an_output_is_told_as_soon_as_it_is_known(compiled: bool) -> None:
     search, ended = begun(translator, asked, compiled=compiled), dict[int, int]()
     steps = 0
     search.add([[5] * 10, [6] * 2], never_cancelled, lambda number, outputs: ended.update({number: steps}))
-    while search.parts:
+    while search.batches:
         steps += 1
         search.step()
     assert ended == {1: 7, 0: 19}  # one step more than the longest outputs, 1.5 times the source and 3
@@ -151,7 +157,7 @@ def test_the_abandoned_leave_at_the_next_step_and_the_others_do_not_notice(compi
     gone.append(0)
     search.step()
     assert set(found) == {0}
-    while search.parts:
+    while search.batches:
         search.step()
     for place in (1, 2):
         assert found[place][0].tokens == alone(translator, rows[place], asked)[0].tokens

@@ -1,77 +1,17 @@
-"""The choice between native code and torch: measured once on a machine, stored, and applied."""
+"""Packing of a model for decoding: in C where that is possible and faster, in the precision that was chosen."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import pytest
 import torch
 from tests.model.samples import scrambled_model
 
 from manyheads.decoding import prepare
-from manyheads.decoding.native.build import SWITCH, library
-from manyheads.decoding.prepare import ROW_COUNTS, NativeSpeed, is_used, native_speed, pack, parse_precision
+from manyheads.decoding.native.build import library
+from manyheads.decoding.prepare import ROW_COUNTS, pack
 from manyheads.errors import UsageError
 
 needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")
-FAST, SLOW = (
-    NativeSpeed(2, dict.fromkeys(ROW_COUNTS, seconds), dict.fromkeys(ROW_COUNTS, 2.0)) for seconds in (1.0, 3.0)
-)
-
-
-class Library:
-    """A stand-in for a loaded library, of which only the path is used."""
-
-    def __init__(self, path: Path) -> None:
-        self._name = str(path)
-
-
-@pytest.fixture
-def code(tmp_path, monkeypatch) -> Library:
-    """A library in an empty cache, without a stored measurement."""
-    monkeypatch.delenv(SWITCH, raising=False)
-    (tmp_path / "decoder-1.so").touch()
-    return Library(tmp_path / "decoder-1.so")
-
-
-@pytest.mark.parametrize("speed", [FAST, SLOW], ids=["faster", "slower"])
-def test_a_library_is_used_if_it_was_measured_faster_and_is_measured_once(code, speed, monkeypatch) -> None:
-    monkeypatch.setattr(prepare, "measure", lambda _: speed)
-    assert is_used(code) == (speed is FAST)
-    prepare.cached_speed.cache_clear()
-    monkeypatch.setattr(prepare, "measure", lambda _: pytest.fail("measured again"))
-    assert is_used(code) == (speed is FAST)
-    assert native_speed(code) == speed
-
-
-def test_one_row_many_times_slower_weighs_as_much_as_many_rows_faster() -> None:
-    native = {1: 8.0, 5: 1.0, 320: 1.0}
-    assert not NativeSpeed(1, native, {1: 1.0, 5: 2.0, 320: 2.0}).faster
-    assert NativeSpeed(1, native, {1: 1.0, 5: 3.0, 320: 3.0}).faster
-
-
-def test_the_environment_decides_before_the_measurement(code, monkeypatch) -> None:
-    monkeypatch.setattr(prepare, "measure", lambda _: SLOW)
-    monkeypatch.setenv(SWITCH, "1")
-    assert is_used(code)
-
-
-@pytest.mark.parametrize("broken", ["", "{}", '{"threads": 2, "native": 3, "torch": {}}'])
-def test_a_broken_measurement_is_made_again(code, broken, tmp_path, monkeypatch) -> None:
-    (tmp_path / "decoder-1.json").write_text(broken)
-    monkeypatch.setattr(prepare, "measure", lambda _: SLOW)
-    assert not is_used(code)
-    assert json.loads((tmp_path / "decoder-1.json").read_text())["native"] == {
-        str(rows): 3.0 for rows in ROW_COUNTS
-    }
-
-
-def test_a_library_outside_the_cache_is_used_without_being_measured(code, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(prepare, "measure", lambda _: pytest.fail("measured"))
-    (tmp_path / "decoder-1.so").unlink()
-    assert native_speed(code) is None
-    assert is_used(code)
 
 
 @needs_compiler
@@ -87,20 +27,17 @@ def test_a_measurement_times_both_and_leaves_the_random_numbers_alone(monkeypatc
 @needs_compiler
 @pytest.mark.parametrize("used", [True, False])
 def test_a_model_decodes_the_way_that_was_chosen(used, monkeypatch) -> None:
-    monkeypatch.setattr(prepare, "is_used", lambda _: used)
+    monkeypatch.setattr(prepare, "used_library", lambda: library() if used else None)
     assert (pack(scrambled_model().float()).native is not None) == used
 
 
 def test_models_that_compiled_code_does_not_know_are_left_to_torch(monkeypatch) -> None:
     assert pack(scrambled_model()).native is None, "float64"
     assert pack(scrambled_model().float().to("meta")).native is None
-    monkeypatch.setattr(prepare, "library", lambda: None)
+    monkeypatch.setattr(prepare, "used_library", lambda: None)
     assert pack(scrambled_model().float()).native is None
 
 
-def test_a_precision_that_does_not_exist_is_named() -> None:
-    assert parse_precision("bf16") == "bf16"
-    with pytest.raises(UsageError, match=r'"fp8".*fp32, bf16, int8'):
-        parse_precision("fp8")
+def test_int8_is_for_a_cpu() -> None:
     with pytest.raises(UsageError, match='"int8" is for a CPU'):
         pack(scrambled_model().to("meta"), "int8")

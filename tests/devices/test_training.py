@@ -47,7 +47,7 @@ from manyheads.training.objective import (
     TranslationObjective,
     corpus_nll,
 )
-from manyheads.training.progress import Snapshot
+from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import Trainer
 from manyheads.training.update import Updater
 

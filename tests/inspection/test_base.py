@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.tasks.test_classification import make_classifier
-from tests.tasks.test_generating import make_generator
 from tests.tasks.test_inspecting import KOREAN, korean
+from tests.tasks.test_language_modeling import make_generator
 
 from manyheads.errors import UsageError
 from manyheads.inspection.base import FORMATS

@@ -8,6 +8,7 @@ from tests.search.tables import BOS, EOS, PAD, Prefix, Table, TableStepper, perm
 
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree, reason
 from manyheads.search.beam import beam_search
+from manyheads.search.parameters import SearchParameters
 
 FORBIDDEN = (PAD, BOS)
 SETTINGS = {"beam_size": 3, "n_best": 3, "length_penalty": 1.0, "limit": 7}
@@ -20,9 +21,13 @@ def watched(table: Table, *, beam_size: int, n_best: int, length_penalty: float,
     options = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty, "bos": BOS, "eos": EOS}
     limits = torch.tensor([limit])
     (found,) = beam_search(
-        TableStepper([table]), max_lengths=limits, forbidden=FORBIDDEN, observer=recorder, **options
+        TableStepper([table]),
+        SearchParameters(max_lengths=limits, suppressed=FORBIDDEN, **options),
+        observer=recorder,
     )
-    (plain,) = beam_search(TableStepper([table]), max_lengths=limits, forbidden=FORBIDDEN, **options)
+    (plain,) = beam_search(
+        TableStepper([table]), SearchParameters(max_lengths=limits, suppressed=FORBIDDEN, **options)
+    )
     assert found == plain, "watching changes nothing"
     best = found[0]
     return recorder.tree([*best.tokens, *[EOS][: best.ended]])

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 from tests.tasks.test_classification import make_classifier
-from tests.tasks.test_generating import make_generator
+from tests.tasks.test_language_modeling import make_generator
 from tests.tasks.test_translation import make_translator
 from torch import Tensor
 

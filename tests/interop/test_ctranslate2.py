@@ -31,6 +31,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling, SearchOptions
+from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -66,17 +67,19 @@ def ours(parts: Parts, rows: list[list[int]], options: SearchOptions) -> list[li
             "max_lengths": limits([row], options),
             "bos": BOS,
             "eos": EOS,
-            "forbidden": (PAD, BOS),
+            "suppressed": (PAD, BOS),
         }
         if options.beam_size == 1:
-            found.append(greedy_search(stepper, length_penalty=options.length_penalty, **common))
+            found.append(greedy_search(stepper, SearchParameters(length_penalty=options.length_penalty, **common)))
         else:
             found += beam_search(
                 stepper,
-                beam_size=options.beam_size,
-                n_best=options.n_best,
-                length_penalty=options.length_penalty,
-                **common,
+                SearchParameters(
+                    beam_size=options.beam_size,
+                    n_best=options.n_best,
+                    length_penalty=options.length_penalty,
+                    **common,
+                ),
             )
     return found
 

@@ -24,6 +24,7 @@ from manyheads.interop.sources import load_model
 from manyheads.interop.weights import read_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
+from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 transformers = pytest.importorskip("transformers")
@@ -67,7 +68,7 @@ def both_logits(
 def greedy(model: EncoderDecoder, rows: list[list[int]], most: int = 30) -> list[list[int]]:
     stepper = EncoderDecoderStepper(model, padded(rows, PAD, last=EOS))
     limits = torch.full((len(rows),), most)
-    found = greedy_search(stepper, max_lengths=limits, bos=BOS, eos=EOS, forbidden=(PAD, BOS))
+    found = greedy_search(stepper, SearchParameters(max_lengths=limits, bos=BOS, eos=EOS, suppressed=(PAD, BOS)))
     return [list(one.tokens) for one in found]
 
 

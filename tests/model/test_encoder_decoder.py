@@ -25,6 +25,7 @@ from manyheads.errors import UsageError
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
+from manyheads.search.parameters import SearchParameters
 from manyheads.training.objective import translation_loss
 
 B, S, T = 5, 11, 7
@@ -294,7 +295,9 @@ def test_thirty_two_random_pairs_are_learned_by_heart_and_decoded_exactly(varian
         falling.step()
         optimizer.zero_grad()
     stepper = EncoderDecoderStepper(model.eval(), batch.source)
-    found = greedy_search(stepper, max_lengths=torch.full((32,), 11), bos=BOS, eos=EOS, forbidden=(PAD, BOS))
+    found = greedy_search(
+        stepper, SearchParameters(max_lengths=torch.full((32,), 11), bos=BOS, eos=EOS, suppressed=(PAD, BOS))
+    )
     assert [list(output.tokens) for output in found] == targets
     assert all(output.ended for output in found)
 

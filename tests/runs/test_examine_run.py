@@ -28,6 +28,7 @@ from manyheads.doctor.subjects import TrainedTranslator
 from manyheads.runs.examine_run import examine_run, trained_model
 from manyheads.runs.export import export
 from manyheads.runs.train import train
+from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS
 
 TRAINING = {
@@ -153,8 +154,8 @@ def test_a_target_that_was_not_shifted_in_training_is_named(
 
 
 def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = InferenceModel.at
-    monkeypatch.setattr(InferenceModel, "at", lambda self, place: right(self, place + 1))
+    right = InferenceModel.position_encoding
+    monkeypatch.setattr(InferenceModel, "position_encoding", lambda self, position: right(self, position + 1))
     assert {"cache-differs", "score-differs"} <= serious(examine_run(trained))
     run = RunDirectory(trained)
     translator = trained_model(run, run.config(), None)
@@ -189,8 +190,8 @@ def test_a_search_whose_outputs_depend_on_the_batch_is_named(
 def test_a_beam_of_1_that_is_not_greedy_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from manyheads.search.greedy import greedy_search
 
-    def other(stepper: Any, **options: Any) -> Any:
-        return greedy_search(stepper, **{**options, "max_lengths": options["max_lengths"] * 0 + 2})
+    def other(stepper: Any, parameters: SearchParameters) -> Any:
+        return greedy_search(stepper, replace(parameters, max_lengths=parameters.max_lengths * 0 + 2))
 
     monkeypatch.setattr("manyheads.doctor.checks.decoding.greedy_search", other)
     assert "beam-one-differs" in serious(examine_run(trained))

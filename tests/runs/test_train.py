@@ -29,8 +29,9 @@ from tests.runs.parts import (
 )
 from tests.training.parts import CollectingListener, scored
 
-from manyheads.checkpoint import RunDirectory, average_tensors, load_weights
+from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.checkpoints import Checkpoints
+from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config, MeasuredConfig
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
 from manyheads.runs.train import RecordingListener, TrainingSummary, train

@@ -15,6 +15,7 @@ from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import Sampling
+from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import sample
 
 LONG = 30  # tokens of every output: the tables hardly ever end
@@ -28,31 +29,37 @@ def limits(count: int) -> torch.Tensor:
 
 def beam(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     return beam_search(
-        start(), beam_size=3, length_penalty=1.0, max_lengths=limits(count), bos=BOS, eos=EOS, forbidden=(PAD, BOS)
+        start(),
+        SearchParameters(
+            beam_size=3, length_penalty=1.0, max_lengths=limits(count), bos=BOS, eos=EOS, suppressed=(PAD, BOS)
+        ),
     )
 
 
 def greedy(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return [[one] for one in greedy_search(start(), max_lengths=limits(count), bos=BOS, eos=EOS)]
+    return [[one] for one in greedy_search(start(), SearchParameters(max_lengths=limits(count), bos=BOS, eos=EOS))]
 
 
 def sampled(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     rows = [[number] for number in range(count)]
-    return sample(start(), rows, Sampling(), draws=2, max_lengths=limits(count), bos=BOS, eos=EOS)
+    return sample(start(), rows, Sampling(), SearchParameters(max_lengths=limits(count), bos=BOS, eos=EOS), draws=2)
 
 
 def diverse(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     return diverse_beam_search(
-        start, groups=2, strength=0.5, beam_size=4, n_best=1, length_penalty=1.0, max_lengths=limits(count),
-        bos=BOS, eos=EOS,
-    )  # fmt: skip
+        start,
+        SearchParameters(beam_size=4, n_best=1, length_penalty=1.0, max_lengths=limits(count), bos=BOS, eos=EOS),
+        groups=2,
+        strength=0.5,
+    )
 
 
 def required(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     return grid_beam_search(
-        start(), [((4, 5),)] * count, beam_size=2, n_best=1, length_penalty=1.0, max_lengths=limits(count),
-        bos=BOS, eos=EOS,
-    )  # fmt: skip
+        start(),
+        [((4, 5),)] * count,
+        SearchParameters(beam_size=2, n_best=1, length_penalty=1.0, max_lengths=limits(count), bos=BOS, eos=EOS),
+    )
 
 
 class Leaving:

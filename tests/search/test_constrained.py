@@ -12,6 +12,7 @@ from tests.search.tables import BOS, EOS, PAD, Found, Prefix, Table, TableSteppe
 
 from manyheads.search.constrained import grid_beam_search
 from manyheads.search.interface import Hypothesis
+from manyheads.search.parameters import SearchParameters
 from manyheads.search.rules import ForbiddenSequences, NoRepeat, RuledStepper
 
 FORBIDDEN = (PAD, BOS)
@@ -20,16 +21,15 @@ FORBIDDEN = (PAD, BOS)
 def search(
     tables: Sequence[Table], required: Sequence[Sequence[Prefix]], limits: Sequence[int], **options: float
 ) -> list[list[Hypothesis]]:
-    asked = {"beam_size": 3, "n_best": 1, "length_penalty": 1.0} | options
-    return grid_beam_search(
-        TableStepper(tables),
-        required,
+    asked = {"beam_size": 3} | options
+    parameters = SearchParameters(
         max_lengths=torch.tensor(limits),
         bos=BOS,
         eos=EOS,
-        forbidden=FORBIDDEN,
+        suppressed=FORBIDDEN,
         **asked,  # type: ignore[arg-type]
     )
+    return grid_beam_search(TableStepper(tables), required, parameters)
 
 
 def found(outputs: Sequence[Hypothesis]) -> list[Found]:
@@ -119,13 +119,15 @@ def test_a_forced_prefix_and_rules_hold_too() -> None:
     for (output,) in grid_beam_search(
         ruled,
         [[(7,), (8, 5)]] * 6,
-        beam_size=3,
-        n_best=1,
-        length_penalty=1.0,
-        max_lengths=torch.full((6,), 6),
-        bos=BOS,
-        eos=EOS,
-        forbidden=FORBIDDEN,
+        SearchParameters(
+            beam_size=3,
+            n_best=1,
+            length_penalty=1.0,
+            max_lengths=torch.full((6,), 6),
+            bos=BOS,
+            eos=EOS,
+            suppressed=FORBIDDEN,
+        ),
     ):
         assert output.tokens[:2] == (6, 4)
         assert 7 in output.tokens
@@ -138,12 +140,9 @@ def test_what_is_required_and_forbidden_at_once_is_left_out_and_the_output_is_cu
     ((output,),) = grid_beam_search(
         ruled,
         [[(4, 5)]],
-        beam_size=2,
-        n_best=1,
-        length_penalty=1.0,
-        max_lengths=torch.tensor([5]),
-        bos=BOS,
-        eos=EOS,
+        SearchParameters(
+            beam_size=2, n_best=1, length_penalty=1.0, max_lengths=torch.tensor([5]), bos=BOS, eos=EOS
+        ),
     )
     assert not output.ended
     assert 5 not in output.tokens

@@ -15,20 +15,22 @@ from torch import Tensor
 from manyheads.search.beam import beam_search
 from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.interface import Hypothesis
+from manyheads.search.parameters import SearchParameters
 
 FORBIDDEN = (PAD, BOS)
 
 
 def diverse(tables: Sequence[Table], limits: Sequence[int], **options: float) -> list[list[Hypothesis]]:
-    asked = {"groups": 2, "strength": 0.7, "beam_size": 4, "n_best": 4, "length_penalty": 1.0} | options
-    return diverse_beam_search(
-        lambda: TableStepper(tables),
+    groups, strength = options.pop("groups", 2), options.pop("strength", 0.7)
+    asked = {"beam_size": 4, "n_best": 4} | options
+    parameters = SearchParameters(
         max_lengths=torch.tensor(limits),
         bos=BOS,
         eos=EOS,
-        forbidden=FORBIDDEN,
+        suppressed=FORBIDDEN,
         **asked,  # type: ignore[arg-type]
     )
+    return diverse_beam_search(lambda: TableStepper(tables), parameters, groups=groups, strength=strength)
 
 
 class Lowered(Table):
@@ -82,13 +84,15 @@ def one_group_after_the_other(
         stepper = Watched([lowered])
         beam_search(
             stepper,
-            beam_size=size,
-            n_best=size,
-            length_penalty=length_penalty,
-            max_lengths=torch.tensor([limit]),
-            bos=BOS,
-            eos=EOS,
-            forbidden=FORBIDDEN,
+            SearchParameters(
+                beam_size=size,
+                n_best=size,
+                length_penalty=length_penalty,
+                max_lengths=torch.tensor([limit]),
+                bos=BOS,
+                eos=EOS,
+                suppressed=FORBIDDEN,
+            ),
         )
         longest = max(len(taken), len(stepper.taken))
         taken = [
@@ -131,13 +135,15 @@ def test_without_strength_all_groups_find_what_a_beam_finds() -> None:
     tables = [Table(seed, size=9) for seed in range(5)]
     beam = beam_search(
         TableStepper(tables),
-        beam_size=2,
-        n_best=2,
-        length_penalty=1.0,
-        max_lengths=torch.full((5,), 5),
-        bos=BOS,
-        eos=EOS,
-        forbidden=FORBIDDEN,
+        SearchParameters(
+            beam_size=2,
+            n_best=2,
+            length_penalty=1.0,
+            max_lengths=torch.full((5,), 5),
+            bos=BOS,
+            eos=EOS,
+            suppressed=FORBIDDEN,
+        ),
     )
     assert diverse(tables, [5] * 5, groups=3, beam_size=6, n_best=6, strength=0.0) == beam
 

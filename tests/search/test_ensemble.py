@@ -11,6 +11,7 @@ from torch import Tensor
 
 from manyheads.search.beam import beam_search
 from manyheads.search.ensemble import EnsembleStepper, mean_logarithm, mean_probability
+from manyheads.search.parameters import SearchParameters
 
 
 class Mean(Table):
@@ -37,12 +38,9 @@ def test_an_ensemble_searches_as_one_model_of_the_mean_would(combine, kind) -> N
     steppers = [TableStepper([Table(seed + more, 7) for seed in seeds]) for more in (0, 100, 200)]
     results = beam_search(
         EnsembleStepper(steppers, combine),
-        beam_size=3,
-        n_best=3,
-        length_penalty=1.0,
-        max_lengths=torch.tensor(limits),
-        bos=BOS,
-        eos=EOS,
+        SearchParameters(
+            beam_size=3, n_best=3, length_penalty=1.0, max_lengths=torch.tensor(limits), bos=BOS, eos=EOS
+        ),
     )
     for seed, limit, result in zip(seeds, limits, results, strict=True):
         expected, _ = slow_beam(kind(seed, 7), beam_size=3, n_best=3, length_penalty=1.0, limit=limit)

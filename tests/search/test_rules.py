@@ -25,6 +25,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
+from manyheads.search.parameters import SearchParameters
 from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper
 from manyheads.search.sampling import sample
 
@@ -40,13 +41,15 @@ def stepper(tables: Sequence[Table], rules: Sequence[Rule], prefixes: Sequence[P
 def beam(ruled: RuledStepper, limits: Sequence[int], *, beam_size: int, n_best: int) -> list[list[Hypothesis]]:
     return beam_search(
         ruled,
-        beam_size=beam_size,
-        n_best=n_best,
-        length_penalty=1.0,
-        max_lengths=torch.tensor(limits),
-        bos=BOS,
-        eos=EOS,
-        forbidden=FORBIDDEN,
+        SearchParameters(
+            beam_size=beam_size,
+            n_best=n_best,
+            length_penalty=1.0,
+            max_lengths=torch.tensor(limits),
+            bos=BOS,
+            eos=EOS,
+            suppressed=FORBIDDEN,
+        ),
     )
 
 
@@ -180,9 +183,15 @@ def test_greedy_search_and_sampling_obey_the_same_rules(draws) -> None:
     tables = [Table(seed, size=SIZE, end_bias=-1.0) for seed in range(4)]
     limits = torch.tensor([6] * 4)
     rules = [NoRepeat(1), MinLength([2] * 4, EOS), ForbiddenSequences(SEQUENCES)]
-    marks = {"max_lengths": limits, "bos": BOS, "eos": EOS, "forbidden": FORBIDDEN}
-    greedy = greedy_search(stepper(tables, rules, PREFIXES), **marks)
-    drawn = sample(stepper(tables, rules, PREFIXES), [(0,), (1,), (2,), (3,)], Sampling(), draws=draws, **marks)
+    marks = {"max_lengths": limits, "bos": BOS, "eos": EOS, "suppressed": FORBIDDEN}
+    greedy = greedy_search(stepper(tables, rules, PREFIXES), SearchParameters(**marks))
+    drawn = sample(
+        stepper(tables, rules, PREFIXES),
+        [(0,), (1,), (2,), (3,)],
+        Sampling(),
+        SearchParameters(**marks),
+        draws=draws,
+    )
     for place, prefix in enumerate(PREFIXES):
         for output in (greedy[place], *drawn[place]):
             assert output.tokens[: len(prefix)] == prefix

@@ -15,6 +15,7 @@ from tests.search.tables import BOS, EOS, PAD, Prefix, Table, TableStepper
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
+from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import draw_tokens, sample
 
 FORBIDDEN = (PAD, BOS)
@@ -27,11 +28,8 @@ def drawn(
         TableStepper(tables),
         [(key,) for key in keys],
         sampling,
+        SearchParameters(max_lengths=torch.full((len(tables),), limit), bos=BOS, eos=EOS, suppressed=FORBIDDEN),
         draws=draws,
-        max_lengths=torch.full((len(tables),), limit),
-        bos=BOS,
-        eos=EOS,
-        forbidden=FORBIDDEN,
     )
 
 
@@ -140,7 +138,8 @@ def test_scores_are_those_of_the_model_itself() -> None:
 def test_the_likeliest_token_alone_is_greedy_search() -> None:
     tables = [Table(seed, size=9, end_bias=-1.0, steps=2) for seed in range(9)]
     greedy = greedy_search(
-        TableStepper(tables), max_lengths=torch.full((9,), 6), bos=BOS, eos=EOS, forbidden=FORBIDDEN
+        TableStepper(tables),
+        SearchParameters(max_lengths=torch.full((9,), 6), bos=BOS, eos=EOS, suppressed=FORBIDDEN),
     )
     for sampling in (Sampling(top_k=1), Sampling(top_p=1e-9)):
         assert drawn(tables, list(range(9)), sampling, 1, 6) == [[one] for one in greedy]

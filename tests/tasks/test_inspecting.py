@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from tests.tasks.test_classification import make_classifier
-from tests.tasks.test_generating import make_generator
+from tests.tasks.test_language_modeling import make_generator
 from tests.tasks.test_translation import LETTERS, lines, make_translator
 from torch import Tensor
 

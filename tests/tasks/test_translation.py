@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
@@ -19,7 +20,6 @@ from manyheads.decoding import engine as module
 from manyheads.decoding.model import InferenceModel
 from manyheads.errors import RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.layers import KeysValues
 from manyheads.tasks.translation import TranslateOptions, Translation, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
@@ -55,7 +55,8 @@ def make_translator(
                 parameter += 0.3 * torch.randn_like(parameter)
             else:
                 parameter *= 1.6
-        network.output.bias[EOS] += end_bias
+        if network.output.bias is not None:
+            network.output.bias[EOS] += end_bias
     return Translator(config, tokenizers, network)
 
 
@@ -293,7 +294,7 @@ def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         shapes.append((source.size(0), source.size(1)))
         return stepper(model, source)
 
-    def watched_read(model: InferenceModel, rows: Sequence[Sequence[int]]) -> list[KeysValues]:
+    def watched_read(model: InferenceModel, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
         shapes.append((len(rows), max(map(len, rows))))
         return read(model, rows)
 

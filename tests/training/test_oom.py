@@ -9,7 +9,7 @@ import torch
 from tests.training.parts import Bench, PairUpdates, random_pairs, tiny_model, weights
 from torch import Tensor
 
-from manyheads.checkpoint import load_weights
+from manyheads.checkpoint.weights import load_weights
 from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.training.distributed import World

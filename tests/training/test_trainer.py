@@ -29,7 +29,8 @@ from tests.training.parts import (
 )
 from torch import Tensor
 
-from manyheads.checkpoint import Checkpoint, RunDirectory, load_weights
+from manyheads.checkpoint import Checkpoint, RunDirectory
+from manyheads.checkpoint.weights import load_weights
 from manyheads.config.schema import MeasuredConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.errors import TrainingError

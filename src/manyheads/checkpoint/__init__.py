@@ -24,14 +24,11 @@ from manyheads.checkpoint.files import (
     write_atomically,
     write_tensors,
 )
-from manyheads.checkpoint.weights import average_tensors, load_weights
 
 __all__ = [
     "Checkpoint",
     "RunDirectory",
     "as_json",
-    "average_tensors",
-    "load_weights",
     "plain_file",
     "read_bytes",
     "read_json",

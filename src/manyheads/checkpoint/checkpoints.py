@@ -6,9 +6,7 @@ import hashlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from manyheads.checkpoint.files import (
     as_json,
@@ -21,6 +19,9 @@ from manyheads.checkpoint.files import (
     write_tensors,
 )
 from manyheads.errors import RunError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["WEIGHTS", "Checkpoint", "Checkpoints"]
 

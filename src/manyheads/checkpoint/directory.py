@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import portalocker
-from torch import Tensor
 
 from manyheads.checkpoint.checkpoints import WEIGHTS, Checkpoints
 from manyheads.checkpoint.files import (
@@ -26,13 +25,16 @@ from manyheads.checkpoint.files import (
     write_atomically,
     write_tensors,
 )
-from manyheads.checkpoint.weights import Unfilled, check_shapes, load_weights
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config, Task
 from manyheads.errors import ConfigError, RunError
-from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from manyheads.model.encoder_decoder import EncoderDecoder
+    from manyheads.model.transformer import Transformer
 
 __all__ = ["RunDirectory", "read_tokenizers", "write_tokenizers"]
 
@@ -47,7 +49,7 @@ VERBS: dict[Task, str] = {  # what uses a run of each task
     "masked-lm": "",
 }
 
-Model = TypeVar("Model", bound=Transformer)
+Model = TypeVar("Model", bound="Transformer")
 
 
 class RunDirectory:
@@ -214,6 +216,9 @@ class RunDirectory:
         Raises:
             RunError: the weights are missing, damaged, or of another shape.
         """
+        from manyheads.checkpoint.weights import Unfilled, check_shapes  # imports torch
+        from manyheads.model.encoder_decoder import EncoderDecoder
+
         path = self.weights_path
         sizes = tokenizers.source.size, tokenizers.target.size
         check_shapes(config.model, sizes, read_shapes(path), str(path))  # before any memory is taken
@@ -223,6 +228,8 @@ class RunDirectory:
 
     def fill(self, model: Model) -> Model:
         """Load the best weights into a model and put it in eval mode; raises as `model`."""
+        from manyheads.checkpoint.weights import load_weights  # imports torch
+
         load_weights(model, self.weights(), str(self.weights_path))
         return model.eval()
 

@@ -13,13 +13,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
 
 from manyheads.errors import RunError, SaveError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = [
     "as_json",
@@ -135,6 +136,8 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read a safetensors file."""
+    from safetensors.torch import load_file  # imports torch
+
     read_shapes(path)
     try:
         return load_file(path)
@@ -157,6 +160,8 @@ def saving(
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write a safetensors file atomically."""
+    from safetensors.torch import save_file  # imports torch
+
     draft = path.with_name(f".{path.name}.draft")
     plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
     try:

@@ -228,7 +228,7 @@ def with_warnings(results: Iterable[Translation], warned: LineNumbers) -> Iterat
 
 def print_warnings(warned: LineNumbers) -> None:
     """Print one line to stderr for each kind of warning."""
-    from manyheads.tasks.checks import WARNINGS
+    from manyheads.tasks.assembly import WARNINGS
 
     for name, numbers in warned.items():
         warning = ({"truncated": TRUNCATED} | WARNINGS)[name]

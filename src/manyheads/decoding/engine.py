@@ -7,58 +7,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
 import torch
 
 from manyheads.data.batch import pad_rows
-from manyheads.data.sampler import fixed_batches
-from manyheads.decoding.continuous import SUPPRESSED_IDS, ContinuousBatching, TorchContinuousBatching
-from manyheads.decoding.linear import Precision
+from manyheads.decoding.batching import (
+    MAX_WORKERS,
+    SUPPRESSED_IDS,
+    ContinuousBatching,
+    Job,
+    check_options,
+    finish,
+    search_in_batches,
+)
+from manyheads.decoding.continuous import TorchContinuousBatching
 from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.beams import can_search
-from manyheads.decoding.native.continuous import start_continuous_batching
-from manyheads.decoding.native.model import threads_for_native
-from manyheads.decoding.parallel import map_in_threads
+from manyheads.decoding.native.continuous import NativeContinuousBatching, can_search
+from manyheads.decoding.native.threads import num_threads, threads_for_native
+from manyheads.decoding.native.weights import Precision
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.rescoring import review
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
-from manyheads.search.cancellation import CancellableStepper, cancelled_among
+from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.constrained import grid_beam_search
 from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.ensemble import Combine, EnsembleStepper, mean_probability
 from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, greedy_search
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
-from manyheads.search.observer import BeamObserver
 from manyheads.search.options import SearchOptions
+from manyheads.search.parameters import SearchParameters
 from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper
 from manyheads.search.sampling import sample
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 __all__ = ["TorchEngine"]
-
-MAX_WORKERS = 8  # threads; more would wait for the interpreter lock
-
-
-@dataclass(frozen=True)
-class Job:
-    """One batch of rows to search.
-
-    Attributes:
-        rows: sources as ids without begin and end marks.
-        options: of the search.
-        cancelled: returns the indices of the cancelled rows.
-        observer: receives every step of a plain beam search.
-    """
-
-    rows: Sequence[Sequence[int]]
-    options: SearchOptions
-    cancelled: Cancelled = never_cancelled
-    observer: BeamObserver | None = None
 
 
 class TorchEngine:
@@ -100,59 +86,23 @@ class TorchEngine:
     ) -> list[list[Hypothesis]]:
         """See `Engine.search`."""
         self.check(options)
-        batches = list(self.batches(rows, options))
-        outputs: list[list[Hypothesis]] = [[] for _ in rows]
+
+        def reviewed(job: Job, outputs: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+            return review(self.models, self.combine, job.rows, outputs, job.options)
+
         with self.evaluating(), torch.inference_mode():
-            jobs = [
-                Job(
-                    [rows[index] for index in indices],
-                    options.select_rows(indices),
-                    cancelled_among(cancelled, indices),
-                )
-                for indices in batches
-            ]
-            results = map_in_threads(self.candidates, jobs, self.workers)
-            for indices, job, candidates in zip(batches, jobs, results, strict=True):
-                reviewed = review(self.models, self.combine, job.rows, candidates, job.options)
-                for index, hypotheses in zip(indices, reviewed, strict=True):
-                    outputs[index] = hypotheses[: options.n_best]
-        return outputs
+            return search_in_batches(
+                rows, options, cancelled, workers=self.workers, search=self.candidates, review=reviewed
+            )
 
     @property
     def workers(self) -> int:
         """Number of batches searched at the same time: at most MAX_WORKERS on a CPU, else 1."""
-        return min(torch.get_num_threads(), MAX_WORKERS) if self.device.type == "cpu" else 1
+        return min(num_threads(), MAX_WORKERS) if self.device.type == "cpu" else 1
 
     def check(self, options: SearchOptions) -> None:
         """Raise `UsageError` for options that these models do not support."""
-        layer, layers = options.attention_layer, min(len(model.decoder_layers) for model in self.models)
-        if not -layers <= layer < layers:
-            raise UsageError(
-                f"attention layer {layer} does not exist: the decoder has {layers}, numbered 0 to {layers - 1} "
-                f"from below or -1 to -{layers} from above."
-            )
-        for name, sequences in (("prefix", options.prefixes), *(("required", row) for row in options.required)):
-            if too_long := next((tokens for tokens in sequences if len(tokens) > self.longest), None):
-                raise UsageError(
-                    f"a {name} sequence has {len(too_long)} tokens, but the longest output of this model is "
-                    f"{self.longest}."
-                )
-
-    def batches(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> Iterator[list[int]]:
-        """Yield the row indices of each batch: rows of similar length, those with required words apart.
-
-        The batches that are searched at the same time share `batch_tokens`.
-        """
-        batch_tokens = options.batch_tokens // self.workers
-        width = options.n_best if options.sampling else options.beam_size
-        lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
-        required = options.required or [()] * len(rows)
-        num_required = np.array([sum(map(len, sequences)) for sequences in required], dtype=np.int64)
-        for group in (num_required == 0, num_required > 0):
-            indices = group.nonzero()[0]
-            beams = int(num_required[indices].max(initial=0)) + 1
-            for batch in fixed_batches(lengths[indices], max(1, batch_tokens // (width * beams))):
-                yield indices[batch].tolist()
+        check_options(options, min(len(model.decoder_layers) for model in self.models), self.longest)
 
     @torch.inference_mode()
     def candidates(self, job: Job) -> list[list[Hypothesis]]:
@@ -168,76 +118,21 @@ class TorchEngine:
     def searched(self, job: Job) -> list[list[Hypothesis]]:
         """Search one batch: greedy, beam, constrained or diverse beam search, as the options select."""
         rows, options = job.rows, job.options
-        limits = self.limits(job)
+        if self.can_batch_continuously(options) and (options.beam_size > 1 or job.observer or self.in_c(options)):
+            observed = TorchContinuousBatching(self.packed[0], options, job.observer) if job.observer else None
+            return finish(observed or self.start(options), job)
         source = pad_rows(rows, PAD, last=EOS).to(self.device)
-
-        def start() -> Stepper:
-            return self.stepper(source, job)
-
+        parameters = self.parameters(job)
         if any(options.required):
-            return grid_beam_search(
-                start(),
-                options.required,
-                beam_size=options.beam_size,
-                n_best=options.n_best,
-                length_penalty=options.length_penalty,
-                max_lengths=limits,
-                bos=BOS,
-                eos=EOS,
-                forbidden=SUPPRESSED_IDS,
-            )
+            return grid_beam_search(self.stepper(source, job), options.required, parameters)
         if options.diverse_groups > 1:
+            groups, strength = options.diverse_groups, options.diverse_strength
             return diverse_beam_search(
-                start,
-                groups=options.diverse_groups,
-                strength=options.diverse_strength,
-                beam_size=options.beam_size,
-                n_best=options.n_best,
-                length_penalty=options.length_penalty,
-                max_lengths=limits,
-                bos=BOS,
-                eos=EOS,
-                forbidden=SUPPRESSED_IDS,
+                lambda: self.stepper(source, job), parameters, groups=groups, strength=strength
             )
-        greedy = options.beam_size == 1 and job.observer is None
-        native = can_search(self.packed[0], options.beam_size, SUPPRESSED_IDS)
-        if self.can_batch_continuously(options) and (native or not greedy):
-            return self.plain_beam_search(job)
-        if greedy:
-            hypotheses = greedy_search(
-                start(),
-                max_lengths=limits,
-                bos=BOS,
-                eos=EOS,
-                forbidden=SUPPRESSED_IDS,
-                length_penalty=options.length_penalty,
-            )
-            return [[hypothesis] for hypothesis in hypotheses]
-        return beam_search(
-            start(),
-            beam_size=options.beam_size,
-            n_best=options.n_best,
-            length_penalty=options.length_penalty,
-            max_lengths=limits,
-            bos=BOS,
-            eos=EOS,
-            forbidden=SUPPRESSED_IDS,
-            observer=job.observer,
-        )
-
-    def plain_beam_search(self, job: Job) -> list[list[Hypothesis]]:
-        """Search one batch with a plain beam, in C where it is available; with an observer, in Python."""
-        outputs: dict[int, list[Hypothesis]] = {}
-        search: ContinuousBatching
-        if job.observer is None:
-            search = start_continuous_batching(self.packed[0], job.options)
-            search.add(job.rows, job.cancelled, outputs.__setitem__)
-        else:
-            search = observed = TorchContinuousBatching(self.packed[0], job.options)
-            observed.add(job.rows, job.cancelled, outputs.__setitem__, job.observer)
-        while search.parts:
-            search.step()
-        return [outputs[index] for index in range(len(job.rows))]
+        if options.beam_size == 1 and job.observer is None:
+            return [[hypothesis] for hypothesis in greedy_search(self.stepper(source, job), parameters)]
+        return beam_search(self.stepper(source, job), parameters, job.observer)
 
     def can_batch_continuously(self, options: SearchOptions) -> bool:
         """Return whether continuous batching supports the options: greedy or plain beam search with one model."""
@@ -251,28 +146,39 @@ class TorchEngine:
         """
         self.check(options)
         with self.evaluating():
-            return start_continuous_batching(self.packed[0], options)
+            return self.start(options)
+
+    def start(self, options: SearchOptions) -> ContinuousBatching:
+        """Return a search without sentences, in C if possible; of the options, it uses those of a plain beam."""
+        model = self.packed[0]
+        if model.native is not None and self.in_c(options):
+            return NativeContinuousBatching(model.native, options, model.read)
+        return TorchContinuousBatching(model, options)
+
+    def in_c(self, options: SearchOptions) -> bool:
+        """Return whether the C code can search with these options."""
+        return self.packed[0].native is not None and can_search(self.packed[0].native, options)
 
     def sampled(self, job: Job) -> list[list[Hypothesis]]:
         """Draw n_best samples for each row of a batch."""
         rows, options = job.rows, job.options
         assert options.sampling is not None
         source = pad_rows(rows, PAD, last=EOS).to(self.device)
-        return sample(
-            self.stepper(source, job),
-            rows,
-            options.sampling,
-            draws=options.n_best,
-            max_lengths=self.limits(job),
+        stepper, parameters = self.stepper(source, job), self.parameters(job)
+        return sample(stepper, rows, options.sampling, parameters, draws=options.n_best)
+
+    def parameters(self, job: Job) -> SearchParameters:
+        """Return the parameters of the search of a batch."""
+        options = job.options
+        return SearchParameters(
+            max_lengths=torch.tensor(options.longest(job.rows, self.longest), device=self.device),
             bos=BOS,
             eos=EOS,
-            forbidden=SUPPRESSED_IDS,
+            suppressed=SUPPRESSED_IDS,
             length_penalty=options.length_penalty,
+            beam_size=options.beam_size,
+            n_best=min(options.n_best, options.beam_size),
         )
-
-    def limits(self, job: Job) -> torch.Tensor:
-        """Return the maximum output length of each row in tokens (B,)."""
-        return torch.tensor(job.options.longest(job.rows, self.longest), device=self.device)
 
     def stepper(self, source: torch.Tensor, job: Job) -> Stepper:
         """Return the stepper of a source (B, S): the models, the rules of the options, and cancellation."""
@@ -319,16 +225,8 @@ class TorchEngine:
         """Decode one row greedily, one step at a time."""
         source = pad_rows([row], PAD, last=EOS).to(self.device)
         job = Job([row], options)
-        return (
-            yield from decode_steps(
-                self.stepper(source, job),
-                greedy_choice(SUPPRESSED_IDS),
-                max_lengths=self.limits(job),
-                bos=BOS,
-                eos=EOS,
-                length_penalty=options.length_penalty,
-            )
-        )
+        steps = decode_steps(self.stepper(source, job), greedy_choice(SUPPRESSED_IDS), self.parameters(job))
+        return (yield from steps)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.decoding.kv_cache import KVCache
-from manyheads.decoding.linear import InferenceLinear, Precision, TensorFunction
+from manyheads.decoding.linear import InferenceLinear, TensorFunction
+from manyheads.decoding.native.weights import Precision
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, PostNorm, PreNorm

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["InferenceLinear", "Precision", "TensorFunction", "quantize_int8", "round_weight"]
+from manyheads.decoding.native.weights import Precision, quantize_int8
 
-Precision = Literal["fp32", "bf16", "int8"]
+__all__ = ["InferenceLinear", "TensorFunction", "round_weight"]
+
 TensorFunction = Callable[[Tensor], Tensor]  # (R, I) -> (R, O), such as a linear layer, a norm or an activation
-
-INT8_MAX = 127
 
 
 class InferenceLinear:
@@ -43,18 +41,12 @@ class InferenceLinear:
         return functional.linear(x, self.weight, self.bias)
 
 
-def quantize_int8(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Quantize a matrix to 8 bits with one scale an output: (O, I) -> integers (O, I) int8, scales (O,) float32."""
-    scale = weight.float().abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / INT8_MAX
-    return (weight / scale[:, None]).round().to(torch.int8), scale
-
-
 def round_weight(weight: Tensor, precision: Precision) -> Tensor:
     """Round a matrix to the values of a precision, and keep its dtype: (O, I) -> (O, I).
 
     The result multiplies as float32 on every processor, with or without instructions for bf16 or int8.
     """
     if precision == "int8":
-        integers, scale = quantize_int8(weight)
+        integers, scale = map(torch.from_numpy, quantize_int8(weight.numpy()))
         return (integers * scale[:, None]).to(weight.dtype)
     return weight.bfloat16().to(weight.dtype) if precision == "bf16" else weight

@@ -7,13 +7,14 @@ E head width, N cached tokens of a sentence (`KVCache`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from manyheads.data.batch import pad_rows
 from manyheads.decoding.kv_cache import KVCache
 from manyheads.decoding.layers import (
     InferenceDecoderLayer,
@@ -22,16 +23,43 @@ from manyheads.decoding.layers import (
     WeightLayout,
     rotary_for_qkv,
 )
-from manyheads.decoding.linear import Precision
 from manyheads.decoding.native.model import MAX_SOURCE_LENGTH, NativeModel
-from manyheads.decoding.native.structs import PositionEncoding, StepInput
+from manyheads.decoding.native.weights import Precision
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
 from manyheads.model.masks import padding_mask, position_ids
 
-__all__ = ["InferenceModel"]
+__all__ = ["InferenceModel", "StepInput"]
 
-MIN_PRECOMPUTED_POSITIONS = 64  # of source and target
+MIN_PRECOMPUTED_POSITIONS = 64  # of the target
+# What is added to the embedding of a token (D,), and the cosines and sines of rotary positions (E / 2, 2), if any.
+PositionEncoding = tuple[Tensor | None, Tensor | None]
+
+
+@dataclass(frozen=True)
+class StepInput:
+    """The input of a decoding step: rows that append a token, all at the same position.
+
+    Attributes:
+        tokens: (R,) to append, those of all W rows of each of the G sentences.
+        position: target position of these tokens, from 0.
+        cache: KV cache of the self-attention; the step appends to it.
+        memory: keys and values of the source, (G, H, S, E) each, of each decoder layer.
+        source_bias: (G, 1, 1, S) added to the scores of cross-attention; None without padding.
+        live: (R',) indices of the rows whose next tokens are needed; None: all.
+    """
+
+    tokens: Tensor
+    position: int
+    cache: KVCache
+    memory: Sequence[KeysValues]
+    source_bias: Tensor | None
+    live: Tensor | None
+
+    @property
+    def width(self) -> int:
+        """The rows of a sentence, W."""
+        return len(self.tokens) // self.memory[0][0].size(0)
 
 
 class InferenceModel:
@@ -78,14 +106,13 @@ class InferenceModel:
         self.packed_versions = weight_versions(self.parameters)
         self.source_embedding = InferenceEmbedding(model.source_embedding, layout)
         self.target_embedding = InferenceEmbedding(model.target_embedding, layout)
-        self.source_places = Places(self, self.source_embedding, 0)
-        self.places = Places(self, self.target_embedding, 0)
+        self.encodings: list[PositionEncoding] = []  # of the first target positions
 
     def weights_unchanged(self) -> bool:
         """Return whether the model's weights are the ones that were packed."""
         return self.packed_versions == weight_versions(self.parameters)
 
-    def past(self, sentences: int) -> KVCache:
+    def new_cache(self, sentences: int) -> KVCache:
         """Return an empty KV cache for a number of sentences."""
         config = self.model.config
         shape = (sentences, config.num_heads, config.d_model // config.num_heads)
@@ -102,9 +129,8 @@ class InferenceModel:
             masks padding (B, 1, 1, S), None where there is no padding.
         """
         mask = padding_mask(source, self.model.pad)
-        length = source.size(1)
-        if self.native is not None and length <= MAX_SOURCE_LENGTH:
-            return self.native.encode(source, mask[:, 0, 0], *self.source_positions(length))
+        if self.native is not None and source.size(1) <= MAX_SOURCE_LENGTH:
+            return self.native_encode(self.native, source, mask[:, 0, 0])
         positions = position_ids(mask)
         bias = None
         if not bool(mask.all()):
@@ -119,97 +145,108 @@ class InferenceModel:
         memory = self.encoder_norm(x)
         return [layer.keys_values(memory, source.size(0)) for layer in self.decoder], bias
 
-    def read(self, rows: Sequence[Sequence[int]]) -> list[KeysValues]:
-        """Encode sentences, given as ids with end marks; return their keys and values, padded at the end."""
-        lengths = np.array([*map(len, rows)])
-        longest = int(lengths.max())
-        if self.native is not None and longest <= MAX_SOURCE_LENGTH:
-            tokens = np.fromiter(chain(*rows), dtype=np.int64, count=lengths.sum())
-            return self.native.encode_unpadded(tokens, lengths, *self.source_positions(longest))
-        source = torch.full((len(rows), longest), self.model.pad, device=self.template.device)
-        for index, row in enumerate(rows):
-            source[index, : len(row)] = torch.tensor(row)
-        return self.encode(source)[0]
+    def native_encode(
+        self, native: NativeModel, source: Tensor, mask: Tensor
+    ) -> tuple[list[KeysValues], Tensor | None]:
+        """Encode sentences (B, S) in C without their padding, where mask (B, S) is False; see `encode`.
 
-    def source_positions(self, length: int) -> tuple[Tensor | None, Tensor | None]:
-        """Return what is added to the embeddings (S, D), and rotary cosines and sines (S, E/2, 2), if any."""
-        places = self.source_places
-        if length > places.count:
-            places = self.source_places = Places(self, self.source_embedding, length)
-        signals, turns = places.signals, places.turns
-        return None if signals is None else signals[:length], None if turns is None else turns[:length]
+        The keys and values of a sentence stand first, wherever its padding was.
+        """
+        lengths = mask.sum(1).numpy()
+        arrays = map(torch.from_numpy, native.encode(source[mask].numpy(), lengths))
+        memory = list(zip(arrays, arrays, strict=True))  # pairs of keys and values
+        if bool(mask.all()):
+            return memory, None
+        hidden = torch.from_numpy(np.arange(lengths.max()) >= lengths[:, None])
+        return memory, torch.zeros(hidden.shape).masked_fill_(hidden, -torch.inf)[:, None, None]
 
-    def at(self, place: int) -> PositionEncoding:
-        """Return the position signal (D,) and the rotary cosines and sines (E/2, 2) at a target position."""
-        return self.first_places(place + 1).each[place]
+    @torch.inference_mode()
+    def read(self, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        """Encode sentences, given as ids with end marks, for a search in C; see `NativeModel.encode`."""
+        if self.native is not None and max(map(len, rows)) <= MAX_SOURCE_LENGTH:
+            return self.native.read(rows)
+        memory, _ = self.encode(pad_rows(rows, self.model.pad))
+        return [tensor.numpy() for keys_values in memory for tensor in keys_values]
 
-    def first_places(self, count: int) -> Places:
-        """Return the precomputed target positions, at least `count`."""
-        places = self.places  # another thread may replace self.places
-        if count > places.count:
-            places = self.places = Places(self, self.target_embedding, count)
-        return places
-
-    def steps(self, parts: Sequence[StepInput]) -> list[Tensor]:
+    def steps(self, inputs: Sequence[StepInput]) -> list[Tensor]:
         """Append a token to each row of several inputs; native code computes all inputs in one call.
 
         Returns:
             For each input the logits of the next tokens (R', V), float32.
         """
         if self.native is None:
-            return [self.torch_step(part) for part in parts]
-        all_logits = self.native.steps(parts, self.reserve(parts))
+            return [self.torch_step(step) for step in inputs]
+        reserve_tokens(inputs)
+        all_logits = torch.from_numpy(self.native.run_steps(inputs)).split([len(step.tokens) for step in inputs])
         return [
-            logits if part.live is None else logits.index_select(0, part.live)
-            for part, logits in zip(parts, all_logits, strict=True)
+            logits if step.live is None else logits.index_select(0, step.live)
+            for step, logits in zip(inputs, all_logits, strict=True)
         ]
 
-    def reserve(self, parts: Sequence[StepInput]) -> list[PositionEncoding]:
-        """Reserve the new tokens in the KV cache of each input; return the position embeddings of the inputs."""
-        for part in parts:
-            part.cache.reserve(part.width)
-        return [self.at(part.position) for part in parts]
-
     def best(
-        self, parts: Sequence[StepInput], count: int, never: Sequence[int]
+        self, inputs: Sequence[StepInput], count: int, suppressed: Sequence[int]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]] | None:
         """Append a token to each row of several inputs; return the best next tokens (`NativeModel.best_tokens`).
 
         Args:
-            parts: inputs of R' rows in all.
+            inputs: inputs of R' rows in all.
             count: number of tokens to find for each row.
-            never: ids that are never generated.
+            suppressed: ids that are never generated.
 
         Returns:
             Log-probabilities (R', count) and ids (R', count). None, without having done anything, where there is no
             native code, or the vocabulary is too small for it.
         """
-        if self.native is None or count + len(never) >= self.model.output.out_features:
+        if self.native is None or count + len(suppressed) >= self.native.vocabulary:
             return None
-        values, tokens = self.native.best_tokens(parts, self.reserve(parts), count, never)
-        if all(part.live is None for part in parts):
+        reserve_tokens(inputs)
+        values, tokens = self.native.best_tokens(inputs, count, suppressed)
+        if all(step.live is None for step in inputs):
             return values, tokens
-        sizes = [len(part.tokens) for part in parts]
+        sizes = [len(step.tokens) for step in inputs]
         rows = np.concatenate(
             [
-                first + (np.arange(size) if part.live is None else part.live.numpy())
-                for part, size, first in zip(parts, sizes, np.cumsum([0, *sizes]), strict=False)
+                first + (np.arange(size) if step.live is None else step.live.numpy())
+                for step, size, first in zip(inputs, sizes, np.cumsum([0, *sizes]), strict=False)
             ]
         )
         return values[rows], tokens[rows]
 
-    def torch_step(self, part: StepInput) -> Tensor:
+    def torch_step(self, step: StepInput) -> Tensor:
         """Compute `steps` of one input with torch operators."""
-        signal, rotary = self.at(part.position)
-        x = self.target_embedding(part.tokens, signal)
-        part.cache.begin_step(part.width)
-        for number, (layer, pair) in enumerate(zip(self.decoder, part.memory, strict=True)):
-            x = layer.attend_to_target(x, number, part.cache, rotary)
-            x = layer.attend_to_source(x, pair, part.source_bias)
+        signal, rotary = self.position_encoding(step.position)
+        x = self.target_embedding(step.tokens, signal)
+        step.cache.begin_step(step.width)
+        for number, (layer, pair) in enumerate(zip(self.decoder, step.memory, strict=True)):
+            x = layer.attend_to_target(x, number, step.cache, rotary)
+            x = layer.attend_to_source(x, pair, step.source_bias)
             x = layer.feed_forward(x)
-        if part.live is not None:
-            x = x.index_select(0, part.live)
+        if step.live is not None:
+            x = x.index_select(0, step.live)
         return self.output(self.decoder_norm(x)).float()
+
+    def position_encoding(self, position: int) -> PositionEncoding:
+        """Return the encoding of a target position; those of the first positions are computed together.
+
+        Raises:
+            UsageError: the model has fewer learned positions.
+        """
+        encodings = self.encodings  # another thread may replace self.encodings
+        if position >= len(encodings):
+            limit = self.target_embedding.limit
+            count = max(MIN_PRECOMPUTED_POSITIONS, 2 * position + 2)
+            count = count if limit is None else max(position + 1, min(count, limit))
+            positions = torch.arange(count, device=self.template.device)[None]
+            signals, rotary = self.target_embedding.signals(positions, count), self.model.rotary
+            nothing: list[None] = [None] * count
+            self.encodings = encodings = list(
+                zip(
+                    nothing if signals is None else signals[0].unbind(0),
+                    nothing if rotary is None else rotary(positions)[0, 0].unbind(0),
+                    strict=True,
+                )
+            )
+        return encodings[position]
 
 
 def parameter_dicts(model: EncoderDecoder) -> list[Mapping[str, Tensor | None]]:
@@ -223,36 +260,7 @@ def weight_versions(parameters: Sequence[Mapping[str, Tensor | None]]) -> list[t
     return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
 
 
-class Places:
-    """Precomputed position embeddings of the positions 0, 1, 2... of a text.
-
-    Attributes:
-        count: number of positions.
-        signals: what is added to the embeddings (count, D), if anything.
-        turns: rotary cosines and sines (count, E/2, 2), if the model is rotary.
-        each: for each position both of them: signal (D,) and rotary (E/2, 2).
-    """
-
-    def __init__(self, packed: InferenceModel, embedding: InferenceEmbedding, needed: int) -> None:
-        """Compute at least `needed` positions.
-
-        Raises:
-            UsageError: the model has fewer learned positions than that.
-        """
-        rotary, limit = packed.model.rotary, embedding.limit
-        self.count = max(MIN_PRECOMPUTED_POSITIONS, 2 * needed)
-        if limit is not None:
-            self.count = max(needed, min(self.count, limit))
-        positions = torch.arange(self.count, device=packed.template.device)[None]
-        signals = embedding.signals(positions, self.count)
-        self.signals = None if signals is None else signals[0].contiguous()
-        self.turns: Tensor | None = None if rotary is None else rotary(positions)[0, 0].contiguous()
-        nothing = [None] * self.count
-        self.each = [
-            PositionEncoding(signal, cos_sin)
-            for signal, cos_sin in zip(
-                nothing if self.signals is None else self.signals.unbind(0),
-                nothing if self.turns is None else self.turns.unbind(0),
-                strict=True,
-            )
-        ]
+def reserve_tokens(inputs: Sequence[StepInput]) -> None:
+    """Reserve the new tokens in the KV cache of each input."""
+    for step in inputs:
+        step.cache.reserve(step.width)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.structs import StepInput
+from manyheads.decoding.model import InferenceModel, StepInput
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 __all__ = ["EncoderDecoderStepper"]
@@ -30,7 +29,7 @@ class EncoderDecoderStepper:
         memory: cross-attention keys and values of each layer.
         source_bias: attention bias that masks padding of the source, or None.
         cache: KV cache of self-attention.
-        place: position of the next token in the target.
+        position: target position of the next token.
         sentences, width: G and W.
         row_sentences: (G x W,) sentence of each row.
         live: (R,) indices (of the G x W) of the rows of the search; None if it has all rows, in order.
@@ -40,23 +39,23 @@ class EncoderDecoderStepper:
         """Encode the source (B, S) and start with B rows with empty prefixes."""
         self.model = model if isinstance(model, InferenceModel) else InferenceModel(model)
         self.memory, self.source_bias = self.model.encode(source)
-        self.cache = self.model.past(source.size(0))
-        self.place = 0
+        self.cache = self.model.new_cache(source.size(0))
+        self.position = 0
         self.sentences, self.width = source.size(0), 1
         self.row_sentences = np.arange(self.sentences)
         self.live: Tensor | None = None
 
     def step(self, tokens: Tensor) -> Tensor:
         """Append one token to each row: (R,) -> log-probabilities of the next token (R, V), float32."""
-        (logits,) = self.model.steps([self.part(tokens)])
+        (logits,) = self.model.steps([self.step_input(tokens)])
         return functional.log_softmax(logits, -1)
 
-    def part(self, tokens: Tensor) -> StepInput:
+    def step_input(self, tokens: Tensor) -> StepInput:
         """Return the input of the step that appends a token to each row (R,), and advance the position."""
         if self.live is not None:
             tokens = tokens.new_zeros(self.sentences * self.width).index_copy_(0, self.live, tokens)
-        self.place += 1
-        return StepInput(tokens, self.place - 1, self.cache, self.memory, self.source_bias, self.live)
+        self.position += 1
+        return StepInput(tokens, self.position - 1, self.cache, self.memory, self.source_bias, self.live)
 
     def select(self, rows: Tensor) -> None:
         """Keep some of the R rows, in the given order: (R',) row indices, repeats allowed."""

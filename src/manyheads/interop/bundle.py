@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyheads import __version__
 from manyheads.checkpoint import (
@@ -27,13 +27,28 @@ from manyheads.checkpoint import (
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, RunError
-from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.tokenizer import TokenizerPair
 
-__all__ = ["METADATA", "BundleMetadata", "LoadedModel", "atomic_directory", "read_metadata", "write_metadata"]
+if TYPE_CHECKING:
+    from manyheads.model.encoder_decoder import EncoderDecoder
+
+__all__ = [
+    "METADATA",
+    "BundleMetadata",
+    "LoadedModel",
+    "atomic_directory",
+    "is_export",
+    "read_metadata",
+    "write_metadata",
+]
 
 METADATA = "manyheads.json"
 FORMAT = 1
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder is an export of ours, which only another engine can use."""
+    return (folder / METADATA).is_file()
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
+from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 
 __all__ = [
@@ -121,8 +122,8 @@ def reference(model: EncoderDecoder, samples: Samples) -> Reference:
     source = pad_rows(rows, PAD, last=EOS)
     limits = [min(len(row) + 10, longest) for row in rows]
     stepper = EncoderDecoderStepper(model, source)
-    hypotheses = greedy_search(stepper, max_lengths=torch.tensor(limits), bos=BOS, eos=EOS, forbidden=(PAD, BOS))
-    outputs = [list(hypothesis.tokens) for hypothesis in hypotheses]
+    parameters = SearchParameters(max_lengths=torch.tensor(limits), bos=BOS, eos=EOS, suppressed=(PAD, BOS))
+    outputs = [list(hypothesis.tokens) for hypothesis in greedy_search(stepper, parameters)]
     scores = token_scores(model(source, decoder_input(outputs)), outputs)
     return Reference(Samples(rows, samples.origin), limits, outputs, scores)
 

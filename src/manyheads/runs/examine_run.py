@@ -27,8 +27,8 @@ from manyheads.doctor.subjects import (
 from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.inspection.metrics import records_of
 from manyheads.interop.argos import check_argos
-from manyheads.interop.bundle import METADATA, LoadedModel
-from manyheads.interop.ctranslate2 import check_ctranslate2, is_export
+from manyheads.interop.bundle import METADATA, LoadedModel, is_export
+from manyheads.interop.ctranslate2 import check_ctranslate2
 from manyheads.interop.marian import is_marian, read_marian
 from manyheads.interop.parity import Parity, Reference, compare, reference
 from manyheads.model.decoder_only import DecoderOnly

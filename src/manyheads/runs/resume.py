@@ -17,7 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from manyheads.checkpoint import Checkpoint, RunDirectory, average_tensors, load_weights, write_atomically
+from manyheads.checkpoint import Checkpoint, RunDirectory, write_atomically
+from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.errors import RunError
 from manyheads.interop.huggingface import empty_model

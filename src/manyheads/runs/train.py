@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from manyheads import __version__
-from manyheads.checkpoint import RunDirectory, average_tensors, load_weights, saving
+from manyheads.checkpoint import RunDirectory, saving
+from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
 from manyheads.errors import require

@@ -7,7 +7,7 @@ row indices back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import suppress
 
 import numpy as np
@@ -15,30 +15,20 @@ import torch
 from torch import Tensor
 
 from manyheads.search.beam_state import Beam, Continuations, Finished
-from manyheads.search.candidates import best_tokens, check_limits
-from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.candidates import best_tokens
+from manyheads.search.interface import Hypothesis, OnFinished, Stepper
 from manyheads.search.observer import BeamObserver, BeamStep, FloatArray, IntArray
+from manyheads.search.parameters import SearchParameters
 
-__all__ = ["BeamSteps", "OnFinished", "beam_search", "beam_steps"]
+__all__ = ["BeamSteps", "beam_search", "beam_steps"]
 
 # Yields the tokens (R,) to append; is sent the best next tokens of each row: log-probabilities and ids (R, C).
 BeamSteps = Generator[Tensor, tuple[FloatArray, IntArray], None]
-# Called once a sentence, with its index and its outputs, as soon as its search has stopped.
-OnFinished = Callable[[int, list[Hypothesis]], None]
 
 
 @torch.no_grad()
 def beam_search(
-    stepper: Stepper,
-    *,
-    beam_size: int,
-    n_best: int = 1,
-    length_penalty: float,
-    max_lengths: Tensor,
-    bos: int,
-    eos: int,
-    forbidden: Sequence[int] = (),
-    observer: BeamObserver | None = None,
+    stepper: Stepper, parameters: SearchParameters, observer: BeamObserver | None = None
 ) -> list[list[Hypothesis]]:
     """Search with a beam: keep the beam_size most likely prefixes of every sentence; return its best outputs.
 
@@ -61,14 +51,7 @@ def beam_search(
     Args:
         stepper: holds one row a sentence, with an empty prefix. From the second step on it holds beam_size rows
             a sentence, next to each other.
-        beam_size: K, number of open prefixes a sentence.
-        n_best: number of outputs to return for each sentence, at most beam_size.
-        length_penalty: score = log_probability / length ** length_penalty; 0 ranks by probability alone.
-        max_lengths: (B,) maximum output length in tokens, eos not counted; longer outputs are returned cut, with
-            ended = False. Tokens are passed to the stepper on the device of this tensor.
-        bos: id of the begin symbol, the input of the first step.
-        eos: id of the end symbol.
-        forbidden: ids that are never generated, such as those of padding and bos.
+        parameters: of the search.
         observer: receives every step; it does not change the search.
 
     Returns:
@@ -76,39 +59,22 @@ def beam_search(
         has a probability above 0. Where every continuation has probability 0, the open prefixes, cut.
 
     Raises:
-        ValueError: an argument is out of its range.
         FloatingPointError: the model gave log-probabilities that are not numbers.
     """
     outputs: dict[int, list[Hypothesis]] = {}
-    steps = beam_steps(
-        stepper.select,
-        outputs.__setitem__,
-        beam_size=beam_size,
-        n_best=n_best,
-        length_penalty=length_penalty,
-        max_lengths=max_lengths,
-        bos=bos,
-        eos=eos,
-        observer=observer,
-    )
+    steps = beam_steps(stepper.select, outputs.__setitem__, parameters, observer)
     with suppress(StopIteration):
         tokens = next(steps)
         while True:
-            values, ids = best_tokens(stepper.step(tokens), beam_size + 1, forbidden)
+            values, ids = best_tokens(stepper.step(tokens), parameters.beam_size + 1, parameters.suppressed)
             tokens = steps.send((values.numpy(), ids.numpy()))
-    return [outputs[sentence] for sentence in range(len(max_lengths))]
+    return [outputs[sentence] for sentence in range(len(parameters.max_lengths))]
 
 
 def beam_steps(
     select: Callable[[Tensor], None],
     on_finished: OnFinished,
-    *,
-    beam_size: int,
-    n_best: int,
-    length_penalty: float,
-    max_lengths: Tensor,
-    bos: int,
-    eos: int,
+    parameters: SearchParameters,
     observer: BeamObserver | None = None,
 ) -> BeamSteps:
     """Run `beam_search` as a generator, one step at a time.
@@ -118,33 +84,21 @@ def beam_steps(
     Args:
         select: the method `select` of the stepper.
         on_finished: called with the index of a sentence and its outputs as soon as the sentence stops.
-        beam_size: see `beam_search`, as for all arguments below.
-        n_best: number of outputs to return for each sentence.
-        length_penalty: exponent of the length in a score.
-        max_lengths: (B,) maximum output lengths in tokens.
-        bos: id of the begin symbol.
-        eos: id of the end symbol.
+        parameters: of the search.
         observer: receives every step.
 
     Yields:
         The tokens (R,) to append; the caller sends the beam_size + 1 best next tokens of each row.
-
-    Raises:
-        ValueError: an argument is out of its range.
     """
-    if not 1 <= n_best <= beam_size:
-        raise ValueError(f"n_best = {n_best} must be between 1 and beam_size = {beam_size}")
-    if length_penalty < 0:
-        raise ValueError(f"length_penalty = {length_penalty} must not be negative")
-    device = max_lengths.device
-    beam = Beam.start(check_limits(max_lengths).numpy())
-    finished = Finished(beam.limits, beam_size, n_best, length_penalty)
-    tokens = torch.full((len(max_lengths),), bos, device=device)
+    device = parameters.device
+    beam = Beam.start(parameters.limits())
+    finished = Finished(beam.limits, parameters)
+    tokens = torch.full((len(beam.limits),), parameters.bos, device=device)
     while len(beam.sentences):
         best, before = (yield tokens), beam.sentences
         shape = (*beam.log_probability.shape, -1)
         values, ids = best[0].reshape(shape), best[1].reshape(shape)  # (A, W, C)
-        rows, beam = _advance(beam, values, ids, finished, beam_size=beam_size, eos=eos, observer=observer)
+        rows, beam = _advance(beam, values, ids, finished, parameters, observer)
         if len(beam.sentences) < len(before):
             for sentence in np.setdiff1d(before, beam.sentences).tolist():
                 on_finished(sentence, finished.best(sentence))
@@ -152,7 +106,7 @@ def beam_steps(
             if not np.array_equal(rows, np.arange(len(tokens))):
                 select(to_device(rows, device))
             # A row of probability 0 only fills the beam; the stepper still needs a token for it.
-            latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], eos)
+            latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], parameters.eos)
             tokens = to_device(latest.ravel(), device)
 
 
@@ -167,9 +121,7 @@ def _advance(
     values: FloatArray,
     ids: IntArray,
     finished: Finished,
-    *,
-    beam_size: int,
-    eos: int,
+    parameters: SearchParameters,
     observer: BeamObserver | None,
 ) -> tuple[IntArray, Beam]:
     """Extend the beam by one token.
@@ -179,13 +131,13 @@ def _advance(
         values: (A, W, C) log-probabilities of the best next tokens, best first.
         ids: (A, W, C) ids of these tokens.
         finished: collects the outputs that end at this step.
-        beam_size: K.
-        eos: id of the end symbol.
+        parameters: of the search.
         observer: receives the step.
 
     Returns:
         The rows (A' x K,) that the stepper has to select, and the beam of the A' sentences that stay open.
     """
+    beam_size, eos = parameters.beam_size, parameters.eos
     candidates = _rank(beam, values, ids, 2 * beam_size, eos)
     possible = candidates.total > -np.inf
     stuck = ~possible.any(axis=1) & (finished.scores[beam.sentences, 0] == -np.inf)

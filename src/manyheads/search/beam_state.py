@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyheads.search.candidates import divisors, make_hypothesis
+from manyheads.search.hypothesis import best_outputs, divisors, make_hypothesis
 from manyheads.search.interface import Hypothesis
 from manyheads.search.observer import BoolArray, FloatArray, IntArray
+from manyheads.search.parameters import SearchParameters
 
 __all__ = ["Beam", "Continuations", "Finished"]
 
@@ -110,15 +111,14 @@ class Finished:
 
     Attributes:
         scores: (B, K) best scores of each sentence, best first; -inf where there are fewer than K.
-        divisors: for each output length, the divisor of its log-probability (`candidates.divisors`).
+        divisors: for each output length, the divisor of its log-probability (`hypothesis.divisors`).
     """
 
-    def __init__(self, limits: IntArray, beam_size: int, n_best: int, length_penalty: float) -> None:
+    def __init__(self, limits: IntArray, parameters: SearchParameters) -> None:
         count = len(limits)
-        self.scores = np.full((count, beam_size), -np.inf)
-        self.divisors = divisors(int(limits.max(initial=0)) + 1, length_penalty)
-        self.n_best = n_best
-        self.length_penalty = length_penalty
+        self.scores = np.full((count, parameters.beam_size), -np.inf)
+        self.length_penalty, self.n_best = parameters.length_penalty, parameters.n_best
+        self.divisors = divisors(int(limits.max(initial=0)) + 1, self.length_penalty)
         self._outputs: list[list[Hypothesis]] = [[] for _ in range(count)]
 
     def add(self, beam: Beam, selected: BoolArray, *, ended: bool) -> None:
@@ -149,4 +149,4 @@ class Finished:
 
     def best(self, sentence: int) -> list[Hypothesis]:
         """Return the n_best outputs of a sentence, best first; equal scores in the order in which they finished."""
-        return sorted(self._outputs[sentence], key=lambda output: -output.score)[: self.n_best]
+        return best_outputs(self._outputs[sentence], self.n_best)

@@ -5,12 +5,14 @@ Shapes: B sentences, R rows, V vocabulary.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from manyheads.search.interface import Cancelled, Stepper, never_cancelled
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["CancellableStepper", "cancelled_among"]
 
@@ -43,7 +45,7 @@ class CancellableStepper:
         if not rows:
             return log_probs
         ending = log_probs.clone()
-        ending[rows] = -torch.inf
+        ending[rows] = -math.inf
         ending[rows, self.eos] = 0.0
         return ending
 

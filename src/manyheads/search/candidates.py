@@ -1,11 +1,10 @@
-"""The most likely next tokens of every row, and the score of an output; shared by all kinds of search.
+"""The most likely next tokens of every row; shared by all kinds of search.
 
-Shapes: R rows, V vocabulary, C candidates a row, F forbidden ids.
+Shapes: R rows, V vocabulary, C candidates a row, F suppressed ids.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,24 +12,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from manyheads.search.interface import Hypothesis
-
-__all__ = ["best_tokens", "check_limits", "divisors", "make_hypothesis"]
+__all__ = ["best_tokens"]
 
 CHUNK_WIDTH = 64  # tokens of a chunk of a large vocabulary; the fastest of 16 to 128 on a CPU
 MAX_ROWS_FOR_MAX = 4  # rows for which the single best token is taken by `Tensor.max`
 
 
-def best_tokens(log_probs: Tensor, count: int, forbidden: Sequence[int]) -> tuple[Tensor, Tensor]:
+def best_tokens(log_probs: Tensor, count: int, suppressed: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Find the most likely tokens of each row, best first; of equal log-probabilities the lower id comes first.
 
-    The result of a row depends on that row alone, bit for bit and on any device. Forbidden ids come last, with
+    The result of a row depends on that row alone, bit for bit and on any device. Suppressed ids come last, with
     log-probability -inf, like all tokens that cannot follow.
 
     Args:
         log_probs: (R, V), float32; not changed.
         count: number of tokens to find; C = min(count, V).
-        forbidden: ids that are never generated.
+        suppressed: ids that are never generated.
 
     Returns:
         Log-probabilities (R, C) in float64 and token ids (R, C), both on the CPU.
@@ -40,18 +37,18 @@ def best_tokens(log_probs: Tensor, count: int, forbidden: Sequence[int]) -> tupl
     """
     vocabulary = log_probs.size(1)
     wanted = min(count, vocabulary)
-    taken = min(count + len(forbidden), vocabulary)
+    taken = min(count + len(suppressed), vocabulary)
     if count == 1 and len(log_probs) <= MAX_ROWS_FOR_MAX:
         largest, first = log_probs.max(dim=1, keepdim=True)  # of equal values the first
-        if not any((first == token).any() for token in forbidden) and not largest.isnan().any():
+        if not any((first == token).any() for token in suppressed) and not largest.isnan().any():
             return largest.double().cpu(), first.cpu()
     # One more than needed shows whether values equal to the last were left out.
     values, ids = _largest(log_probs, min(taken + 1, vocabulary))
     if np.isnan(values).any():
         raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
-    plain = bool((values[:, 1:] < values[:, :-1]).all()) and not any((ids == token).any() for token in forbidden)
+    plain = bool((values[:, 1:] < values[:, :-1]).all()) and not any((ids == token).any() for token in suppressed)
     if not plain:
-        values, ids = _in_order(log_probs, values, ids, taken, forbidden)
+        values, ids = _in_order(log_probs, values, ids, taken, suppressed)
     return torch.from_numpy(values[:, :wanted].astype(np.float64)), torch.from_numpy(ids[:, :wanted])
 
 
@@ -91,16 +88,16 @@ def _in_order(
     largest: NDArray[np.float32],
     indices: NDArray[np.int64],
     taken: int,
-    forbidden: Sequence[int],
+    suppressed: Sequence[int],
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Sort equal values by id, and forbidden ids last: (R, V), twice (R, >= C) -> values (R, C), ids (R, C)."""
+    """Sort equal values by id, and suppressed ids last: (R, V), twice (R, >= C) -> values (R, C), ids (R, C)."""
     values, ids = torch.from_numpy(largest), torch.from_numpy(indices)
     if taken < log_probs.size(1):
         tied = (values[:, taken - 1] == values[:, taken]) & (values[:, taken] > -torch.inf)
         values, ids = values[:, :taken], ids[:, :taken]
         if tied.any():
             ids[tied] = _with_lowest_ids(log_probs[tied.to(log_probs.device)], values[tied], ids[tied])
-    banned = torch.isin(ids, torch.tensor(forbidden, dtype=torch.int64))
+    banned = torch.isin(ids, torch.tensor(suppressed, dtype=torch.int64))
     ids, by_id = ids.sort(dim=1)
     values = values.masked_fill(banned, -torch.inf).gather(1, by_id)
     values, by_value = values.sort(dim=1, descending=True, stable=True)
@@ -116,49 +113,3 @@ def _with_lowest_ids(log_probs: Tensor, values: Tensor, ids: Tensor) -> Tensor:
     lowest = equal.topk(count, dim=1).indices.cpu()
     rank = torch.arange(count) - (values > last).sum(dim=1, keepdim=True)  # rank among the equal values
     return torch.where(rank >= 0, lowest.gather(1, rank.clamp(min=0)), ids)
-
-
-def check_limits(max_lengths: Tensor) -> Tensor:
-    """Copy the maximum output lengths (B,) to the CPU.
-
-    Raises:
-        ValueError: a length is negative.
-    """
-    limits = max_lengths.cpu()
-    if (limits < 0).any():
-        raise ValueError(f"max_lengths must not be negative, but one is {int(limits.min())}")
-    return limits
-
-
-@functools.lru_cache(maxsize=8)
-def divisors(longest: int, length_penalty: float) -> NDArray[np.float64]:
-    """Return length ** length_penalty for the lengths 0 to `longest`: score = log-probability / divisor."""
-    with np.errstate(over="ignore"):
-        powers: NDArray[np.float64] = np.maximum(np.arange(longest + 1.0), 1) ** length_penalty
-    return powers
-
-
-def make_hypothesis(
-    tokens: Sequence[int],
-    token_scores: Sequence[float],
-    *,
-    ended: bool,
-    length_penalty: float,
-) -> Hypothesis:
-    """Build a hypothesis from its tokens and their log-probabilities.
-
-    Args:
-        tokens: T ids, the end symbol last when `ended`.
-        token_scores: T log-probabilities of the tokens.
-        ended: whether the last token is the end symbol.
-        length_penalty: exponent of the length in the score.
-    """
-    scores = tuple(token_scores)
-    total = sum(scores)
-    return Hypothesis(
-        tokens=tuple(tokens[:-1] if ended else tokens),
-        log_probability=total,
-        score=total / max(len(scores), 1) ** length_penalty,
-        token_scores=scores,
-        ended=ended,
-    )

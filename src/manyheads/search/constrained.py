@@ -12,8 +12,10 @@ from heapq import nlargest
 import torch
 from torch import Tensor
 
-from manyheads.search.candidates import best_tokens, check_limits
+from manyheads.search.candidates import best_tokens
+from manyheads.search.hypothesis import best_outputs
 from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.parameters import SearchParameters
 
 __all__ = ["grid_beam_search"]
 
@@ -22,16 +24,7 @@ Ids = tuple[int, ...]
 
 @torch.no_grad()
 def grid_beam_search(
-    stepper: Stepper,
-    required: Sequence[Sequence[Ids]],
-    *,
-    beam_size: int,
-    n_best: int,
-    length_penalty: float,
-    max_lengths: Tensor,
-    bos: int,
-    eos: int,
-    forbidden: Sequence[int] = (),
+    stepper: Stepper, required: Sequence[Sequence[Ids]], parameters: SearchParameters
 ) -> list[list[Hypothesis]]:
     """Search like `beam_search`, for outputs that contain every required sequence of their sentence.
 
@@ -48,27 +41,22 @@ def grid_beam_search(
     Args:
         stepper: holds one row a sentence, with an empty prefix.
         required: for each sentence its sequences of at least one token, each required at least once.
-        beam_size: K, the size of each beam.
-        n_best: number of outputs to return for each sentence, at most beam_size.
-        length_penalty: score = log_probability / length ** length_penalty.
-        max_lengths: (B,) maximum output length in tokens, the end symbol not counted.
-        bos: id of the begin symbol, the input of the first step.
-        eos: id of the end symbol.
-        forbidden: ids that are never generated.
+        parameters: of the search; `beam_size` is that of each beam.
 
     Returns:
         For each sentence 1 to n_best outputs, best first.
     """
-    limits = check_limits(max_lengths).tolist()
+    device = parameters.device
     grids = [
-        _Grid(tuple(dict.fromkeys(sequences)), limit, beam_size, n_best, length_penalty, eos)
-        for sequences, limit in zip(required, limits, strict=True)
+        _Grid(tuple(dict.fromkeys(sequences)), limit, parameters)
+        for sequences, limit in zip(required, parameters.limits().tolist(), strict=True)
     ]
     going = list(range(len(grids)))
-    tokens = torch.full((len(grids),), bos)
+    tokens = torch.full((len(grids),), parameters.bos)
     while going:
-        log_probs = stepper.step(tokens.to(max_lengths.device))
-        values, ids = (tensor.tolist() for tensor in best_tokens(log_probs, beam_size + 1, forbidden))
+        log_probs = stepper.step(tokens.to(device))
+        best = best_tokens(log_probs, parameters.beam_size + 1, parameters.suppressed)
+        values, ids = (tensor.tolist() for tensor in best)
         missing = list(_missing_tokens([grids[number] for number in going]))
         missing_values = _gather(log_probs, missing)
         rows: list[int] = []
@@ -83,7 +71,7 @@ def grid_beam_search(
             first += size
         going = [number for number in going if grids[number].open]
         if going:
-            stepper.select(torch.tensor(rows, device=max_lengths.device))
+            stepper.select(torch.tensor(rows, device=device))
             tokens = torch.tensor([prefix.tokens[-1] for number in going for prefix in grids[number].open])
     return [grid.best() for grid in grids]
 
@@ -114,22 +102,12 @@ class _Grid:
         finished: outputs so far.
     """
 
-    def __init__(
-        self,
-        sequences: tuple[Ids, ...],
-        limit: int,
-        beam_size: int,
-        n_best: int,
-        length_penalty: float,
-        eos: int,
-    ) -> None:
+    def __init__(self, sequences: tuple[Ids, ...], limit: int, parameters: SearchParameters) -> None:
         self.sequences = sequences
         self.num_required = sum(map(len, sequences))
         self.limit = limit
-        self.beam_size = beam_size
-        self.n_best = n_best
-        self.length_penalty = length_penalty
-        self.eos = eos
+        self.beam_size, self.n_best = parameters.beam_size, parameters.n_best
+        self.length_penalty, self.eos = parameters.length_penalty, parameters.eos
         self.open = [_Prefix()]
         self.finished: list[Hypothesis] = []
 
@@ -260,7 +238,7 @@ class _Grid:
 
     def best(self) -> list[Hypothesis]:
         """Return the n_best outputs, best first."""
-        return sorted(self.finished, key=lambda output: -output.score)[: self.n_best]
+        return best_outputs(self.finished, self.n_best)
 
 
 def _missing_tokens(grids: Sequence[_Grid]) -> Iterator[list[int]]:

@@ -6,7 +6,7 @@ Shapes: B sentences, R rows, V vocabulary.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from manyheads.search.beam import beam_search
+from manyheads.search.hypothesis import best_outputs
 from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.parameters import SearchParameters
 
 __all__ = ["diverse_beam_search"]
 
@@ -23,17 +25,7 @@ TokenCounts = list[Counter[tuple[int, int]]]
 
 
 def diverse_beam_search(
-    start: Callable[[], Stepper],
-    *,
-    groups: int,
-    strength: float,
-    beam_size: int,
-    n_best: int,
-    length_penalty: float,
-    max_lengths: Tensor,
-    bos: int,
-    eos: int,
-    forbidden: Sequence[int] = (),
+    start: Callable[[], Stepper], parameters: SearchParameters, *, groups: int, strength: float
 ) -> list[list[Hypothesis]]:
     """Search with several groups of beams, one after the other; each is penalised for the tokens of earlier groups.
 
@@ -43,40 +35,26 @@ def diverse_beam_search(
 
     Args:
         start: returns a new stepper with one row a sentence and an empty prefix; called once a group.
+        parameters: of the search; `beam_size` is that of all groups together.
         groups: number of groups; each has a beam of beam_size / groups.
         strength: penalty in nats.
-        beam_size: number of beams of all groups together.
-        n_best: number of outputs to return for each sentence, at most beam_size.
-        length_penalty: exponent of the length in a score.
-        max_lengths: (B,) maximum output lengths in tokens, as for `beam_search`.
-        bos: id of the begin symbol, the input of the first step.
-        eos: id of the end symbol.
-        forbidden: ids that are never generated.
 
     Returns:
         The outputs of all groups, best first by the model's own scores, without penalties. An output that several
         groups found is returned once, so that there may be fewer than n_best.
     """
     counts: TokenCounts = []
-    outputs: list[dict[tuple[tuple[int, ...], bool], Hypothesis]] = [{} for _ in max_lengths]
+    outputs: list[dict[tuple[tuple[int, ...], bool], Hypothesis]] = [{} for _ in parameters.max_lengths]
+    size = parameters.beam_size // groups
     for _ in range(groups):
-        stepper = DiversityStepper(start(), counts, strength, len(max_lengths), eos)
-        group = beam_search(
-            stepper,
-            beam_size=beam_size // groups,
-            n_best=beam_size // groups,
-            length_penalty=length_penalty,
-            max_lengths=max_lengths,
-            bos=bos,
-            eos=eos,
-            forbidden=forbidden,
-        )
+        stepper = DiversityStepper(start(), counts, strength, len(outputs), parameters.eos)
+        group = beam_search(stepper, replace(parameters, beam_size=size, n_best=size))
         for sentence, hypotheses in enumerate(group):
             for hypothesis in hypotheses:
-                output = remove_penalty(hypothesis, sentence, counts, strength, length_penalty)
+                output = remove_penalty(hypothesis, sentence, counts, strength, parameters.length_penalty)
                 outputs[sentence].setdefault((output.tokens, output.ended), output)
         counts = add_counts(counts, stepper.counts)
-    return [sorted(unique.values(), key=lambda output: -output.score)[:n_best] for unique in outputs]
+    return [best_outputs(unique.values(), parameters.n_best) for unique in outputs]
 
 
 class DiversityStepper:

@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from manyheads.search.candidates import best_tokens, check_limits, make_hypothesis
+from manyheads.search.candidates import best_tokens
+from manyheads.search.hypothesis import make_hypothesis
 from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.parameters import SearchParameters
 
 __all__ = ["ChooseTokens", "DecodingSteps", "decode_steps", "greedy_choice", "greedy_search", "run_steps"]
 
@@ -24,61 +26,42 @@ ChooseTokens = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 DecodingSteps = Generator[tuple[list[int], list[int]], None, list[Hypothesis]]
 
 
-def greedy_search(
-    stepper: Stepper,
-    *,
-    max_lengths: Tensor,
-    bos: int,
-    eos: int,
-    forbidden: Sequence[int] = (),
-    length_penalty: float = 1.0,
-) -> list[Hypothesis]:
+def greedy_search(stepper: Stepper, parameters: SearchParameters) -> list[Hypothesis]:
     """Append the most likely token to every sentence until the end symbol; of equal ones the lower id.
 
-    Sentences that have ended leave the batch. An output does not depend on the other sentences.
+    Sentences that have ended leave the batch; an output that no token can follow is returned cut. An output does
+    not depend on the other sentences, and only its score on the length penalty.
 
     Args:
         stepper: holds one row a sentence, with an empty prefix.
-        max_lengths: (B,) maximum output length in tokens, the end symbol not counted. An output that reaches it
-            without the end symbol, or that no token can follow, is returned cut, with ended = False. Tokens are
-            passed to the stepper on the device of this tensor.
-        bos: id of the begin symbol, the input of the first step.
-        eos: id of the end symbol.
-        forbidden: ids that are never generated, such as those of padding and bos.
-        length_penalty: exponent of the length in `Hypothesis.score`; it does not change the output.
+        parameters: of the search.
 
     Raises:
-        ValueError: a limit is negative.
         FloatingPointError: the model gave log-probabilities that are not numbers.
     """
-    choose = greedy_choice(forbidden)
-    return run_steps(
-        decode_steps(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
-    )
+    return run_steps(decode_steps(stepper, greedy_choice(parameters.suppressed), parameters))
 
 
-def greedy_choice(forbidden: Sequence[int]) -> ChooseTokens:
-    """Return the function that chooses the most likely token that is not forbidden."""
+def greedy_choice(suppressed: Sequence[int]) -> ChooseTokens:
+    """Return the function that chooses the most likely token that is not suppressed."""
 
     def choose(log_probs: Tensor, sentences: Tensor) -> tuple[Tensor, Tensor]:
-        values, ids = best_tokens(log_probs, 1, forbidden)
+        values, ids = best_tokens(log_probs, 1, suppressed)
         return ids[:, 0], values[:, 0]
 
     return choose
 
 
 @torch.no_grad()
-def decode_steps(
-    stepper: Stepper, choose: ChooseTokens, *, max_lengths: Tensor, bos: int, eos: int, length_penalty: float
-) -> DecodingSteps:
-    """Decode with the tokens that `choose` returns, one step at a time; other arguments: see `greedy_search`."""
-    device = max_lengths.device
-    limits = check_limits(max_lengths).numpy()
+def decode_steps(stepper: Stepper, choose: ChooseTokens, parameters: SearchParameters) -> DecodingSteps:
+    """Decode with the tokens that `choose` returns, one step at a time; see `greedy_search`."""
+    device, eos = parameters.device, parameters.eos
+    limits = parameters.limits()
     outputs: dict[int, Hypothesis] = {}
     sentences = np.arange(len(limits))
     tokens: list[list[int]] = [[] for _ in limits]
     scores: list[list[float]] = [[] for _ in limits]
-    latest = torch.full((len(limits),), bos, device=device)
+    latest = torch.full((len(limits),), parameters.bos, device=device)
     while len(sentences):
         token, value = (tensor.numpy() for tensor in choose(stepper.step(latest), torch.from_numpy(sentences)))
         possible = value > -np.inf
@@ -90,7 +73,7 @@ def decode_steps(
                 scores[number].append(float(value[row]))
             if not going[row]:
                 outputs[number] = make_hypothesis(
-                    tokens[number], scores[number], ended=bool(ended[row]), length_penalty=length_penalty
+                    tokens[number], scores[number], ended=bool(ended[row]), length_penalty=parameters.length_penalty
                 )
         rows = going.nonzero()[0]
         token, sentences = token[rows], sentences[rows]

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from manyheads.search.options import SearchOptions
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Cancelled", "Engine", "Hypothesis", "Stepper", "never_cancelled"]
+__all__ = ["Cancelled", "Engine", "Hypothesis", "LimitedEngine", "OnFinished", "Stepper", "never_cancelled"]
 
 # Returns the indices of the cancelled rows of a search; called between two steps, in any thread.
 Cancelled = Callable[[], Collection[int]]
@@ -67,6 +67,11 @@ class Hypothesis:
     attention: tuple[tuple[float, ...], ...] | None = None
 
 
+# Called once a sentence, with its index and its outputs, as soon as its search has stopped.
+OnFinished = Callable[[int, list[Hypothesis]], None]
+
+
+@runtime_checkable
 class Engine(Protocol):
     """The search backend of a translator: source ids in, hypotheses out.
 
@@ -99,4 +104,14 @@ class Engine(Protocol):
         Raises:
             UsageError: see `search`.
         """
+        ...
+
+
+@runtime_checkable
+class LimitedEngine(Engine, Protocol):
+    """An engine that knows the limit of its models."""
+
+    @property
+    def longest(self) -> int:
+        """Maximum length of a source or an output in tokens, without the end mark."""
         ...

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor
 from manyheads.search.greedy import ChooseTokens, decode_steps, run_steps
 from manyheads.search.interface import Hypothesis, Stepper
 from manyheads.search.options import Sampling
+from manyheads.search.parameters import SearchParameters
 
 __all__ = ["draw_tokens", "drawing_weights", "sample", "sampling_choice"]
 
@@ -23,13 +25,9 @@ def sample(
     stepper: Stepper,
     sources: Sequence[Sequence[int]],
     sampling: Sampling,
+    parameters: SearchParameters,
     *,
     draws: int,
-    max_lengths: Tensor,
-    bos: int,
-    eos: int,
-    forbidden: Sequence[int] = (),
-    length_penalty: float = 1.0,
 ) -> list[list[Hypothesis]]:
     """Draw outputs token by token (ancestral sampling); scores are those of the model's own distribution.
 
@@ -40,43 +38,37 @@ def sample(
         stepper: holds one row a sentence, with an empty prefix.
         sources: ids of each source sentence, the key of its random numbers.
         sampling: temperature, top_k, top_p, seed.
+        parameters: of the search, with one maximum length a sentence.
         draws: D.
-        max_lengths: (B,) maximum output lengths in tokens, as for `greedy_search`.
-        bos: id of the begin symbol, the input of the first step.
-        eos: id of the end symbol.
-        forbidden: ids that are never generated.
-        length_penalty: exponent of the length in `Hypothesis.score`.
 
     Returns:
         D outputs a sentence in the order in which they were drawn; some may be equal.
     """
     keys = [(draw, source) for source in sources for draw in range(draws)]
-    choose = sampling_choice(sampling, keys, forbidden=forbidden)
+    choose = sampling_choice(sampling, keys, parameters.suppressed)
     if draws > 1:
-        rows = torch.arange(len(sources), device=max_lengths.device).repeat_interleave(draws)
+        rows = torch.arange(len(sources), device=parameters.device).repeat_interleave(draws)
         stepper.select(rows)
-        max_lengths = max_lengths[rows]
-    outputs = run_steps(
-        decode_steps(stepper, choose, max_lengths=max_lengths, bos=bos, eos=eos, length_penalty=length_penalty)
-    )
+        parameters = replace(parameters, max_lengths=parameters.max_lengths[rows])
+    outputs = run_steps(decode_steps(stepper, choose, parameters))
     return [outputs[start : start + draws] for start in range(0, len(outputs), draws)]
 
 
 def sampling_choice(
-    sampling: Sampling, keys: Sequence[tuple[int, Sequence[int]]], *, forbidden: Sequence[int]
+    sampling: Sampling, keys: Sequence[tuple[int, Sequence[int]]], suppressed: Sequence[int]
 ) -> ChooseTokens:
     """Return the function that draws the next tokens; each row has its own random number generator.
 
     Args:
         sampling: temperature, top_k, top_p, seed.
         keys: for each row the index of the sample and the source; equal keys give equal random numbers.
-        forbidden: ids that are never drawn.
+        suppressed: ids that are never drawn.
     """
     rngs = [make_rng(sampling.seed, draw, source) for draw, source in keys]
 
     def choose(log_probs: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         uniform = torch.tensor([rngs[row].random() for row in rows.tolist()], dtype=torch.float64)
-        return draw_tokens(log_probs, uniform, sampling, forbidden)
+        return draw_tokens(log_probs, uniform, sampling, suppressed)
 
     return choose
 
@@ -88,7 +80,7 @@ def make_rng(seed: int, draw: int, source: Sequence[int]) -> np.random.Generator
 
 
 def draw_tokens(
-    log_probs: Tensor, uniform: Tensor, sampling: Sampling, forbidden: Sequence[int]
+    log_probs: Tensor, uniform: Tensor, sampling: Sampling, suppressed: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
     """Draw one token a row by the inverse of the cumulative distribution, in double precision on the CPU.
 
@@ -99,7 +91,7 @@ def draw_tokens(
         log_probs: log-probabilities of the model (R, V).
         uniform: random numbers in [0, 1) (R,).
         sampling: temperature, top_k and top_p.
-        forbidden: ids that are never drawn.
+        suppressed: ids that are never drawn.
 
     Returns:
         Tokens (R,), and their log-probabilities in the model's own distribution (R,), float64; -inf where no token
@@ -111,7 +103,7 @@ def draw_tokens(
     own = log_probs.to("cpu", torch.float64, copy=True)
     if own.isnan().any():
         raise FloatingPointError("the model gave log-probabilities that are not numbers (NaN)")
-    own[:, list(forbidden)] = -torch.inf
+    own[:, list(suppressed)] = -torch.inf
     weights = drawing_weights(own, sampling)
     cumulative = weights.cumsum(dim=1)
     total = cumulative[:, -1:]

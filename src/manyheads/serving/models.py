@@ -15,8 +15,9 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.native.engine import NativeEngine
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.ctranslate2 import is_export
+from manyheads.interop.bundle import is_export
 from manyheads.runs.corpus import languages_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.page import described, example_of
@@ -84,7 +85,7 @@ class ServedRun:
         Raises:
             RunError: the folder holds an export, and no run.
         """
-        if not isinstance(self.loaded, Translator) or isinstance(self.loaded.engine, TorchEngine):
+        if not isinstance(self.loaded, Translator) or isinstance(self.loaded.engine, (TorchEngine, NativeEngine)):
             return self.loaded
         if self.inspectable is None:
             self.inspectable = load_for_inspection(self.folder, "cpu")

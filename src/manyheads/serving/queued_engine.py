@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manyheads.decoding.continuous import ContinuousBatching
+from manyheads.decoding.batching import ContinuousBatching
 from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.native.engine import NativeEngine
 from manyheads.errors import UsageError
 from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
 from manyheads.search.options import Ids, SearchOptions
@@ -57,7 +58,7 @@ class SearchGroup:
 class ContinuousSearchGroup:
     """Token ids of rows without constraints, which support continuous batching."""
 
-    engine: TorchEngine
+    engine: TorchEngine | NativeEngine
     options: SearchOptions
 
     def compute(self, payloads: Sequence[Ids], cancelled: Cancelled) -> list[list[Hypothesis]]:
@@ -90,7 +91,7 @@ class QueuedEngine:
         width = options.n_best if options.sampling else options.beam_size
         group: BatchGroup
         payloads: Sequence[Any] = rows
-        if isinstance(self.engine, TorchEngine) and self.engine.can_batch_continuously(options):
+        if isinstance(self.engine, (TorchEngine, NativeEngine)) and self.engine.can_batch_continuously(options):
             group = ContinuousSearchGroup(self.engine, common)
         else:
             group = SearchGroup(self.engine, common)

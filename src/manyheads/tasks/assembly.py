@@ -1,20 +1,39 @@
-"""Assembly of the hypotheses of a search into translations: texts of lines, alignments, warnings."""
+"""Assembly of the hypotheses of a search into translations: texts of lines, word alignments, warnings.
+
+A word is a string between blanks. The checks that give warnings need no reference.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+
+import numpy as np
 
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.alignment import Link, pharaoh, word_alignment, word_numbers
-from manyheads.tasks.checks import repeats_itself, unusual_length
 from manyheads.tasks.options import Expected
 from manyheads.tasks.parts import Line
 from manyheads.tasks.result import Candidate, Translation
-from manyheads.text.tokenizer import EOS, TokenizerPair
+from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
 
-__all__ = ["Assembler"]
+__all__ = ["WARNINGS", "Assembler", "Link", "pharaoh", "word_alignment", "word_numbers"]
+
+Link = tuple[int, int]  # numbers of a source word and a target word, from 0
+
+# Names that `Translation.warnings` may hold -> their meaning.
+WARNINGS = {
+    "sentence-cut": "a sentence longer than any in training was cut into pieces",
+    "repetition": "the translation repeats itself",
+    "length-ratio": "the translation is much longer or shorter than its source",
+    "forbidden-phrase": "a forbidden phrase came out, spelled in an unusual way",
+    "missing-phrase": "a required phrase did not come out",
+}
+
+MAX_PERIOD = 16  # tokens of a repeated passage
+MIN_REPETITIONS = 4
+MIN_LOOP_LENGTH = 8  # tokens of all repetitions together
 
 
 class Assembler:
@@ -103,7 +122,7 @@ class Assembler:
         return links
 
     def warnings(self, line: Line, parts: Sequence[Hypothesis | None], text: str, expected: Expected) -> list[str]:
-        """Return the names of the warnings about a translation; see `checks.WARNINGS`."""
+        """Return the names of the warnings about a translation; see `WARNINGS`."""
         pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True) if output is not None]
         signs = {
             "sentence-cut": line.cut_sentences > 0,
@@ -123,3 +142,72 @@ def with_end_mark(output: Hypothesis) -> list[int]:
 def begins_word(phrase: str, text: str) -> bool:
     """Return whether a phrase occurs in the text at the beginning of a word."""
     return re.search(rf"(?<!\S){re.escape(phrase)}", text) is not None
+
+
+def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+    """Return the index of the word that each token belongs to, counted in the decoded text from 0.
+
+    A token that is only a blank belongs to the word before it. With tokenizer.kind = "words", a punctuation mark is
+    a word.
+    """
+    counts = [len(tokenizer.decode(ids[: end + 1]).split()) for end in range(len(ids))]
+    return [max(0, count - 1) for count in counts]
+
+
+def word_alignment(
+    attention: Sequence[Sequence[float]], source_words: Sequence[int], target_words: Sequence[int]
+) -> list[Link]:
+    """Link each target word to the source word with the largest attention weight.
+
+    The attention weights of all tokens of a target word, and on all tokens of a source word, are summed. Attention
+    on the source's end mark, and from the target's end mark, is ignored. Of source words with equal weights, within
+    1e-6, the first is linked.
+
+    Args:
+        attention: weights of each target token (T rows or one more) on each source token and the end mark (S + 1).
+        source_words: word index of each source token (S).
+        target_words: word index of each target token (T).
+
+    Returns:
+        Pairs (source word, target word), in the order of target words.
+    """
+    if not source_words or not target_words:
+        return []
+    weights = np.array(attention, dtype=np.float64)[: len(target_words), : len(source_words)]
+    merged = np.zeros((target_words[-1] + 1, source_words[-1] + 1))
+    np.add.at(merged, (np.array(target_words)[:, None], np.array(source_words)[None]), weights)
+    near = merged >= merged.max(axis=1, keepdims=True) - 1e-6
+    return [(int(best), target) for target, best in enumerate(near.argmax(axis=1))]
+
+
+def pharaoh(links: Sequence[Link]) -> str:
+    """Format links in the Pharaoh format: "source-target" pairs from 0, separated by blanks."""
+    return " ".join(f"{source}-{target}" for source, target in links)
+
+
+def max_repetitions(tokens: Sequence[int]) -> int:
+    """Return the largest number of times that a passage of at most 16 tokens occurs in a row; 1 is no repetition.
+
+    Only repetitions of at least 8 tokens in all count: "ha ha ha ha" does not.
+    """
+    most = 1
+    for period in range(1, min(MAX_PERIOD, len(tokens) // 2) + 1):
+        run = 0
+        for index in range(period, len(tokens)):
+            run = run + 1 if tokens[index] == tokens[index - period] else 0
+            if run + period >= MIN_LOOP_LENGTH:
+                most = max(most, run // period + 1)
+    return most
+
+
+def repeats_itself(source: Sequence[int], output: Sequence[int]) -> bool:
+    """Return whether an output repeats itself more often than its source does."""
+    if max(Counter(output).values(), default=0) < MIN_REPETITIONS:  # fast exit for most outputs
+        return False
+    repetitions = max_repetitions(output)
+    return repetitions >= MIN_REPETITIONS and repetitions > max_repetitions(source) + 1
+
+
+def unusual_length(source: int, output: int) -> bool:
+    """Return whether the longer of two lengths exceeds 3 times the shorter by more than 10 tokens."""
+    return max(source, output) > 3 * min(source, output) + 10

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -23,12 +22,11 @@ from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import Encode
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.huggingface import is_pretrained, load_task_model
-from manyheads.interop.sources import folder_of
+from manyheads.interop.huggingface import TaskModel
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
+from manyheads.tasks.loading import LoadableModel
 from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
-from manyheads.training.precision import pick_device
 
 __all__ = [
     "LABELS",
@@ -108,11 +106,14 @@ class Classification:
         }
 
 
-class Classifier:
+class Classifier(LoadableModel):
     """A model, its tokenizer and its labels.
 
     The result of a text does not depend on the other texts of a call, their number or their order.
     """
+
+    task = "classification"
+    model: TextClassifier
 
     def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels, model: TextClassifier) -> None:
         """Make a classifier from objects in memory; `load` opens a run."""
@@ -122,41 +123,18 @@ class Classifier:
         self.model = model
 
     @classmethod
-    def load(cls, run: str | Path, *, device: str = "auto") -> Self:
-        """Open a run directory.
-
-        Args:
-            run: the directory.
-            device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-
-        Raises:
-            RunError: the directory is missing, damaged, not a run, or not the run of a classifier.
-        """
-        directory = RunDirectory.existing(Path(run))
-        config = directory.config_of("classification")
-        labels, tokenizer = Labels.of_run(directory), directory.tokenizers(config).source
-        model = directory.fill(TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
-        return cls(config, tokenizer, labels, model.to(pick_device(device)))
+    def of_run(cls, run: RunDirectory, config: Config) -> Self:
+        """See `LoadableModel.of_run`."""
+        labels, tokenizer = Labels.of_run(run), run.tokenizers(config).source
+        model = run.fill(TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
+        return cls(config, tokenizer, labels, model)
 
     @classmethod
-    def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
-        """Open a classifier from the Hugging Face hub (extra hf) or from a folder.
-
-        Args:
-            name: user/name on the hub, or a folder: a run, or a model of transformers.
-            device: see `load`.
-
-        Raises:
-            RunError: there is no such classifier, or it cannot be read.
-            MissingExtraError: the name is on the hub and huggingface_hub is not installed.
-        """
-        folder = folder_of(name)
-        if not is_pretrained(folder):
-            return cls.load(folder, device=device)
-        pretrained = load_task_model("classification", folder)
+    def of_pretrained(cls, pretrained: TaskModel) -> Self:
+        """See `LoadableModel.of_pretrained`."""
         assert isinstance(pretrained.model, TextClassifier)
         labels = Labels(pretrained.labels, 1, trained=pretrained.trained)
-        return cls(pretrained.config, pretrained.tokenizer, labels, pretrained.model.to(pick_device(device)))
+        return cls(pretrained.config, pretrained.tokenizer, labels, pretrained.model)
 
     def classify(self, texts: Sequence[str | tuple[str, str]]) -> list[Classification]:
         """Classify texts; the result has one entry a text, in the same order.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,12 +17,11 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.examples import cut_text
 from manyheads.errors import UsageError
-from manyheads.interop.huggingface import is_pretrained, load_task_model
-from manyheads.interop.sources import folder_of
+from manyheads.interop.huggingface import TaskModel
 from manyheads.model.encoder_only import EncoderOnly, MaskedLanguageModel, mean_of_real
 from manyheads.tasks.classification import compute_batches, encode_texts, longest_text
+from manyheads.tasks.loading import LoadableModel
 from manyheads.text.tokenizer import EOS, PAD, Tokenizer
-from manyheads.training.precision import pick_device
 
 __all__ = ["Encoder", "Encoding"]
 
@@ -47,11 +45,14 @@ class Encoding:
         return {"text": self.text, "vector": self.vector.tolist(), "truncated": self.truncated}
 
 
-class Encoder:
+class Encoder(LoadableModel):
     """An encoder and its tokenizer.
 
     The vector of a text does not depend on the other texts of a call, their number or their order.
     """
+
+    task = "masked-lm"
+    model: EncoderOnly
 
     def __init__(self, config: Config, tokenizer: Tokenizer, model: EncoderOnly) -> None:
         """Make an encoder from objects in memory; `load` opens a run."""
@@ -60,43 +61,16 @@ class Encoder:
         self.model = model
 
     @classmethod
-    def load(cls, run: str | Path, *, device: str = "auto") -> Self:
-        """Open a run directory of task = "masked-lm".
-
-        Args:
-            run: the directory.
-            device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-
-        Raises:
-            RunError: the directory is missing, damaged, not a run, or the run of another task.
-        """
-        directory = RunDirectory.existing(Path(run))
-        config = directory.config_of("masked-lm")
-        tokenizer = directory.tokenizers(config).source
-        model = directory.fill(MaskedLanguageModel(config.model, tokenizer.size, pad=PAD))
-        return cls(config, tokenizer, model.to(pick_device(device)))
+    def of_run(cls, run: RunDirectory, config: Config) -> Self:
+        """See `LoadableModel.of_run`."""
+        tokenizer = run.tokenizers(config).source
+        return cls(config, tokenizer, run.fill(MaskedLanguageModel(config.model, tokenizer.size, pad=PAD)))
 
     @classmethod
-    def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
-        """Open an encoder from the Hugging Face hub (extra hf) or from a folder.
-
-        Models of transformers: BERT, DistilBERT, RoBERTa and others of the same architecture, with or without a
-        head.
-
-        Args:
-            name: user/name on the hub, or a folder: a run, or a model of transformers.
-            device: see `load`.
-
-        Raises:
-            RunError: there is no such encoder, or it cannot be read.
-            MissingExtraError: the name is on the hub and huggingface_hub is not installed.
-        """
-        folder = folder_of(name)
-        if not is_pretrained(folder):
-            return cls.load(folder, device=device)
-        pretrained = load_task_model("masked-lm", folder)
+    def of_pretrained(cls, pretrained: TaskModel) -> Self:
+        """See `LoadableModel.of_pretrained`."""
         assert isinstance(pretrained.model, MaskedLanguageModel)
-        return cls(pretrained.config, pretrained.tokenizer, pretrained.model.to(pick_device(device)))
+        return cls(pretrained.config, pretrained.tokenizer, pretrained.model)
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Encode each text to a vector, in the same order; an empty text has the vector of its begin and end marks.

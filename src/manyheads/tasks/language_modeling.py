@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator as GeneratorType
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -15,18 +14,25 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.language_model import DecoderOnlyStepper
-from manyheads.interop.huggingface import is_pretrained, load_task_model
-from manyheads.interop.sources import folder_of
+from manyheads.interop.huggingface import TaskModel
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, run_steps
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
+from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import sampling_choice
-from manyheads.tasks.generation import Continuation, Ended, GenerateOptions, Generation
-from manyheads.tasks.stopping import end_after_stop, stream_before_stop, text_before_stop
+from manyheads.tasks.generation import (
+    Continuation,
+    Ended,
+    GenerateOptions,
+    Generation,
+    end_after_stop,
+    stream_before_stop,
+    text_before_stop,
+)
+from manyheads.tasks.loading import LoadableModel
 from manyheads.text.incremental import growing_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
-from manyheads.training.precision import pick_device
 
 __all__ = ["Continuation", "GenerateOptions", "Generation", "Generator", "first_token"]
 
@@ -35,7 +41,7 @@ SUPPRESSED_IDS = (UNK, PAD, BOS)  # ids that are never generated
 DEFAULTS = GenerateOptions()
 
 
-class Generator:
+class Generator(LoadableModel):
     """A language model and its tokenizer.
 
     A generated text depends on its prompt, the options and the index of the sample alone: not on the other prompts
@@ -48,6 +54,9 @@ class Generator:
         window: maximum number of tokens that the model sees.
     """
 
+    task = "language-modeling"
+    model: DecoderOnly
+
     def __init__(self, config: Config, tokenizer: Tokenizer, model: DecoderOnly) -> None:
         """Make a generator from objects in memory; `load` opens a run."""
         self.config = config
@@ -56,41 +65,16 @@ class Generator:
         self.window = window_of(config)
 
     @classmethod
-    def load(cls, run: str | Path, *, device: str = "auto") -> Self:
-        """Open a run directory.
-
-        Args:
-            run: the directory.
-            device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-
-        Raises:
-            RunError: the directory is missing, damaged, not a run, or the run of another task.
-        """
-        torch_device = pick_device(device)
-        directory = RunDirectory.existing(Path(run))
-        config = directory.config_of("language-modeling")
-        tokenizer = directory.tokenizers(config).target
-        model = directory.fill(DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent))
-        return cls(config, tokenizer, model.to(torch_device))
+    def of_run(cls, run: RunDirectory, config: Config) -> Self:
+        """See `LoadableModel.of_run`."""
+        tokenizer = run.tokenizers(config).target
+        return cls(config, tokenizer, run.fill(DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent)))
 
     @classmethod
-    def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
-        """Open a language model from the Hugging Face hub (extra hf) or from a folder.
-
-        Args:
-            name: user/name on the hub, or a folder: a run, or a GPT-2 of transformers.
-            device: see `load`.
-
-        Raises:
-            RunError: there is no such language model, or it cannot be read.
-            MissingExtraError: the name is on the hub and huggingface_hub is not installed.
-        """
-        folder = folder_of(name)
-        if not is_pretrained(folder):
-            return cls.load(folder, device=device)
-        pretrained = load_task_model("language-modeling", folder)
+    def of_pretrained(cls, pretrained: TaskModel) -> Self:
+        """See `LoadableModel.of_pretrained`."""
         assert isinstance(pretrained.model, DecoderOnly)
-        return cls(pretrained.config, pretrained.tokenizer, pretrained.model.to(pick_device(device)))
+        return cls(pretrained.config, pretrained.tokenizer, pretrained.model)
 
     def generate(
         self,
@@ -194,17 +178,11 @@ class Generator:
         if options.sampling is None:
             choose = greedy_choice(SUPPRESSED_IDS)
         else:
-            choose = sampling_choice(options.sampling, rows, forbidden=SUPPRESSED_IDS)
-        return (
-            yield from decode_steps(
-                stepper,
-                end_after_stop(choose, self.tokenizer, options.stop),
-                max_lengths=torch.full((len(rows),), options.max_tokens, device=device),
-                bos=EOS,
-                eos=EOS,
-                length_penalty=0.0,
-            )
-        )
+            choose = sampling_choice(options.sampling, rows, SUPPRESSED_IDS)
+        max_lengths = torch.full((len(rows),), options.max_tokens, device=device)
+        parameters = SearchParameters(max_lengths=max_lengths, bos=EOS, eos=EOS, length_penalty=0.0)
+        choose = end_after_stop(choose, self.tokenizer, options.stop)
+        return (yield from decode_steps(stepper, choose, parameters))
 
     def generation(self, output: Hypothesis, stops: Sequence[str]) -> Generation:
         """Return an output of the search as text."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Task
 from manyheads.errors import UsageError
-from manyheads.interop.ctranslate2 import is_export
+from manyheads.interop.bundle import is_export
 from manyheads.interop.huggingface import is_pretrained, read_pretrained
 from manyheads.interop.marian import is_marian
 from manyheads.interop.sources import folder_of

@@ -55,7 +55,7 @@ class Translation:
         alignment: word alignment of the best candidate as pairs "source-target" of word indices from 0, where words
             are separated by blanks; None unless requested.
         sentences: number of parts of the line that were translated separately.
-        warnings: names of the warnings about the best candidate (`checks.WARNINGS`).
+        warnings: names of the warnings about the best candidate (`assembly.WARNINGS`).
     """
 
     source: str

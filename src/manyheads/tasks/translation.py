@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.prepare import parse_precision
+from manyheads.decoding.native.engine import NativeEngine, open_native_engine
+from manyheads.decoding.native.weights import parse_precision
 from manyheads.errors import UsageError
-from manyheads.interop.ctranslate2 import engine_for, is_export
-from manyheads.interop.marian import is_marian
-from manyheads.interop.sources import folder_of, load_model
-from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.ensemble import mean_logarithm, mean_probability
-from manyheads.search.interface import Engine, Hypothesis
+from manyheads.interop.bundle import is_export
+from manyheads.search.interface import Engine, Hypothesis, LimitedEngine
 from manyheads.tasks.assembly import Assembler
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.parts import Line, split_line
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.incremental import growing_text
 from manyheads.text.tokenizer import EOS, TokenizerPair
-from manyheads.training.precision import pick_device
+
+if TYPE_CHECKING:
+    from manyheads.decoding.engine import TorchEngine
+    from manyheads.model.encoder_decoder import EncoderDecoder
 
 __all__ = ["Candidate", "TranslateOptions", "Translation", "Translator"]
 
@@ -45,7 +44,7 @@ class Translator:
         """Make a translator from objects in memory; a model gets an engine of its own. `load` opens a run."""
         self.config = config
         self.tokenizers = tokenizers
-        self.engine: Engine = TorchEngine([engine]) if isinstance(engine, EncoderDecoder) else engine
+        self.engine = engine if isinstance(engine, Engine) else engine_of(engine)
 
     @property
     def model(self) -> EncoderDecoder:
@@ -54,9 +53,18 @@ class Translator:
         Raises:
             UsageError: the engine does not give access to its model.
         """
-        if not isinstance(self.engine, TorchEngine):
+        engine = self.torch_engine
+        if engine is None:
             raise UsageError('this needs the model itself. Load it with engine = "torch".')
-        return self.engine.models[0]
+        return engine.models[0]
+
+    @property
+    def torch_engine(self) -> TorchEngine | None:
+        """The engine with torch, loaded if it was not needed before; None if there is no such engine."""
+        from manyheads.decoding.engine import TorchEngine  # imports torch
+
+        engine = self.engine.torch_engine if isinstance(self.engine, NativeEngine) else self.engine
+        return engine if isinstance(engine, TorchEngine) else None
 
     @classmethod
     def load(
@@ -95,14 +103,26 @@ class Translator:
                 )
             if ensemble:
                 raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")
+            from manyheads.interop.ctranslate2 import engine_for  # imports torch
+
             bundle, other_engine = engine_for(Path(run), device=device)
             return cls(bundle.config, bundle.tokenizers, other_engine)
         if is_export(Path(run)):
             raise UsageError(f"{run} is an export, not a run. Use it with --engine ctranslate2.")
-        torch_device = pick_device(device)
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of("translation")
         tokenizers = directory.tokenizers(config)
+        number_format = parse_precision(precision)
+        if not ensemble:
+            native = open_native_engine(directory, config, tokenizers, device=device, precision=number_format)
+            if native is not None:
+                return cls(config, tokenizers, native)
+
+        from manyheads.decoding.engine import TorchEngine  # imports torch
+        from manyheads.search.ensemble import mean_logarithm, mean_probability
+        from manyheads.training.precision import pick_device
+
+        torch_device = pick_device(device)
         models = [directory.model(config, tokenizers).to(torch_device)]
         for other in ensemble:
             directory = RunDirectory.existing(Path(other))
@@ -111,7 +131,7 @@ class Translator:
             check_same_tokenizers(Path(run), tokenizers, Path(other), other_tokenizers)
             models.append(directory.model(other_config, other_tokenizers).to(torch_device))
         combine = mean_logarithm if geometric else mean_probability
-        return cls(config, tokenizers, TorchEngine(models, combine, parse_precision(precision)))
+        return cls(config, tokenizers, TorchEngine(models, combine, number_format))
 
     @classmethod
     def from_pretrained(cls, name: str, *, device: str = "auto", engine: str | None = None) -> Self:
@@ -126,6 +146,10 @@ class Translator:
             RunError: there is no such translator, or it cannot be read.
             MissingExtraError: huggingface_hub (for a name on the hub) or the engine is not installed.
         """
+        from manyheads.interop.marian import is_marian  # imports torch
+        from manyheads.interop.sources import folder_of, load_model
+        from manyheads.training.precision import pick_device
+
         folder = folder_of(name)
         if is_export(folder) or engine == "ctranslate2" or not is_marian(folder):
             default_engine = "ctranslate2" if is_export(folder) else "torch"
@@ -226,9 +250,16 @@ class Translator:
     @property
     def longest_source(self) -> int:
         """Maximum length of a source in tokens; the end mark needs one more position."""
-        if isinstance(self.engine, TorchEngine):
+        if isinstance(self.engine, LimitedEngine):  # of an ensemble, the lowest limit of its models
             return self.engine.longest
         return self.config.model.max_positions - 1
+
+
+def engine_of(model: EncoderDecoder) -> Engine:
+    """Return an engine for a model in memory."""
+    from manyheads.decoding.engine import TorchEngine  # imports torch
+
+    return TorchEngine([model])
 
 
 def nonempty_parts(lines: Sequence[Line]) -> list[tuple[int, int]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 
-import torch
-
 __all__ = ["keep_decoding_small", "keep_few_kernels", "keep_freed_memory", "out_of_memory"]
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # glibc, malloc.h
@@ -16,6 +14,8 @@ MESSAGES = ("out of memory", "can't allocate memory", "not enough memory")
 
 def out_of_memory(error: BaseException) -> bool:
     """Return whether an exception means that memory ran out; on a CPU only its message says so."""
+    import torch  # here alone, so that decoding without torch can set the allocator
+
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     return isinstance(error, RuntimeError) and any(message in str(error).lower() for message in MESSAGES)

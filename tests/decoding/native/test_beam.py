@@ -19,8 +19,10 @@ from manyheads.decoding.native import build
 from manyheads.decoding.native.beams import ENDED, NAN, RUNNING, NativeBeam
 from manyheads.decoding.native.structs import BeamOptions, Step
 from manyheads.search.beam import beam_steps
-from manyheads.search.candidates import best_tokens, divisors, make_hypothesis
+from manyheads.search.candidates import best_tokens
+from manyheads.search.hypothesis import divisors, make_hypothesis
 from manyheads.search.interface import Hypothesis
+from manyheads.search.parameters import SearchParameters
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
 
@@ -75,9 +77,17 @@ def in_python(table: Table, asked: Asked, abandoned_at: int) -> Trace:
         prefixes = [prefixes[row] for row in rows.tolist()]
 
     steps = beam_steps(
-        select, lambda _, found: trace.found.extend(found), beam_size=asked.beam_size, n_best=asked.n_best,
-        length_penalty=asked.length_penalty, max_lengths=torch.tensor([asked.limit]), bos=BOS, eos=EOS,
-    )  # fmt: skip
+        select,
+        lambda _, found: trace.found.extend(found),
+        SearchParameters(
+            beam_size=asked.beam_size,
+            n_best=asked.n_best,
+            length_penalty=asked.length_penalty,
+            max_lengths=torch.tensor([asked.limit]),
+            bos=BOS,
+            eos=EOS,
+        ),
+    )
     with suppress(StopIteration):
         tokens = next(steps).tolist()
         while True:

@@ -16,7 +16,7 @@ from manyheads.decoding.native.interface import InterfaceError, check_interface
 from manyheads.decoding.native.structs import POINTER, STRUCTS
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.search.candidates import divisors
+from manyheads.search.hypothesis import divisors
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
 
@@ -80,10 +80,9 @@ def test_a_token_id_outside_of_the_vocabulary_is_refused_with_its_range(token) -
     stepper = EncoderDecoderStepper(model, random_ids(1, 5, TARGET_SIZE))
     with pytest.raises(ValueError, match=rf"token id {token}; the range is 0\.\.{TARGET_SIZE - 1}"):
         stepper.step(torch.tensor([token]))
-    source = np.array([4, token, 5])
     assert model.native is not None
     with pytest.raises(ValueError, match=rf"token id {token}"):
-        model.native.encode_unpadded(source, np.array([3]), *model.source_positions(3))
+        model.native.encode(np.array([4, token, 5]), np.array([3]))
 
 
 @torch.no_grad()
@@ -97,8 +96,9 @@ def test_a_token_id_outside_of_the_vocabulary_is_refused_with_its_range(token) -
     ],
 )
 def test_a_beam_with_lengths_outside_of_its_arrays_is_refused(field, value, message) -> None:
-    model = pack(scrambled_model().float())
-    beams = NativeBeams(model, divisors(4, 1.0), beam_size=3, n_best=1, bos=BOS, eos=2, suppressed=())
+    model = pack(scrambled_model().float()).native
+    assert model is not None
+    beams = NativeBeams(model, model.read, divisors(4, 1.0), beam_size=3, n_best=1, bos=BOS, eos=2, suppressed=())
     (beam,) = beams.add([[5, 6, 2]], [1])
     setattr(beam.struct.step, field, value)
     with pytest.raises(ValueError, match=message):

@@ -6,6 +6,7 @@ import copy
 import os
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import torch
 from tests.decoding.test_stepper import HISTORIES, padded_source
@@ -22,12 +23,11 @@ from tests.model.samples import (
 from torch import nn
 
 from manyheads.decoding import model as inference_model
-from manyheads.decoding.linear import Precision, quantize_int8
-from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native import model as native_model
+from manyheads.decoding.linear import round_weight
+from manyheads.decoding.model import InferenceModel, StepInput
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native.model import ENCODER_BATCH_TOKENS, threads_for_native
-from manyheads.decoding.native.structs import StepInput
+from manyheads.decoding.native.model import ENCODER_BATCH_TOKENS
+from manyheads.decoding.native.weights import Precision
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -90,9 +90,7 @@ def with_rounded_weights(model: EncoderDecoder, precision: Precision) -> Encoder
     other = copy.deepcopy(model)
     for part in other.modules():
         if isinstance(part, nn.Linear) and precision != "fp32":
-            whole, scale = quantize_int8(part.weight)
-            weight = whole * scale[:, None] if precision == "int8" else part.weight.bfloat16().float()
-            part.weight = nn.Parameter(weight)
+            part.weight = nn.Parameter(round_weight(part.weight.detach(), precision))
     return other
 
 
@@ -154,7 +152,9 @@ def test_sentences_are_read_as_the_model_reads_them(variant, precision, monkeypa
     counted = []
     encode = arranged.native.encode
     monkeypatch.setattr(
-        arranged.native, "encode", lambda *all_: counted.append(tuple(all_[0].shape)) or encode(*all_)
+        arranged.native,
+        "encode",
+        lambda tokens, lengths: counted.append((len(lengths), lengths.max())) or encode(tokens, lengths),
     )
     monkeypatch.setattr(inference_model, "MAX_SOURCE_LENGTH", 70)
     for shape in ((1, 1), (5, 7), (4, 70), *([(2, 71)] if precision == "fp32" else [])):
@@ -182,16 +182,15 @@ def test_padding_is_left_out_wherever_it_stands() -> None:
 
 
 @torch.no_grad()
-def test_what_stands_behind_a_sentence_is_never_looked_at() -> None:
+def test_what_stands_behind_a_sentence_is_never_looked_at(monkeypatch) -> None:
     arranged, model = ready(positions="rotary")
     source, token = padded_source(model), torch.tensor([BOS] * 3)
-    torch.use_deterministic_algorithms(True)  # memory that nobody has written is filled with what is no number
-    try:
-        stepper = EncoderDecoderStepper(arranged, source)
-        assert any(part.isnan().any() for pair in stepper.memory for part in pair)
-        found = stepper.step(token)
-    finally:
-        torch.use_deterministic_algorithms(False)
+    empty = np.empty
+    monkeypatch.setattr(np, "empty", lambda shape, dtype: np.full(shape, np.nan, dtype))  # memory not yet written
+    stepper = EncoderDecoderStepper(arranged, source)
+    monkeypatch.setattr(np, "empty", empty)
+    assert any(part.isnan().any() for pair in stepper.memory for part in pair)
+    found = stepper.step(token)
     torch.testing.assert_close(found, model(source, token[:, None])[:, 0].log_softmax(-1), rtol=0, atol=5e-5)
 
 
@@ -217,17 +216,6 @@ def test_what_is_no_number_does_not_vanish(place) -> None:
     model.get_parameter(place)[0] = torch.nan
     logits = EncoderDecoderStepper(pack(model), random_ids(1, 5, TARGET_SIZE)).step(torch.tensor([BOS]))
     assert bool(logits.isnan().any())
-
-
-def test_code_has_all_threads_while_torch_has_one() -> None:
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        with threads_for_native():
-            assert (native_model.native_threads(), torch.get_num_threads()) == (3, 1)
-        assert (native_model.native_threads(), torch.get_num_threads()) == (3, 3)
-    finally:
-        torch.set_num_threads(before)
 
 
 @torch.no_grad()
@@ -281,14 +269,14 @@ def test_steppers_at_different_places_step_together_as_each_alone(positions, thr
         for time in range(10):
             here = [number for number in range(3) if begun[number] <= time]
             tokens = [random_ids(1, rows[number], TARGET_SIZE, seed=10 * time + number)[0] for number in here]
-            steps = [together[number].part(latest) for number, latest in zip(here, tokens, strict=True)]
+            steps = [together[number].step_input(latest) for number, latest in zip(here, tokens, strict=True)]
             for number, one, latest in zip(here, arranged.steps(steps), tokens, strict=True):
                 torch.testing.assert_close(one.log_softmax(-1), alone[number].step(latest), rtol=0, atol=1e-5)
                 if chosen := choices[number].get(time):
                     rows[number] = len(chosen)
                     for stepper in (together[number], alone[number]):
                         stepper.select(torch.tensor(chosen))
-        assert [stepper.place for stepper in together] == [10, 8, 5]
+        assert [stepper.position for stepper in together] == [10, 8, 5]
     finally:
         torch.set_num_threads(before)
 
@@ -307,7 +295,7 @@ def test_the_best_tokens_are_those_of_a_softmax_the_lower_first_among_equals(siz
     arranged = pack(model)
     stepper = EncoderDecoderStepper(arranged, random_ids(3, 5, TARGET_SIZE))
     never, tokens = (0, 3), torch.tensor([BOS, 5, 6])
-    found = arranged.best([stepper.part(tokens)], 6, never)
+    found = arranged.best([stepper.step_input(tokens)], 6, never)
     assert found is not None
     values, ids = best_tokens(bias.log_softmax(0).expand(3, -1), 6, never)
     assert found[1].tolist() == ids.tolist()
@@ -328,7 +316,7 @@ def test_the_best_tokens_are_asked_for_only_of_those_that_are_left() -> None:
         stepper.select(kept)
     assert together[0].live is not None
     tokens = [first[kept], first]
-    found = arranged.best([one.part(latest) for one, latest in zip(together, tokens, strict=True)], 3, ())
+    found = arranged.best([one.step_input(latest) for one, latest in zip(together, tokens, strict=True)], 3, ())
     assert found is not None
     right = torch.cat([one.step(latest) for one, latest in zip(alone, tokens, strict=True)])
     values, ids = best_tokens(right, 3, ())
@@ -349,7 +337,7 @@ def test_after_a_fork_the_child_has_a_team_of_its_own() -> None:
         child = os.fork()
         if child == 0:
             memory, _ = arranged.encode(source)
-            (logits,) = arranged.steps([StepInput(token, 0, arranged.past(1), memory, None, None)])
+            (logits,) = arranged.steps([StepInput(token, 0, arranged.new_cache(1), memory, None, None)])
             os._exit(0 if bool((logits.log_softmax(-1) == right).all()) else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert bool((EncoderDecoderStepper(arranged, source).step(token) == right).all())

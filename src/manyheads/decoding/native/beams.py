@@ -1,7 +1,7 @@
-"""Beam searches of many sentences in C (`beam_search.h`): a step of all of them is one call.
+"""Beam searches of many sentences in C (`beam_search.h`): a step of all sentences is one call.
 
-Sentences may join at any time, and leave as soon as their search has ended. The interpreter is needed for these two
-alone, and to enlarge a KV cache; not for the bookkeeping between two steps.
+Sentences may join at any time, and leave as soon as their search has ended. The interpreter only adds and removes
+sentences and enlarges KV caches; the bookkeeping between two steps is done in C.
 
 Shapes: K beam size, C = K + 1 candidates of a row, L layers, H heads, E head dimension, N tokens in the KV cache of
 all rows of a sentence.
@@ -10,38 +10,23 @@ all rows of a sentence.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.model import NativeModel
-from manyheads.decoding.native.structs import (
-    POINTER,
-    Beam,
-    BeamOptions,
-    BestTokens,
-    Candidate,
-    Node,
-    Output,
-    Step,
-    address,
-)
+from manyheads.decoding.native.model import NativeModel, address, pointers
+from manyheads.decoding.native.structs import Beam, BeamOptions, BestTokens, Candidate, Node, Output, Step
 
-__all__ = ["BeamOutput", "NativeBeam", "NativeBeams", "can_search"]
+__all__ = ["BeamOutput", "NativeBeam", "NativeBeams", "ReadSources"]
 
-BeamOutput = tuple[
-    list[int], list[float], bool
-]  # tokens, their log-probabilities, whether the last is the end symbol
+# Tokens, their log-probabilities, whether the last token is the end symbol.
+BeamOutput = tuple[list[int], list[float], bool]
+# Encodes sources, given as ids with end marks; returns what `NativeModel.encode` returns.
+ReadSources = Callable[[Sequence[Sequence[int]]], list[NDArray[np.float32]]]
+
 RUNNING, ENDED, CACHE_FULL, NAN, INVALID = range(5)  # status of a beam, as in structs.h
 CACHE_MARGIN = 8  # tokens by which an output may be longer than its source before the KV cache is enlarged
-
-
-def can_search(model: InferenceModel, beam_size: int, suppressed: Sequence[int]) -> bool:
-    """Return whether the C code can search: it is active, and the vocabulary has more than beam_size + 1 tokens."""
-    return model.native is not None and beam_size + 1 + len(suppressed) < model.model.output.out_features
 
 
 class NativeBeam:
@@ -60,10 +45,10 @@ class NativeBeam:
         Args:
             beam_size: K.
             bos: the token that the first step appends.
-            max_length: tokens of the longest output.
+            max_length: maximum number of tokens of the output.
             shape: L, H, E.
             step: the first step, with the source and the encoding of the first target position.
-            kept: the tensors that `step` points to.
+            kept: the arrays that `step` points to.
         """
         self.kept = kept
         self.ended = False
@@ -97,7 +82,7 @@ class NativeBeam:
         )
 
     def cancel(self) -> None:
-        """End the search at the next step, with outputs that mean nothing."""
+        """End the search at the next step, with meaningless outputs."""
         self.struct.cancelled = 1
 
     def enlarge_cache(self) -> None:
@@ -131,7 +116,8 @@ class NativeBeams:
 
     def __init__(
         self,
-        model: InferenceModel,
+        model: NativeModel,
+        read: ReadSources,
         divisors: NDArray[np.float64],
         *,
         beam_size: int,
@@ -143,21 +129,20 @@ class NativeBeams:
         """Start without a search.
 
         Args:
-            model: a model for which `can_search` is true.
-            divisors: (max_length + 2,) of each length: the score of an output is its log-probability over this.
+            model: computes the steps; its vocabulary has more than K + 1 tokens beside the suppressed ones.
+            read: encodes the sources.
+            divisors: (max_length + 2,) for each length: the score of an output is its log-probability over this.
             beam_size: K.
-            n_best: outputs of each sentence.
+            n_best: number of outputs of each sentence.
             bos: the token that the first step appends.
             eos: the end symbol.
-            suppressed: ids that never come out.
+            suppressed: ids that are never generated.
         """
-        assert model.native is not None
-        self.model = model
-        self.code: NativeModel = model.native
+        self.model, self.read = model, read
         self.beam_size, self.bos, self.eos = beam_size, bos, eos
         self.divisors, self.suppressed = divisors, np.array(suppressed, dtype=np.int64)
-        d_model, heads = model.model.config.d_model, model.model.config.num_heads
-        self.shape = (len(model.decoder), heads, d_model // heads)
+        d_model, heads = model.config.d_model, model.config.num_heads
+        self.shape = (model.config.num_decoder_layers, heads, d_model // heads)
         self.options = BeamOptions(
             beam_size=beam_size,
             n_best=n_best,
@@ -170,24 +155,23 @@ class NativeBeams:
         self.prepared = False
 
     def add(self, rows: Sequence[Sequence[int]], max_lengths: Sequence[int]) -> list[NativeBeam]:
-        """Encode sentences, and search them from the next step on.
+        """Encode sentences; their search begins at the next step.
 
         Args:
             rows: sources as ids, each with its end symbol.
-            max_lengths: tokens of the longest output of each.
+            max_lengths: maximum number of tokens of each output.
         """
-        memory, encodings = [*chain(*self.model.read(rows))], self.model.first_places(max(max_lengths) + 1)
-        first_sentence = [(address(tensor) or 0, tensor.stride(0) * tensor.itemsize) for tensor in memory]
+        memory, positions = self.read(rows), self.model.target_positions.first(max(max_lengths) + 1)
         for number, (row, max_length) in enumerate(zip(rows, max_lengths, strict=True)):
-            sources = (POINTER * len(memory))(*[start + number * size for start, size in first_sentence])
+            sources = pointers([array.ctypes.data + number * array.strides[0] for array in memory])
             step = Step(
-                position_signal=address(encodings.signals),
-                rotary=address(encodings.turns),
+                position_signal=address(positions.signals),
+                rotary=address(positions.rotary_cos_sin),
                 memory=sources,
                 source_length=len(row),
-                source_capacity=memory[0].size(2),
+                source_capacity=memory[0].shape[2],
             )
-            kept = (encodings, memory, sources)
+            kept = (positions, memory, sources)
             self.running.append(NativeBeam(self.beam_size, self.bos, max_length, self.shape, step, kept))
         self.prepared = False
         return self.running[-len(rows) :]
@@ -196,7 +180,7 @@ class NativeBeams:
         """Make the arguments of the calls until a sentence joins or leaves."""
         self.rows, per_row = len(self.running) * self.beam_size, self.beam_size + 1
         self.max_keys = max((beam.max_keys for beam in self.running), default=0)
-        self.structs = (POINTER * len(self.running))(*[ctypes.addressof(beam.struct) for beam in self.running])
+        self.structs = pointers([ctypes.addressof(beam.struct) for beam in self.running])
         self.values = np.empty((self.rows, per_row), dtype=np.float32)
         self.tokens = np.empty((self.rows, per_row), dtype=np.int64)
         self.best = BestTokens(
@@ -209,14 +193,14 @@ class NativeBeams:
         self.prepared = True
 
     def step(self) -> bool:
-        """Append a token to all prefixes; return whether a search has ended, which has left then.
+        """Append a token to all prefixes, and remove the searches that have ended; return whether there are any.
 
         Raises:
             FloatingPointError: the model gave log-probabilities that are not numbers.
         """
         if not self.prepared:
             self.prepare()
-        if not self.code.beam_steps(self.options, self.structs, self.rows, self.max_keys, self.best):
+        if not self.model.beam_steps(self.options, self.structs, self.rows, self.max_keys, self.best):
             return False
         for beam in self.running:
             beam.ended = beam.struct.status == ENDED

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import stat
@@ -24,8 +25,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
-
-import torch
 
 from manyheads.decoding.native.interface import InterfaceError, check_interface
 
@@ -169,8 +168,22 @@ def digest(parts: Iterable[bytes]) -> str:
 
 
 def instruction_set() -> str:
-    """Return the vector instructions to compile for, as torch names them; `ATEN_CPU_CAPABILITY` lowers them."""
-    return torch.backends.cpu.get_cpu_capability()
+    """Return the vector instructions that are compiled for: AVX512, AVX2 or DEFAULT, as torch names them.
+
+    `ATEN_CPU_CAPABILITY` lowers them, here as in torch. Only Linux is asked without torch.
+    """
+    try:
+        flags = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        import torch
+
+        return torch.backends.cpu.get_cpu_capability()
+    wanted = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
+    for name in ("AVX512", "AVX2"):
+        needed = {flag.removeprefix("-m") for flag in VECTORS[name] if "=" not in flag}
+        if needed <= flags and (wanted == name or wanted not in ("AVX2", "DEFAULT")):
+            return name
+    return "DEFAULT"
 
 
 def compiler() -> list[str]:

@@ -5,32 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-
-from manyheads.decoding.continuous import SUPPRESSED_IDS, ContinuousBatching, TorchContinuousBatching
-from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.beams import NativeBeam, NativeBeams, can_search
-from manyheads.search.beam import OnFinished
-from manyheads.search.candidates import divisors, make_hypothesis
-from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
+from manyheads.decoding.batching import SUPPRESSED_IDS
+from manyheads.decoding.native.beams import NativeBeam, NativeBeams, ReadSources
+from manyheads.decoding.native.model import NativeModel
+from manyheads.search.hypothesis import best_outputs, divisors, make_hypothesis
+from manyheads.search.interface import Cancelled, Hypothesis, OnFinished, never_cancelled
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS
 
-__all__ = ["NativeContinuousBatching", "start_continuous_batching"]
+__all__ = ["NativeContinuousBatching", "can_search"]
 
 
-def start_continuous_batching(model: InferenceModel, options: SearchOptions) -> ContinuousBatching:
-    """Return a search without sentences, in C if the model can; of the options, it uses those of a plain beam."""
-    native = can_search(model, options.beam_size, SUPPRESSED_IDS)
-    return NativeContinuousBatching(model, options) if native else TorchContinuousBatching(model, options)
+def can_search(model: NativeModel, options: SearchOptions) -> bool:
+    """Return whether the C code can search with these options.
+
+    It can search greedily and with a plain beam, if the vocabulary has more tokens than a row has candidates.
+    """
+    return not options.in_use() and options.beam_size + 1 + len(SUPPRESSED_IDS) < model.vocabulary
 
 
 @dataclass(eq=False)
 class NativeBatch:
-    """Sentences that joined together, and the running search of each by its number."""
+    """Sentences that were added together, and the running search of each by its index."""
 
     cancelled: Cancelled
-    tell: OnFinished
+    on_finished: OnFinished
     running: dict[int, NativeBeam]
 
 
@@ -39,12 +38,19 @@ class NativeContinuousBatching:
 
     full = False  # a batch costs next to nothing
 
-    def __init__(self, model: InferenceModel, options: SearchOptions) -> None:
-        """Start without sentences; of the options, those of a plain beam are used."""
+    def __init__(self, model: NativeModel, options: SearchOptions, read: ReadSources) -> None:
+        """Start without sentences.
+
+        Args:
+            model: computes the steps.
+            options: options for which `can_search` is true.
+            read: encodes the sources.
+        """
         self.options = options
-        self.max_length = model.model.config.max_positions - 1
+        self.max_length = model.config.max_positions - 1
         self.beams = NativeBeams(
             model,
+            read,
             divisors(self.max_length + 1, options.length_penalty),
             beam_size=options.beam_size,
             n_best=options.n_best,
@@ -52,27 +58,26 @@ class NativeContinuousBatching:
             eos=EOS,
             suppressed=SUPPRESSED_IDS,
         )
-        self.parts: list[NativeBatch] = []
+        self.batches: list[NativeBatch] = []
 
-    @torch.inference_mode()
-    def add(self, rows: Sequence[Sequence[int]], cancelled: Cancelled, tell: OnFinished) -> None:
+    def add(self, rows: Sequence[Sequence[int]], cancelled: Cancelled, on_finished: OnFinished) -> None:
         """See `ContinuousBatching.add`."""
         beams = self.beams.add([[*row, EOS] for row in rows], self.options.longest(rows, self.max_length))
-        self.parts.append(NativeBatch(cancelled, tell, dict(enumerate(beams))))
+        self.batches.append(NativeBatch(cancelled, on_finished, dict(enumerate(beams))))
 
     def step(self) -> None:
         """See `ContinuousBatching.step`."""
-        for part in self.parts:
-            if part.cancelled is not never_cancelled:
-                for number in part.cancelled():
-                    if number in part.running:
-                        part.running[number].cancel()
+        for batch in self.batches:
+            if batch.cancelled is not never_cancelled:
+                for index in batch.cancelled():
+                    if index in batch.running:
+                        batch.running[index].cancel()
         if not self.beams.step():
             return
-        for part in self.parts:
-            for number in [number for number, beam in part.running.items() if beam.ended]:
-                part.tell(number, self.hypotheses(part.running.pop(number)))
-        self.parts = [part for part in self.parts if part.running]
+        for batch in self.batches:
+            for index in [index for index, beam in batch.running.items() if beam.ended]:
+                batch.on_finished(index, self.hypotheses(batch.running.pop(index)))
+        self.batches = [batch for batch in self.batches if batch.running]
 
     def hypotheses(self, beam: NativeBeam) -> list[Hypothesis]:
         """Return the n_best outputs of a search, best first, the earlier first among equals."""
@@ -80,4 +85,4 @@ class NativeContinuousBatching:
             make_hypothesis(tokens, values, ended=ended, length_penalty=self.options.length_penalty)
             for tokens, values, ended in beam.collect_outputs(EOS)
         ]
-        return sorted(outputs, key=lambda output: -output.score)[: self.options.n_best]
+        return best_outputs(outputs, self.options.n_best)

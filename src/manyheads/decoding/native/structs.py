@@ -1,20 +1,9 @@
-"""Structs shared with the C code (`structs.h`, the same names), and the input of a decoding step.
-
-Shapes: G sentences, W rows each, R = G x W, D model width, H heads, E head dimension, S source length.
-"""
+"""Structs shared with the C code (`structs.h`, the same names)."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any, NamedTuple
-
-from torch import Tensor
-
-from manyheads.decoding.kv_cache import KVCache
-from manyheads.model.layers import KeysValues
+from typing import Any
 
 __all__ = [
     "INT64",
@@ -32,53 +21,10 @@ __all__ = [
     "Model",
     "Node",
     "Output",
-    "PositionEncoding",
     "Step",
-    "StepInput",
-    "address",
-    "addresses",
-    "make_step",
 ]
 
 POINTER, INT32, INT64, FLOAT32 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_float
-
-
-class PositionEncoding(NamedTuple):
-    """The encoding of one target position.
-
-    Attributes:
-        signal: (D,) added to the embedding; None with rotary positions.
-        rotary_cos_sin: (E / 2, 2) cosines and sines that rotate queries and keys; None without rotary positions.
-    """
-
-    signal: Tensor | None
-    rotary_cos_sin: Tensor | None
-
-
-@dataclass(frozen=True)
-class StepInput:
-    """The input of a decoding step: rows that append a token, all at the same position.
-
-    Attributes:
-        tokens: (R,) to append, those of all W rows of each of the G sentences.
-        position: target position of these tokens, from 0.
-        cache: KV cache of the self-attention; the step appends to it.
-        memory: keys and values of the source, (G, H, S, E) each, of each decoder layer.
-        source_bias: (G, 1, 1, S) added to the scores of cross-attention; None without padding.
-        live: (R',) indices of the rows whose next tokens are needed; None: all.
-    """
-
-    tokens: Tensor
-    position: int
-    cache: KVCache
-    memory: Sequence[KeysValues]
-    source_bias: Tensor | None
-    live: Tensor | None
-
-    @property
-    def width(self) -> int:
-        """The rows of a sentence, W."""
-        return len(self.tokens) // self.memory[0][0].size(0)
 
 
 Fields = tuple[tuple[str, Any], ...]
@@ -204,42 +150,3 @@ STRUCTS: tuple[type[ctypes.Structure], ...] = (
     Linear, LayerNorm, Layer, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
     Candidate, Beam
 )  # fmt: skip
-
-
-def make_step(step: StepInput, tokens: Tensor, encoding: PositionEncoding) -> Step:
-    """Return the struct of a step; the caller keeps the tensors.
-
-    Args:
-        step: the step, with room for its tokens made in the cache.
-        tokens: (R,) its tokens, contiguous.
-        encoding: the encoding of its position.
-    """
-    sentences, _, source_length, _ = step.memory[0][0].shape
-    return Step(
-        tokens=address(tokens),
-        position_signal=address(encoding.signal),
-        rotary=address(encoding.rotary_cos_sin),
-        cache=address(step.cache.store),
-        cache_bias=address(step.cache.bias),
-        memory=addresses([*chain(*step.memory)]),
-        source_bias=address(step.source_bias),
-        sentences=sentences,
-        rows=step.width,
-        length=step.cache.length,
-        capacity=step.cache.store.size(4),
-        source_length=source_length,
-        source_capacity=source_length,
-    )
-
-
-def addresses(tensors: Sequence[Tensor]) -> ctypes.Array[ctypes.c_void_p]:
-    """Return the addresses of contiguous tensors; the caller keeps them."""
-    return (POINTER * len(tensors))(*map(address, tensors))
-
-
-def address(tensor: Tensor | None) -> int | None:
-    """Return the address of a contiguous tensor; the caller keeps it."""
-    if tensor is None:
-        return None
-    assert tensor.is_contiguous()
-    return tensor.data_ptr()

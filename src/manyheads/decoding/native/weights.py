@@ -1,125 +1,226 @@
 """Weights as the C code reads them (`linear.h`): packed into panels, and rounded to a precision.
 
-Shapes: I inputs, O outputs of a linear layer.
+Shapes: I inputs, O outputs of a linear layer, D model width, V vocabulary.
 """
 
 from __future__ import annotations
 
-from typing import get_args
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
-import torch
-from torch import Tensor, nn
+import numpy as np
+from numpy.typing import NDArray
 
 from manyheads.config.schema import ModelConfig
-from manyheads.decoding.linear import Precision, quantize_int8
+from manyheads.decoding.native.positions import Positions
 from manyheads.decoding.native.structs import Layer, LayerNorm, Linear, Model
-from manyheads.model.embedding import TokenEmbedding
-from manyheads.model.layers import DecoderLayer, EncoderLayer
+from manyheads.errors import UsageError
 
-__all__ = ["PackedWeights"]
+__all__ = ["PRECISIONS", "PackedWeights", "Precision", "WeightsError", "parse_precision", "quantize_int8"]
 
-FORMATS: tuple[Precision, ...] = get_args(Precision)  # in the order of linear.h
+Precision = Literal["fp32", "bf16", "int8"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)  # in the order of linear.h
 ACTIVATIONS = ("none", "relu", "gelu", "gelu-tanh", "swish", "swiglu")  # in the order of vectors.h
+CACHE_LINE = 64  # bytes: a vector of weights that crosses two lines is read twice
+INT8_MAX = 127
+
+FloatArray = NDArray[np.float32]
+
+
+class WeightsError(ValueError):
+    """A tensor is missing, or has another shape or type than the configuration says."""
+
+
+def parse_precision(precision: str) -> Precision:
+    """Return the precision of a name; raise `UsageError` if there is none."""
+    for known in PRECISIONS:
+        if known == precision:
+            return known
+    raise UsageError(f'there is no precision "{precision}". Use one of {", ".join(PRECISIONS)}.')
 
 
 class PackedWeights:
-    """The structs of a model's parts, and the memory that they point to."""
+    """The structs of a model, and the arrays that they point to."""
 
-    def __init__(self, config: ModelConfig, precision: Precision, panel_width: int) -> None:
-        """Start without weights.
+    def __init__(
+        self, tensors: Mapping[str, FloatArray], config: ModelConfig, precision: Precision, panel_width: int
+    ) -> None:
+        """Start without packed weights.
 
         Args:
+            tensors: the weights of an `EncoderDecoder` by their names; each is read when it is packed.
             config: configuration of the model.
             precision: number format of the matrices.
             panel_width: outputs side by side in a panel, as the library was compiled.
         """
+        self.tensors = tensors
         self.config = config
         self.precision = precision
         self.panel_width = panel_width
-        self.tensors: list[Tensor] = []  # to which the structs point
+        self.arrays: list[NDArray[Any]] = []  # to which the structs point
+
+    def encoder(self, vocabulary: int) -> Model:
+        """Pack the encoder of a source vocabulary of V tokens."""
+        names = [f"encoder_layers.{number}" for number in range(self.config.num_encoder_layers)]
+        norms = [f"{name}.around_{part}.norm" for name in names for part in ("attention", "feed_forward")]
+        layers = [self.layer(name) for name in names]
+        return self.model("source_embedding", vocabulary, layers, [*norms, "encoder_norm"], Linear())
+
+    def decoder(self, vocabulary: int) -> Model:
+        """Pack the decoder of a target vocabulary of V tokens, without the keys and values of the source."""
+        names = [f"decoder_layers.{number}" for number in range(self.config.num_decoder_layers)]
+        parts = ("self_attention", "cross_attention", "feed_forward")
+        norms = [f"{name}.around_{part}.norm" for name in names for part in parts]
+        layers = []
+        for name in names:
+            layer = self.layer(name)
+            layer.cross_query = self.attention_in(f"{name}.cross_attention", 0, 1)
+            layer.cross_out = self.linear(f"{name}.cross_attention.project_out", self.config.d_model)
+            layers.append(layer)
+        output = self.linear("output", vocabulary)
+        return self.model("target_embedding", vocabulary, layers, [*norms, "decoder_norm"], output)
+
+    def memory_keys_values(self) -> Any:
+        """Pack the projections of the source to keys and values, of all decoder layers: an array of `Linear`."""
+        count = self.config.num_decoder_layers
+        names = [f"decoder_layers.{number}.cross_attention" for number in range(count)]
+        return (Linear * count)(*(self.attention_in(name, 1, 3) for name in names))
+
+    def positions(self, embedding: str) -> Positions:
+        """Return the positions of `source_embedding` or `target_embedding`, the embedding of token type 0 added."""
+        config, learned, token_type = self.config, None, None
+        if config.positions == "learned":
+            learned = self.take(f"{embedding}.positions.table.weight", config.max_positions, config.d_model)
+        if config.token_types:
+            token_type = self.take(f"{embedding}.types.weight", config.token_types, config.d_model)[0]
+        return Positions(config, learned, token_type)
 
     def model(
-        self,
-        embedding: TokenEmbedding,
-        layers: list[Layer],
-        norms: list[nn.Module],
-        last_norm: nn.Module,
-        output: Linear,
+        self, embedding: str, vocabulary: int, layers: list[Layer], norms: list[str], output: Linear
     ) -> Model:
         """Return the struct of an encoder or decoder.
 
         Args:
-            embedding: the token embedding.
+            embedding: name of the token embedding.
+            vocabulary: V.
             layers: the packed layers.
-            norms: the norm of each sublayer.
-            last_norm: the norm after the last layer, or an identity.
+            norms: names of the norms, in the order of the sublayers; the last one is that of a pre-norm model.
             output: the projection to the vocabulary; of an encoder an empty struct.
         """
-        pre_norm = self.config.norm == "pre"
-        ordered = [*norms, last_norm] if pre_norm else [nn.Identity(), *norms]
+        config = self.config
+        pre_norm = config.norm == "pre"
+        packed = [self.norm(name) for name in (norms if pre_norm else norms[:-1])]
+        ordered = packed if pre_norm else [LayerNorm(), *packed]
         return Model(
             layers=(Layer * len(layers))(*layers),
-            norms=(LayerNorm * len(ordered))(*map(self.norm, ordered)),
-            embedding=self.keep(embedding.tokens.weight),
-            embedding_norm=self.norm(embedding.norm),
+            norms=(LayerNorm * len(ordered))(*ordered),
+            embedding=self.keep(self.take(f"{embedding}.tokens.weight", vocabulary, config.d_model)),
+            embedding_norm=self.norm(f"{embedding}.norm") if config.embedding_norm else LayerNorm(),
             output=output,
             num_layers=len(layers),
-            d_model=self.config.d_model,
-            num_heads=self.config.num_heads,
-            d_ff=self.config.d_ff,
-            vocabulary=embedding.tokens.num_embeddings,
-            format=FORMATS.index(self.precision),
-            activation=ACTIVATIONS.index(self.config.activation),
+            d_model=config.d_model,
+            num_heads=config.num_heads,
+            d_ff=config.d_ff,
+            vocabulary=vocabulary,
+            format=PRECISIONS.index(self.precision),
+            activation=ACTIVATIONS.index(config.activation),
             pre_norm=pre_norm,
-            embedding_scale=embedding.scale,
-            norm_epsilon=self.config.norm_epsilon,
+            embedding_scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
+            norm_epsilon=config.norm_epsilon,
         )
 
-    def keep(self, tensor: Tensor | None) -> int | None:
-        """Keep a tensor alive, made contiguous, and return its address."""
-        if tensor is None:
-            return None
-        self.tensors.append(tensor.detach().contiguous())
-        return self.tensors[-1].data_ptr()
+    def layer(self, name: str) -> Layer:
+        """Pack the linear layers that encoder and decoder layers have in common."""
+        width, inner = self.config.d_model, self.config.d_ff
+        return Layer(
+            self_qkv=self.attention_in(f"{name}.self_attention", 0, 3),
+            self_out=self.linear(f"{name}.self_attention.project_out", width),
+            expand=self.linear(f"{name}.feed_forward.expand", inner * (1 + (self.config.activation == "swiglu"))),
+            contract=self.linear(f"{name}.feed_forward.contract", width, inner),
+        )
 
-    def linear(self, layer: nn.Linear, first: int = 0, last: int | None = None) -> Linear:
-        """Pack a linear layer, or its outputs first..last."""
-        weight, scale = layer.weight.detach()[first:last], None
+    def attention_in(self, name: str, first: int, last: int) -> Linear:
+        """Pack some of the projections of an attention: 0 queries, 1 keys, 2 values."""
+        width = self.config.d_model
+        return self.linear(f"{name}.project_in", 3 * width, kept=slice(first * width, last * width))
+
+    def linear(self, name: str, outputs: int, inputs: int | None = None, kept: slice = slice(None)) -> Linear:
+        """Pack a linear layer, or some of its outputs.
+
+        Args:
+            name: of the layer.
+            outputs: O of the whole layer.
+            inputs: I; None is D.
+            kept: the outputs to pack.
+        """
+        weight = self.take(f"{name}.weight", outputs, inputs or self.config.d_model)[kept]
+        bias = self.take(f"{name}.bias", outputs)[kept] if self.config.bias else None
+        scale: FloatArray | None = None
+        rounded: NDArray[Any] = weight
         if self.precision == "int8":
-            weight, scale = quantize_int8(weight)
+            rounded, scale = quantize_int8(weight)
         elif self.precision == "bf16":
-            weight = weight.bfloat16()
-        outputs, inputs = weight.shape
-        bias = None if layer.bias is None else layer.bias.detach()[first:last]
-        panels = self.pad_outputs(weight).view(-1, self.panel_width, inputs).transpose(1, 2)
+            rounded = bfloat16_bits(weight)
         return Linear(
-            weight=self.keep(panels),
-            scale=None if scale is None else self.keep(self.pad_outputs(scale)),
-            bias=None if bias is None else self.keep(self.pad_outputs(bias)),
-            inputs=inputs,
-            outputs=outputs,
+            weight=self.keep(self.panels(rounded)),
+            scale=None if scale is None else self.keep(self.panels(scale[:, None])),
+            bias=None if bias is None else self.keep(self.panels(bias[:, None])),
+            inputs=weight.shape[1],
+            outputs=weight.shape[0],
         )
 
-    def norm(self, norm: nn.Module) -> LayerNorm:
-        """Return the struct of a layer norm; of any other module an empty one, which normalizes nothing."""
-        if not isinstance(norm, nn.LayerNorm):
-            return LayerNorm()
-        return LayerNorm(weight=self.keep(norm.weight), bias=self.keep(norm.bias))
+    def norm(self, name: str) -> LayerNorm:
+        """Return the struct of a layer norm."""
+        weight, bias = (self.take(f"{name}.{part}", self.config.d_model) for part in ("weight", "bias"))
+        return LayerNorm(weight=self.keep(weight), bias=self.keep(bias))
 
-    def layer(self, layer: EncoderLayer | DecoderLayer) -> Layer:
-        """Pack the linear layers of an encoder or decoder layer."""
-        packed = Layer(
-            self_qkv=self.linear(layer.self_attention.project_in),
-            self_out=self.linear(layer.self_attention.project_out),
-            expand=self.linear(layer.feed_forward.expand),
-            contract=self.linear(layer.feed_forward.contract),
-        )
-        if isinstance(layer, DecoderLayer):
-            packed.cross_query = self.linear(layer.cross_attention.project_in, last=self.config.d_model)
-            packed.cross_out = self.linear(layer.cross_attention.project_out)
+    def panels(self, weight: NDArray[Any]) -> NDArray[Any]:
+        """Pack a matrix into panels, padded with zeros: (O, I) -> (O / panel_width, I, panel_width)."""
+        width, (outputs, inputs) = self.panel_width, weight.shape
+        whole, rest = divmod(outputs, width)
+        packed = aligned_zeros((whole + bool(rest), inputs, width), weight.dtype)
+        packed[:whole] = weight[: whole * width].reshape(whole, width, inputs).transpose(0, 2, 1)
+        if rest:
+            packed[whole, :, :rest] = weight[whole * width :].T
         return packed
 
-    def pad_outputs(self, tensor: Tensor) -> Tensor:
-        """Append zeros until the outputs fill whole panels: (O, ...) -> (O', ...)."""
-        missing = -len(tensor) % self.panel_width
-        return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])
+    def take(self, name: str, *shape: int) -> FloatArray:
+        """Return a tensor.
+
+        Raises:
+            WeightsError: the tensor is missing, or has another shape or type.
+        """
+        tensor = self.tensors.get(name)
+        if tensor is None or tensor.shape != shape or tensor.dtype != np.float32:
+            found = "missing" if tensor is None else f"{tensor.dtype} {tensor.shape}"
+            raise WeightsError(f"{name} is {found}, not float32 {shape}")
+        return tensor
+
+    def keep(self, array: NDArray[Any]) -> int:
+        """Keep an array alive, made contiguous, and return its address."""
+        self.arrays.append(np.ascontiguousarray(array))
+        return self.arrays[-1].ctypes.data
+
+
+def quantize_int8(weight: FloatArray) -> tuple[NDArray[np.int8], FloatArray]:
+    """Quantize a matrix to 8 bits with one scale an output: (O, I) -> integers (O, I) int8, scales (O,) float32."""
+    scale = np.maximum(np.abs(weight).max(1).astype(np.float32), np.finfo(np.float32).tiny) / np.float32(INT8_MAX)
+    with np.errstate(invalid="ignore"):
+        return np.rint(weight / scale[:, None]).astype(np.int8), scale
+
+
+def bfloat16_bits(weight: FloatArray) -> NDArray[np.uint16]:
+    """Round a matrix to bfloat16, of two neighbours equally near to the even one; return the bits."""
+    bits = np.ascontiguousarray(weight).view(np.uint32)
+    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    rounded[np.isnan(weight)] = 0x7FC0
+    return rounded
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array of zeros that begins at a cache line."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    first = -memory.ctypes.data % CACHE_LINE
+    return memory[first : first + size].view(dtype).reshape(shape)

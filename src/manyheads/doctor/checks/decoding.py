@@ -24,6 +24,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
+from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 __all__ = [
@@ -109,31 +110,25 @@ def differ(output: Hypothesis, other: Hypothesis) -> bool:
     return output.tokens != other.tokens and not tie
 
 
-def max_lengths(trained: TrainedTranslator, rows: Rows) -> Tensor:
-    """Return the longest output of each row (B,)."""
-    return torch.tensor(trained.options.longest(rows, trained.config.model.max_positions - 1))
+def search_parameters(trained: TrainedTranslator, rows: Rows) -> SearchParameters:
+    """Return the parameters of a greedy search with the length limits of the run."""
+    max_lengths = torch.tensor(trained.options.longest(rows, trained.config.model.max_positions - 1))
+    return SearchParameters(max_lengths=max_lengths, bos=BOS, eos=EOS, suppressed=SUPPRESSED_IDS)
 
 
 def greedy(trained: TrainedTranslator, rows: Rows) -> list[Hypothesis]:
     """Return greedy outputs."""
     stepper = EncoderDecoderStepper(trained.model, pad_rows(rows, PAD, last=EOS))
-    lengths = max_lengths(trained, rows)
     with torch.no_grad():
-        return greedy_search(stepper, max_lengths=lengths, bos=BOS, eos=EOS, forbidden=SUPPRESSED_IDS)
+        return greedy_search(stepper, search_parameters(trained, rows))
 
 
 def search_beam(trained: TrainedTranslator, rows: Rows, beam_size: int) -> list[Hypothesis]:
     """Return the best outputs of a beam search."""
-    outputs = beam_search(
-        EncoderDecoderStepper(trained.model, pad_rows(rows, PAD, last=EOS)),
-        beam_size=beam_size,
-        length_penalty=trained.options.length_penalty,
-        max_lengths=max_lengths(trained, rows),
-        bos=BOS,
-        eos=EOS,
-        forbidden=SUPPRESSED_IDS,
-    )
-    return best(outputs)
+    stepper = EncoderDecoderStepper(trained.model, pad_rows(rows, PAD, last=EOS))
+    parameters = search_parameters(trained, rows)
+    length_penalty = trained.options.length_penalty
+    return best(beam_search(stepper, replace(parameters, beam_size=beam_size, length_penalty=length_penalty)))
 
 
 @torch.no_grad()

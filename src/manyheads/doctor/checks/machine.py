@@ -17,7 +17,7 @@ import torch
 
 from manyheads import __version__
 from manyheads.decoding.native.build import instruction_set, library, origin, why_none
-from manyheads.decoding.prepare import is_used, native_speed
+from manyheads.decoding.native.speed import is_used, native_speed
 from manyheads.doctor.catalogue import machine_finding
 from manyheads.doctor.report import Diagnosis, Finding, make_report
 from manyheads.training.precision import pick_device, pick_precision

@@ -11,7 +11,6 @@ from manyheads.interop.ctranslate2.convert import (
     QUANTIZATIONS,
     check_ctranslate2,
     engine_for,
-    is_export,
     load_ctranslate2,
     write_ctranslate2,
 )
@@ -24,7 +23,6 @@ __all__ = [
     "build_spec",
     "check_ctranslate2",
     "engine_for",
-    "is_export",
     "load_ctranslate2",
     "write_ctranslate2",
 ]

@@ -12,7 +12,7 @@ from weakref import finalize
 from manyheads.checkpoint import RunDirectory, sha256, write_atomically
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, SaveError, UsageError
-from manyheads.interop.bundle import METADATA, BundleMetadata, atomic_directory, read_metadata, write_metadata
+from manyheads.interop.bundle import BundleMetadata, atomic_directory, is_export, read_metadata, write_metadata
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.quantize import quantize_spec
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
@@ -26,7 +26,6 @@ __all__ = [
     "QUANTIZATIONS",
     "check_ctranslate2",
     "engine_for",
-    "is_export",
     "load_ctranslate2",
     "write_ctranslate2",
 ]
@@ -100,11 +99,6 @@ def engine_of(folder: Path, metadata: BundleMetadata, **choices: Any) -> CTransl
         quantization=str(metadata.details.get("quantization", "float32")),
         **choices,
     )
-
-
-def is_export(folder: Path) -> bool:
-    """Return whether a folder is an export of ours, which only another engine can use."""
-    return (folder / METADATA).is_file()
 
 
 def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:

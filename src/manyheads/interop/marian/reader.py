@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from manyheads.checkpoint import load_weights, read_bytes, read_json
+from manyheads.checkpoint import read_bytes, read_json
+from manyheads.checkpoint.weights import load_weights
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, ModelConfig
 from manyheads.errors import ConfigError, RunError

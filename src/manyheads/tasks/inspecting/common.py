@@ -15,7 +15,7 @@ from torch.nn import functional
 from manyheads.config.schema import Config
 from manyheads.inspection.parts import ModelFacts, Near, Neighbours, Prediction, Rival, Text, Token
 from manyheads.search.candidates import best_tokens
-from manyheads.tasks.alignment import word_numbers
+from manyheads.tasks.assembly import word_numbers
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
 __all__ = ["facts", "neighbours", "predictions", "rivals_of", "text_of", "tokens_of", "without_each_word"]

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from manyheads.decoding.engine import Job, TorchEngine
+from manyheads.decoding.batching import Job
+from manyheads.decoding.engine import TorchEngine
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.language_modeling import Generator
@@ -28,10 +29,9 @@ def isolated(
 ) -> Translator | Classifier | Generator:
     """Return a copy with its own modules; once `cancelled` returns a row, each search ends at its next step."""
     if isinstance(loaded, Translator):
-        engine = loaded.engine
-        if isinstance(engine, TorchEngine):
-            engine = CancellableEngine(engine, cancelled)
-        return Translator(loaded.config, loaded.tokenizers, engine)
+        engine = loaded.torch_engine
+        isolated_engine = loaded.engine if engine is None else CancellableEngine(engine, cancelled)
+        return Translator(loaded.config, loaded.tokenizers, isolated_engine)
     isolated_copy = copy.copy(loaded)
     isolated_copy.model = with_same_weights(loaded.model)
     return isolated_copy

@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from manyheads.data.batch import pad_rows
-from manyheads.decoding.engine import Job, TorchEngine
+from manyheads.decoding.batching import Job
+from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.rescoring import review
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
@@ -24,7 +25,7 @@ from manyheads.inspection.documents import TranslationInspection
 from manyheads.inspection.parts import Alignment, Occluded, Occlusion, Output, Text
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.alignment import pharaoh, word_alignment
+from manyheads.tasks.assembly import pharaoh, word_alignment
 from manyheads.tasks.inspecting.common import (
     facts,
     neighbours,
@@ -115,8 +116,8 @@ def inspect_translation(
 
 def single_model(translator: Translator) -> TorchEngine:
     """Return the engine of the translator if it is one model in PyTorch."""
-    engine = translator.engine
-    if not isinstance(engine, TorchEngine):
+    engine = translator.torch_engine
+    if engine is None:
         raise UsageError('inspecting needs the model itself. Load it with engine = "torch".')
     if len(engine.models) > 1:
         raise UsageError("inspecting looks into one model, and this is an ensemble. Load one run.")

@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.text.test_incremental import KINDS, TOKENIZERS
 
-from manyheads.tasks.alignment import pharaoh, word_alignment, word_numbers
-from manyheads.tasks.checks import max_repetitions, repeats_itself, unusual_length
+from manyheads.tasks.assembly import (
+    max_repetitions,
+    pharaoh,
+    repeats_itself,
+    unusual_length,
+    word_alignment,
+    word_numbers,
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)

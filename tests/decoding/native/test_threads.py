@@ -1,7 +1,8 @@
-"""Parallel jobs: results in order, exceptions raised, the number of torch threads restored."""
+"""Threads: parallel jobs in order and with a share each; torch has one thread while the C code has all."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -9,9 +10,17 @@ import pytest
 import torch
 from tests.tasks.test_translation import assert_same, lines, make_translator
 
+from manyheads.decoding.native import threads
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native.model import NativeModel, native_threads
-from manyheads.decoding.parallel import map_in_threads
+from manyheads.decoding.native.model import NativeModel
+from manyheads.decoding.native.threads import (
+    available_cores,
+    limit_threads,
+    map_in_threads,
+    native_threads,
+    num_threads,
+    threads_for_native,
+)
 from manyheads.tasks.options import TranslateOptions
 
 
@@ -79,8 +88,8 @@ def test_translations_do_not_depend_on_how_many_batches_are_searched_side_by_sid
     translator = make_translator(search={"batch_tokens": 60 * beam_size})
     torch.set_num_threads(1)
     expected = translator.translate(lines(40), beam_size=beam_size)
-    for threads in (2, 4):
-        torch.set_num_threads(threads)
+    for count in (2, 4):
+        torch.set_num_threads(count)
         for found, right in zip(translator.translate(lines(40), beam_size=beam_size), expected, strict=True):
             assert_same(found, right)
 
@@ -108,3 +117,36 @@ def test_a_search_by_itself_gives_code_the_threads_of_torch(
     make_translator().translate(lines(1), beam_size=beam_size, options=options)
     assert found == {(4, 1)}
     assert torch.get_num_threads() == 4
+
+
+def test_code_has_all_threads_while_torch_has_one() -> None:
+    with threads_for_native():
+        assert (native_threads(), torch.get_num_threads()) == (4, 1)
+    assert (native_threads(), torch.get_num_threads()) == (4, 4)
+
+
+def test_without_torch_a_process_uses_all_cores_and_a_thread_what_it_was_given(monkeypatch) -> None:
+    monkeypatch.setattr(threads, "loaded_torch", lambda: None)
+    assert num_threads() == available_cores() >= 1
+    found = []
+
+    def limited() -> None:
+        limit_threads(3)
+        found.append(num_threads())
+
+    thread = threading.Thread(target=limited)
+    thread.start()
+    thread.join()
+    assert [*found, num_threads()] == [3, available_cores()]
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("7", 7), ("5,2", 5)])
+def test_the_variable_of_openmp_sets_the_number_of_threads(setting: str, expected: int, monkeypatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", setting)
+    assert available_cores.__wrapped__() == expected
+
+
+@pytest.mark.parametrize("setting", ["", "0", "many"])
+def test_the_number_of_cores_is_that_of_the_processor_where_nothing_sets_it(setting: str, monkeypatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", setting)
+    assert 1 <= available_cores.__wrapped__() <= (os.cpu_count() or 1)

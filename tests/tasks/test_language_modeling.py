@@ -9,8 +9,8 @@ from tests.decoding.test_language_model import language_model
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.search.options import Sampling
+from manyheads.tasks.generation import stream_before_stop
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
-from manyheads.tasks.stopping import stream_before_stop
 from manyheads.text.characters import CharacterTokenizer
 from manyheads.text.tokenizer import UNK
 from manyheads.text.vocabulary import Vocabulary

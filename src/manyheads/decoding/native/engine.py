@@ -1,0 +1,177 @@
+"""The engine of one run in C. A plain translation on a CPU needs no torch, which alone takes over 200 MiB."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.arrays import TensorFile
+from manyheads.config.schema import Config, ModelConfig
+from manyheads.decoding.batching import (
+    MAX_WORKERS,
+    ContinuousBatching,
+    Job,
+    check_options,
+    finish,
+    search_in_batches,
+)
+from manyheads.decoding.native.continuous import NativeContinuousBatching, can_search
+from manyheads.decoding.native.model import MAX_SOURCE_LENGTH, NativeModel
+from manyheads.decoding.native.speed import used_library
+from manyheads.decoding.native.threads import num_threads, threads_for_native
+from manyheads.decoding.native.weights import Precision, WeightsError
+from manyheads.errors import RunError
+from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
+from manyheads.search.options import SearchOptions
+from manyheads.text.tokenizer import EOS, TokenizerPair
+
+if TYPE_CHECKING:
+    from manyheads.decoding.engine import TorchEngine
+
+__all__ = ["NativeEngine", "open_native_engine"]
+
+GPU_DEVICES = ("nvidia*", "nvhost*", "nvgpu*", "kfd", "dxg")  # files in /dev of drivers that torch computes with
+
+
+class NativeEngine:
+    """The engine of one model in C; see `Engine`.
+
+    Greedy and plain beam search need nothing else. For all other options, and for access to the model, a
+    `TorchEngine` with the same weights is loaded when it is first needed. From then on that engine does all
+    searches, because its model may be changed.
+    """
+
+    def __init__(self, model: NativeModel, load_torch_engine: Callable[[], TorchEngine]) -> None:
+        """Make an engine of packed weights; `load_torch_engine` loads the model with torch."""
+        self.model = model
+        self.load_torch_engine = load_torch_engine
+        self.loaded: TorchEngine | None = None
+        self.lock = threading.Lock()
+
+    @property
+    def torch_engine(self) -> TorchEngine:
+        """The engine with torch, loaded at the first use."""
+        with self.lock:
+            if self.loaded is None:
+                self.loaded = self.load_torch_engine()
+        return self.loaded
+
+    @property
+    def longest(self) -> int:
+        """Maximum length of a source or an output in tokens, without the end mark."""
+        return self.model.config.max_positions - 1
+
+    def needs_torch(self, options: SearchOptions) -> bool:
+        """Return whether a search is left to the engine with torch."""
+        return self.loaded is not None or not can_search(self.model, options)
+
+    def search(
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, cancelled: Cancelled = never_cancelled
+    ) -> list[list[Hypothesis]]:
+        """See `Engine.search`."""
+        if self.needs_torch(options):
+            return self.torch_engine.search(rows, options, cancelled)
+        check_options(options, self.model.config.num_decoder_layers, self.longest)
+        workers = min(num_threads(), MAX_WORKERS)
+        return search_in_batches(rows, options, cancelled, workers=workers, search=self.search_batch)
+
+    def search_batch(self, job: Job) -> list[list[Hypothesis]]:
+        """Search one batch."""
+        with threads_for_native():
+            return finish(self.start(job.options), job)
+
+    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+        """See `Engine.stream`."""
+        if self.needs_torch(replace(options, beam_size=1, n_best=1)):
+            yield from self.torch_engine.stream(row, options)
+            return
+        check_options(options, self.model.config.num_decoder_layers, self.longest)
+        search, outputs = self.start(replace(options, beam_size=1, n_best=1)), list[Hypothesis]()
+        search.add([row], never_cancelled, lambda _, hypotheses: outputs.extend(hypotheses))
+        (beam,) = search.beams.running
+        while search.batches:
+            search.step()
+            if not outputs:
+                yield int(beam.latest[0])
+        if outputs[0].ended:
+            yield EOS
+
+    def can_batch_continuously(self, options: SearchOptions) -> bool:
+        """Return whether continuous batching supports the options: greedy or plain beam search."""
+        return not options.in_use()
+
+    def begin(self, options: SearchOptions) -> ContinuousBatching:
+        """Start a continuous batch; options: those for which `can_batch_continuously` is true."""
+        if self.needs_torch(options):
+            return self.torch_engine.begin(options)
+        check_options(options, self.model.config.num_decoder_layers, self.longest)
+        return self.start(options)
+
+    def start(self, options: SearchOptions) -> NativeContinuousBatching:
+        """Return a search without sentences."""
+        return NativeContinuousBatching(self.model, options, self.read)
+
+    def read(self, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
+        """Encode sentences, given as ids with end marks; torch encodes long ones. See `NativeModel.encode`."""
+        if max(map(len, rows)) <= MAX_SOURCE_LENGTH:
+            return self.model.read(rows)
+        engine = self.torch_engine
+        with engine.evaluating():
+            return engine.packed[0].read(rows)
+
+
+def open_native_engine(
+    run: RunDirectory, config: Config, tokenizers: TokenizerPair, *, device: str, precision: Precision
+) -> NativeEngine | None:
+    """Return the engine of a run; None if torch must compute, or say what is wrong with the weights.
+
+    Args:
+        run: the run directory.
+        config: configuration of the run.
+        tokenizers: tokenizers of the run.
+        device: see `Translator.load`.
+        precision: number format of the matrices.
+    """
+    model, sizes = config.model, (tokenizers.source.size, tokenizers.target.size)
+    if not is_cpu(device) or (code := used_library()) is None:
+        return None
+    try:
+        tensors = TensorFile(run.weights_path, tied_matrices(model))
+        if model.num_encoder_layers + model.num_decoder_layers > len(tensors):
+            return None
+        native = NativeModel(tensors, model, sizes, precision, code)
+    except (RunError, WeightsError):
+        return None
+    if tensors.read != set(tensors):
+        return None
+
+    def load_torch_engine() -> TorchEngine:
+        from manyheads.decoding.engine import TorchEngine  # imports torch
+        from manyheads.decoding.model import InferenceModel
+
+        loaded = run.model(config, tokenizers)
+        engine = TorchEngine([loaded], precision=precision)
+        engine.packed = [InferenceModel(loaded, rounding=precision, native=native)]
+        return engine
+
+    return NativeEngine(native, load_torch_engine)
+
+
+def is_cpu(device: str) -> bool:
+    """Return whether a device is the CPU; "auto" is, where no driver of a GPU is loaded."""
+    return device == "cpu" or (device == "auto" and not any(any(Path("/dev").glob(name)) for name in GPU_DEVICES))
+
+
+def tied_matrices(config: ModelConfig) -> dict[str, str]:
+    """Return the names of tied matrices -> the name under which a file has them, as `EncoderDecoder.tie`."""
+    source, target = "source_embedding.tokens.weight", "target_embedding.tokens.weight"
+    if config.tied_embeddings == "all":
+        return {target: source, "output.weight": source}
+    return {"output.weight": target} if config.tied_embeddings == "decoder" else {}

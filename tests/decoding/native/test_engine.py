@@ -1,0 +1,183 @@
+"""The engine in C: the outputs of the engine with torch to the bit, and no torch in a plain translation."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tests.model.samples import VARIANTS
+from tests.tasks.test_translation import lines, make_translator
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.native import engine as module
+from manyheads.decoding.native.build import library
+from manyheads.decoding.native.engine import NativeEngine, is_cpu
+from manyheads.errors import RunError
+from manyheads.search.interface import never_cancelled
+from manyheads.search.options import SearchOptions
+from manyheads.tasks.options import TranslateOptions
+from manyheads.tasks.translation import Translator
+
+pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
+
+OPTIONS = SearchOptions(beam_size=4, length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3, batch_tokens=90)
+PROGRAM = """
+import json, resource, sys
+from manyheads.tasks.translation import Translator
+from manyheads.tasks.options import TranslateOptions
+translator = Translator.load(sys.argv[1])
+texts = json.loads(sys.argv[2])
+found = [one.to_json() for beam in (1, 4) for one in translator.translate(texts, beam_size=beam, n_best=beam)]
+found.append("".join(translator.stream(texts[0])))
+print(json.dumps([found, "torch" in sys.modules]))
+"""
+
+
+def saved(folder: Path, **changes: object) -> Path:
+    """A run of a small model with large random weights."""
+    translator = make_translator(**changes)
+    run = RunDirectory(folder / "run")
+    run.begin(translator.config, translator.tokenizers, {})
+    run.publish(dict(translator.model.named_parameters()))
+    return run.path
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return saved(tmp_path)
+
+
+def native(run: Path, **options: object) -> tuple[NativeEngine, list[list[int]]]:
+    """The engine of a run, and rows for it."""
+    translator = Translator.load(run, device="cpu", **options)
+    assert isinstance(translator.engine, NativeEngine)
+    return translator.engine, translator.tokenizers.source.encode(lines(40))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+def test_every_model_has_the_outputs_of_the_engine_with_torch_to_the_bit(tmp_path, variant, precision) -> None:
+    engine, rows = native(saved(tmp_path, **variant), precision=precision)
+    for options in (OPTIONS, replace(OPTIONS, beam_size=1), replace(OPTIONS, n_best=3)):
+        found = engine.search(rows, options)
+        with_torch = TorchEngine(engine.load_torch_engine().models, precision=engine.model.precision)
+        assert found == with_torch.search(rows, options)
+    assert engine.loaded is None
+
+
+def test_a_plain_translation_never_imports_torch_and_is_that_of_a_process_with_torch(run) -> None:
+    texts = lines(20)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, run, json.dumps(texts)], capture_output=True, text=True, check=True
+    )
+    found, torch_loaded = json.loads(done.stdout)
+    assert not torch_loaded
+    translator = Translator.load(run, device="cpu")
+    assert translator.model is not None  # loads the engine with torch
+    right = [one.to_json() for beam in (1, 4) for one in translator.translate(texts, beam_size=beam, n_best=beam)]
+    assert found == [*right, "".join(translator.stream(texts[0]))]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"no_repeat_ngram": 2}, {"attention": True}, {"prefixes": ((5,),) * 40}, {"rivals": 1}]
+)
+def test_other_options_are_left_to_torch_which_shares_the_packed_weights(run, changes) -> None:
+    engine, rows = native(run)
+    options = replace(OPTIONS, **changes)
+    assert engine.search(rows, options) == TorchEngine(engine.torch_engine.models).search(rows, options)
+    assert engine.torch_engine.packed[0].native is engine.model
+    assert engine.can_batch_continuously(options) is False
+
+
+def test_a_change_of_the_model_changes_the_next_translation(run) -> None:
+    translator = Translator.load(run, device="cpu")
+    text = lines(1)
+    before = translator.translate(text)[0].score
+    with torch.no_grad():
+        translator.model.output.bias += torch.arange(len(translator.model.output.bias)) / 3
+    assert translator.translate(text)[0].score != before
+
+
+def test_a_stream_has_the_tokens_of_the_greedy_output_and_ends_with_its_end_mark(run) -> None:
+    engine, rows = native(run)
+    greedy = engine.search(rows, replace(OPTIONS, beam_size=1))
+    for row, (output,) in zip(rows, greedy, strict=True):
+        found = list(engine.stream(row, OPTIONS))
+        assert tuple(found) == (*output.tokens, *[3] * output.ended)
+    assert {output.ended for (output,) in greedy} == {True, False}
+    assert engine.loaded is None
+
+
+def test_sentences_longer_than_the_code_encodes_are_read_by_torch(run, monkeypatch) -> None:
+    engine, rows = native(run)
+    right = engine.search(rows, OPTIONS)
+    monkeypatch.setattr(module, "MAX_SOURCE_LENGTH", 6)
+    found = engine.search(rows, OPTIONS)
+    assert engine.loaded is not None
+    assert [outputs[0].tokens for outputs in found] == [outputs[0].tokens for outputs in right]
+
+
+def test_searches_that_begin_one_after_the_other_share_their_steps(run) -> None:
+    engine, rows = native(run)
+    search, found = engine.begin(OPTIONS), {}
+    for number, row in enumerate(rows[:6]):
+        search.add([row], never_cancelled, lambda _, outputs, number=number: found.update({number: outputs}))
+        search.step()
+    while search.batches:
+        search.step()
+    assert [found[number] for number in range(6)] == engine.search(rows[:6], OPTIONS)
+
+
+def test_a_cancelled_row_does_not_change_the_others(run) -> None:
+    engine, rows = native(run)
+    right, found = (engine.search(rows, OPTIONS, cancelled) for cancelled in (never_cancelled, lambda: [3]))
+    assert found[:3] + found[4:] == right[:3] + right[4:]
+
+
+@pytest.mark.parametrize("fault", ["missing", "shape", "unknown", "nan", "float64", "cut"])
+def test_weights_that_do_not_fit_are_refused_as_torch_refuses_them(run, fault) -> None:
+    directory = RunDirectory(run)
+    tensors = {name: tensor.clone() for name, tensor in directory.weights().items()}
+    if fault == "missing":
+        del tensors["output.bias"]
+    elif fault == "unknown":
+        tensors["output.more"] = torch.zeros(2)
+    elif fault == "shape":
+        tensors["output.bias"] = torch.zeros(2)
+    elif fault == "nan":
+        tensors["output.bias"][1] = torch.nan
+    elif fault == "float64":
+        tensors["output.bias"] = tensors["output.bias"].double()
+    directory.publish(tensors)
+    if fault == "cut":
+        path = directory.weights_path
+        path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(RunError) as with_torch:
+        directory.model(directory.config(), directory.tokenizers(directory.config()))
+    with pytest.raises(RunError) as found:
+        Translator.load(run, device="cpu")
+    assert str(found.value) == str(with_torch.value)
+
+
+def test_auto_is_the_cpu_where_there_is_no_driver_of_a_gpu(monkeypatch) -> None:
+    assert is_cpu("cpu")
+    assert not is_cpu("cuda:0")
+    monkeypatch.setattr(module, "GPU_DEVICES", ("null",))
+    assert not is_cpu("auto")
+    assert is_cpu("cpu")
+    monkeypatch.setattr(module, "GPU_DEVICES", ("no-such-device*",))
+    assert is_cpu("auto")
+
+
+def test_an_ensemble_and_a_torch_that_is_faster_have_the_engine_with_torch(run, monkeypatch) -> None:
+    assert isinstance(Translator.load(run, device="cpu", ensemble=[run]).engine, TorchEngine)
+    monkeypatch.setattr(module, "used_library", lambda: None)
+    translator = Translator.load(run, device="cpu")
+    assert isinstance(translator.engine, TorchEngine)
+    assert translator.translate(["abc"], options=TranslateOptions(alignment=True))[0].alignment is not None

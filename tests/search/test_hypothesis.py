@@ -1,0 +1,32 @@
+"""The score of an output, and the order of outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manyheads.search.hypothesis import best_outputs, divisors, make_hypothesis
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_score_is_the_log_probability_over_the_length_to_the_penalty(length_penalty, ended) -> None:
+    found = make_hypothesis([7, 5, 3], [-0.5, -1.0, -0.25], ended=ended, length_penalty=length_penalty)
+    assert found.tokens == ((7, 5) if ended else (7, 5, 3))
+    assert found.log_probability == -1.75
+    assert found.score == -1.75 / 3**length_penalty
+    assert found.score == -1.75 / divisors(9, length_penalty)[3]
+
+
+def test_an_empty_output_is_not_divided_by_zero() -> None:
+    assert make_hypothesis([], [], ended=False, length_penalty=1.0).score == 0.0
+    assert divisors(3, 1.0).tolist() == [1.0, 1.0, 2.0, 3.0]
+    assert np.isinf(divisors(5, 1e9)[2:]).all()
+
+
+def test_the_best_outputs_come_first_and_equal_ones_in_their_order() -> None:
+    outputs = [
+        make_hypothesis([token], [score], ended=False, length_penalty=1.0)
+        for token, score in ((4, -2.0), (5, -1.0), (6, -2.0), (7, -3.0))
+    ]
+    assert [output.tokens for output in best_outputs(outputs, 3)] == [(5,), (4,), (6,)]

@@ -1,0 +1,31 @@
+"""A model of one task is opened from its folder; a run of another task is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.tasks.test_translation import make_translator
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.errors import RunError
+from manyheads.tasks.classification import Classifier
+from manyheads.tasks.encoding import Encoder
+from manyheads.tasks.language_modeling import Generator
+from manyheads.tasks.loading import LoadableModel
+
+
+@pytest.mark.parametrize("kind", [Classifier, Encoder, Generator])
+def test_the_run_of_a_translator_is_refused_by_every_other_task(kind: type[LoadableModel], tmp_path: Path) -> None:
+    translator = make_translator()
+    run = RunDirectory(tmp_path / "run")
+    run.begin(translator.config, translator.tokenizers, {})
+    run.publish(dict(translator.model.named_parameters()))
+    for opened in (kind.load, kind.from_pretrained):
+        with pytest.raises(RunError, match=f'for task = "translation", not for "{kind.task}"'):
+            opened(str(run.path), device="cpu")
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is not a run of manyheads"):
+        Classifier.load(tmp_path, device="cpu")
