@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src"), str(HERE.parent)]
 
 from manyheads import __version__  # noqa: E402
 
@@ -20,7 +20,7 @@ extensions = ["myst_parser", "mathml", "reference", "korean"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "_build"]
 highlight_language = "none"
-suppress_warnings = ["ref.python"]  # several rooms have a Listener
+suppress_warnings = ["ref.python"]  # several packages have a class of the same name
 toc_object_entries = False
 html_domain_indices = False
 

@@ -57,7 +57,7 @@ TRAINING = files("training/test_trainer.py training/test_precision.py training/t
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py interop/test_onnx.py runs/test_export.py")
 HEART = files("model/test_encoder_decoder.py")
 PROCESSORS = "tests.decoding.native.processors"
-LEARNING = ("-m", "learning", *files("model training runs doctor/test_training_checks.py"))
+LEARNING = ("-m", "learning", *files("model training runs doctor/checks/test_training.py"))
 CLOCKS = ("-k", "not compile", *files(
     "serving/test_batching.py serving/test_connections.py serving/test_server.py serving/test_safety.py "
     "system/test_interruption.py training/test_batches.py training/test_distributed.py "

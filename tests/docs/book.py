@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = [
     *(ROOT / name for name in ("README.md", "README.ko.md")),
-    *sorted(page for page in DOCS.rglob("*.md") if "generated" not in page.parts),
+    *sorted(page for page in DOCS.rglob("*.md") if "reference" not in page.relative_to(DOCS).parts),
 ]
 # Their Python is run by test_pages.py.
 RUN_WHOLE = {"tutorial/part-by-part.md", "howto/from-your-tutorial.md"}

@@ -45,22 +45,6 @@ def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
     assert not re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)
 
 
-def test_the_reference_holds_every_setting_verb_and_public_name(book: Path) -> None:
-    import manyheads
-    from manyheads.cli.main import Program
-    from manyheads.config.schema import Config
-
-    folder = book / "reference" / "generated"
-    settings, verbs, public = (
-        (folder / f"{name}.html").read_text(encoding="utf-8") for name in ("settings", "verbs", "public")
-    )
-    for section, field in Config.model_fields.items():
-        for name in getattr(field.annotation, "model_fields", {}):
-            assert f">{section}.{name}<" in settings
-    assert all(f"manyheads {verb}" in verbs for verb in Program.verbs)
-    assert all(f'<span class="pre">{name}</span>' in public for name in manyheads.__all__)
-
-
 def test_the_anchors_that_the_doctor_points_to_are_there(book: Path) -> None:
     from manyheads.doctor.catalogue import CATALOGUE
 

@@ -65,8 +65,6 @@ HELP = {
     "keys.json": "keys.json",
 }
 MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
-SCRIPT = re.compile(r"`((?:benchmarks|tests|src/manyheads)/[\w/]+\.py)\b")
-MODULE = re.compile(r"python -m ((?:benchmarks|tests)\.[\w.]+)")
 INLINE = re.compile(r"`manyheads ([^`\n]+)`")
 
 
@@ -200,16 +198,6 @@ def test_every_command_in_running_text_has_a_verb_and_options_that_exist() -> No
             parsed(split(f"manyheads {text}")[0][1:])
         except click.MissingParameter:  # the name of a verb, without what it needs
             continue
-
-
-def test_every_script_and_module_that_is_named_is_there() -> None:
-    texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
-    named = {(page, name) for page, text in texts.items() for name in SCRIPT.findall(text)}
-    modules = {(page, name) for page, text in texts.items() for name in MODULE.findall(text)}
-    assert len(named) > 15
-    assert modules
-    named |= {(page, f"{name.replace('.', '/')}.py") for page, name in modules}
-    assert not [f"{name_of(page)}: {name}" for page, name in named if not (ROOT / name).is_file()]
 
 
 def test_every_example_of_the_help_has_options_that_exist() -> None:

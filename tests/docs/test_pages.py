@@ -17,7 +17,7 @@ from manyheads.config.schema import Config
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
-PAGES = sorted(path for path in DOCS.rglob("*.md") if "generated" not in path.parts)
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "reference" not in path.relative_to(DOCS).parts)
 FIELDS = {
     name: field.annotation.model_fields
     for name, field in Config.model_fields.items()

@@ -8,7 +8,18 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["Definition", "escaped", "exported", "module_page", "module_tree", "object_page", "paragraphs"]
+__all__ = [
+    "Definition",
+    "class_signature",
+    "escaped",
+    "exported",
+    "module_page",
+    "module_tree",
+    "object_page",
+    "paragraphs",
+    "public_methods",
+    "signature",
+]
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 SECTIONS = {"Args": "Arguments", "Returns": "Returns", "Raises": "Raises", "Attributes": "Attributes"}

@@ -1,0 +1,35 @@
+"""The reference in docs/reference is that of the code, and complete, and can be read without building the book."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tools.reference import FOLDER, pages
+
+import manyheads
+from manyheads.cli.main import Program
+from manyheads.config.schema import Config
+
+PAGES = pages()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_the_reference_is_up_to_date(name: str) -> None:
+    written = (FOLDER / name).read_text(encoding="utf-8")
+    assert written == PAGES[name], "Run: python -m tools.reference --write"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_the_reference_is_plain_markdown(name: str) -> None:
+    """GitHub shows no directives, roles, targets or definition lists of MyST."""
+    prose = re.sub(r"(?ms)^```.*?^```$", "", PAGES[name])
+    assert not re.search(r"^:::|^\{|^\([\w.-]+\)=$|^: |\{\w+\}`", prose, re.MULTILINE)
+
+
+def test_the_reference_holds_every_setting_command_and_public_name() -> None:
+    for section, field in Config.model_fields.items():
+        for name in getattr(field.annotation, "model_fields", {}):
+            assert f"| `{section}.{name}` |" in PAGES["settings.md"]
+    assert all(f"## manyheads {verb}\n" in PAGES["commands.md"] for verb in Program.verbs)
+    assert all(f"## `{name}`\n" in PAGES["names.md"] for name in manyheads.__all__)

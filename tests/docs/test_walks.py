@@ -1,0 +1,127 @@
+"""The walks through the code in CONTRIBUTING.md and in the book: each function named is called, in that order."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from tests.docs.walks import Call, first_calls, named_calls, section
+
+from manyheads import Translator, train
+from manyheads.cli.main import run as run_program
+from manyheads.config.load import load_config
+from manyheads.decoding.native.build import library
+
+ROOT = Path(__file__).parent.parent.parent
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "path-of-a-sentence.md").read_text(encoding="utf-8")
+CONFIG = """\
+task = "translation"
+[data]
+root = "{root}"
+valid = ["train.de", "train.en"]
+source = "de"
+target = "en"
+train = ["train.de", "train.en"]
+drop_overlap = false  # the validation set is the training set
+[tokenizer]
+kind = "words"
+[model]
+d_model = 8
+d_ff = 8
+num_heads = 2
+num_encoder_layers = 1
+num_decoder_layers = 1
+[training]
+steps = 2
+save_every = 1
+batch_tokens = 20
+device = "cpu"
+precision = "fp32"
+[search]
+beam_size = 2
+max_length_ratio = 1.0
+max_length_offset = 2
+"""
+PAIRS = [
+    ("Ein Hund läuft .", "A dog runs ."),
+    ("Die Frau liest .", "The woman reads ."),
+    ("Es schneit .", "It snows ."),
+]
+NEEDS_C = pytest.mark.skipif(library() is None, reason="there is no C library")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of three pairs, its configuration, and a run that was trained on it."""
+    folder = tmp_path_factory.mktemp("walk")
+    for index, language in enumerate(("de", "en")):
+        (folder / f"train.{language}").write_text("".join(f"{pair[index]}\n" for pair in PAIRS), encoding="utf-8")
+    (folder / "config.toml").write_text(CONFIG.replace("{root}", folder.as_posix()), encoding="utf-8")
+    train(load_config(folder / "config.toml"), folder / "run")
+    return folder
+
+
+def run_or_fail(command: list[str]) -> None:
+    code = run_program(command)
+    assert code == 0, f"manyheads {' '.join(command)} ended with {code}"
+
+
+def check(named: list[Call], called: list[Call]) -> None:
+    """Compare the functions that a text names with those that were called, in order of their first calls."""
+    assert len(named) > 2
+    assert not [call for call in named if call not in called], "named, and not called"
+    assert named == sorted(named, key=called.index), "called in another order"
+
+
+def check_files(named: list[Call], called: list[Call]) -> None:
+    """Compare as `check` does, for a text that names each file once: first functions, then those of each file."""
+    files = [list(functions) for _, functions in groupby(named, key=lambda call: call[0])]
+    check([functions[0] for functions in files], called)
+    for functions in files:
+        assert not [call for call in functions if call not in called], "named, and not called"
+        assert functions == sorted(functions, key=called.index), "called in another order"
+
+
+def test_the_book_follows_a_training(folder: Path, tmp_path: Path) -> None:
+    config = load_config(folder / "config.toml")
+    check(named_calls(section(PAGE, "## In training")), first_calls(lambda: train(config, tmp_path / "run")))
+
+
+@NEEDS_C
+def test_the_book_follows_a_translation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYHEADS_NATIVE", "1")
+    called = first_calls(lambda: Translator.load(folder / "run").translate(["Ein Hund liest ."]))
+    check(named_calls(section(PAGE, "## In translation")), called)
+
+
+def test_the_book_follows_a_translation_without_c(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYHEADS_NATIVE", "0")
+    called = first_calls(lambda: Translator.load(folder / "run").translate(["Ein Hund liest ."]))
+    check(named_calls(section(PAGE, "## Without C")), called)
+
+
+@NEEDS_C
+def test_contributing_follows_a_translation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYHEADS_NATIVE", "1")
+    (folder / "new.de").write_text("Ein Hund liest .\n", encoding="utf-8")
+    command = ["translate", str(folder / "run"), str(folder / "new.de")]
+    called = first_calls(lambda: run_or_fail(command))
+    check_files(named_calls(section(CONTRIBUTING, "### From `manyheads translate` to the C code and back")), called)
+
+
+def test_contributing_follows_a_training(folder: Path, tmp_path: Path) -> None:
+    command = ["train", str(folder / "config.toml"), "--out", str(tmp_path / "run")]
+    called = first_calls(lambda: run_or_fail(command))
+    check_files(named_calls(section(CONTRIBUTING, "### From `manyheads train` to one update")), called)
+
+
+def test_a_function_that_is_not_called_or_called_later_is_found() -> None:
+    called = [("a.py", "A.f"), ("b.py", "g"), ("c.py", "h")]
+    text = "1. `a.py`: `A.f()` and `x()`.\n2. `b.py`: `g()`\n3. `d.c`: `in_c()`\n"
+    assert named_calls(text) == [("a.py", "A.f"), ("a.py", "x"), ("b.py", "g")]
+    with pytest.raises(AssertionError, match="not called"):
+        check(named_calls(text), called)
+    with pytest.raises(AssertionError, match="another order"):
+        check([called[2], called[0], called[1]], called)
