@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from manyheads.search.ensemble import mean_logarithm
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling, SearchOptions
+from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import sample
 
 ROWS = random_pairs(7)[0]
@@ -113,7 +115,7 @@ def test_continuous_batching_finds_the_outputs_of_the_cpu(beam_size: int) -> Non
         with torch.inference_mode():
             batching.step()
             add(3)
-            while batching.parts:
+            while batching.batches:
                 batching.step()
         return outputs
 
@@ -134,11 +136,11 @@ def continuations(device: torch.device, positions: str, *, draw: bool) -> list[H
     """Continue contexts of different lengths beyond a window of 8 tokens."""
     stepper = DecoderOnlyStepper(language_model_on(device, positions), [[5], [6, 7, 8, 9, 10], [4] * 11], 8)
     limits = torch.tensor([13, 4, 17], device=device)
-    settings: dict[str, Any] = {"max_lengths": limits, "bos": 2, "eos": EOS, "forbidden": (PAD,)}
+    parameters = SearchParameters(max_lengths=limits, bos=2, eos=EOS, suppressed=(PAD,))
     if not draw:
-        return greedy_search(stepper, **settings)
+        return greedy_search(stepper, parameters)
     rows = [[1], [2], [3]]
-    return [output for row in sample(stepper, rows, Sampling(), draws=2, **settings) for output in row]
+    return [output for row in sample(stepper, rows, Sampling(), parameters, draws=2) for output in row]
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -159,11 +161,16 @@ class RowsOnCpu(DecoderOnlyStepper):
         super().select(rows.cpu())
 
 
+PARAMETERS = TorchEngine.parameters
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "positions on the CPU": (inference, "torch", WithoutDevice("arange")),
     "the bias of padding on the CPU": (inference, "torch", WithoutDevice("zeros")),
     "first tokens on the CPU": (greedy, "torch", WithoutDevice("full")),
-    "limits on the CPU": (TorchEngine, "limits", lambda self, job: torch.tensor([9] * len(job.rows))),
+    "limits on the CPU": (
+        TorchEngine,
+        "parameters",
+        lambda self, job: replace(PARAMETERS(self, job), max_lengths=torch.tensor([9] * len(job.rows))),
+    ),
 }
 
 
