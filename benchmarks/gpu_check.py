@@ -37,7 +37,7 @@ from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
 from manyheads.runs.bench_decode import bench_decode
-from manyheads.runs.bench_train import bench_train, device_name, peak_memory
+from manyheads.runs.bench_train import bench_train, peak_memory
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.evaluate import texts
 from manyheads.runs.train import train
@@ -200,7 +200,7 @@ def environment(device: torch.device) -> dict[str, Any]:
     """Describe the machine and, if there is one, the GPU."""
     about = machine.about()
     if device.type == "cuda":
-        about["device"] = f"{device_name(device)} (CUDA {torch.version.cuda}), {about['device']}"
+        about["device"] = f"{torch.cuda.get_device_name(device)} (CUDA {torch.version.cuda}), {about['device']}"
     return about
 
 

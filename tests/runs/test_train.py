@@ -465,7 +465,7 @@ def test_a_full_disk_ends_training_and_the_same_call_goes_on(
     assert_same_run(out, finished)
 
 
-def no_space(*_: object) -> None:
+def no_space(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
