@@ -172,10 +172,6 @@ class Steps:
     batches: list[tuple[dict[int, int], dict[int, int], Cancelled, OnResult]] = field(default_factory=list)
 
     @property
-    def parts(self) -> Sequence[object]:
-        return self.batches
-
-    @property
     def full(self) -> bool:
         return len(self.batches) >= 6
 

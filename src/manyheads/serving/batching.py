@@ -146,7 +146,7 @@ class Batcher:
     def compute_continuously(self, group: ContinuousBatchGroup, batch: list[QueueItem]) -> None:
         """Compute a batch and the items that join it; after an error, compute all unfinished ones as one batch."""
         running, unfinished = group.begin(), list[QueueItem]()
-        while batch or running.parts:
+        while batch or running.batches:
             unfinished += batch
             try:
                 if batch:

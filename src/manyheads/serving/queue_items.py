@@ -33,7 +33,7 @@ class ContinuousBatch(Protocol):
     """Items that are computed step by step; further items may join between two steps."""
 
     @property
-    def parts(self) -> Sequence[object]:
+    def batches(self) -> Sequence[object]:
         """The batches of items that were added together, while any of their items is unfinished."""
         ...
 
