@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from manyheads.serving.markup.blocks import Block
@@ -95,6 +95,7 @@ TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", "
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join))
+@example("</>")
 def test_any_document_is_its_pieces(source: str) -> None:
     pieces = read_blocks(source)
     assert "".join(one.raw if isinstance(one, Block) else one for one in pieces) == source

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ctypes
 import math
 import time
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,7 +55,9 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel
 
 def native_model(model: EncoderDecoder, precision: Precision, code: ctypes.CDLL) -> NativeModel:
     """Pack the weights of a model, float32 on a CPU, for the C code."""
-    tensors = {name: weight.detach().numpy() for name, weight in model.named_parameters(remove_duplicate=False)}
+    # Not `Tensor.numpy`, after which the storage cannot be resized: FSDP frees the gathered weights so.
+    named = model.named_parameters(remove_duplicate=False)
+    tensors: dict[str, Any] = {name: np.from_dlpack(weight.detach()) for name, weight in named}
     sizes = model.source_embedding.tokens.num_embeddings, model.output.out_features
     return NativeModel(tensors, model.config, sizes, precision, code)
 

@@ -32,7 +32,7 @@ from manyheads.decoding.native import build
 from manyheads.decoding.native.beams import NativeBeams
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.search.candidates import divisors
+from manyheads.search.hypothesis import divisors
 
 build.load = lambda: build.open_library(sys.argv[1])
 torch.set_num_threads(3)
@@ -47,8 +47,8 @@ with torch.no_grad():
         for _ in range(40):
             tokens = stepper.step(tokens).argmax(-1)
         for beam_size in (1, 5):
-            beams = NativeBeams(model, divisors(40, 1.0), beam_size=beam_size, n_best=1, bos=BOS, eos=EOS,
-                                suppressed=(0, 1))
+            beams = NativeBeams(model.native, model.native.read, divisors(40, 1.0), beam_size=beam_size, n_best=1,
+                                bos=BOS, eos=EOS, suppressed=(0, 1))
             for length in (1, 7, 40):
                 beams.add([[5] * (length - 1) + [EOS]] * 2, [40 - length, 39])
                 beams.step()

@@ -213,8 +213,11 @@ class BlockReader(HTMLParser):
 
     def end_block(self, end: int) -> None:
         """End the present block at an offset of the source."""
+        raw = self.source[self.block_start : end]
         if self.tokens:
-            self.pieces.append(make_block(self.tokens, self.source[self.block_start : end]))
+            self.pieces.append(make_block(self.tokens, raw))
+        elif raw:  # markup without meaning, such as "</>", for which the parser calls nothing
+            self.pieces.append(raw)
         self.tokens, self.block_start = [], end
 
     def finish(self) -> list[str | Block]:
