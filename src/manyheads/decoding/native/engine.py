@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -165,8 +166,10 @@ def open_native_engine(
 
 
 def is_cpu(device: str) -> bool:
-    """Return whether a device is the CPU; "auto" is, where no driver of a GPU is loaded."""
-    return device == "cpu" or (device == "auto" and not any(any(Path("/dev").glob(name)) for name in GPU_DEVICES))
+    """Return whether a device is the CPU; "auto" is, where no driver of a GPU is loaded; Windows does not tell."""
+    if device != "auto":
+        return device == "cpu"
+    return os.name == "posix" and not any(any(Path("/dev").glob(name)) for name in GPU_DEVICES)
 
 
 def tied_matrices(config: ModelConfig) -> dict[str, str]:
