@@ -159,6 +159,7 @@ class Stepping(Doubling):
 
     joined: list[list[int]] = field(default_factory=list)
     steps: int = 0
+    fails: bool = False
 
     def begin(self) -> Steps:
         return Steps(self)
@@ -183,7 +184,7 @@ class Steps:
         self.group.steps += 1
         sleep(0.002)
         for payloads, left, cancelled, on_result in self.batches:
-            if 13 in payloads.values():
+            if 13 in payloads.values() or self.group.fails:
                 raise ArithmeticError("13")
             for place in list(left):
                 left[place] -= 1
@@ -197,6 +198,14 @@ def stepping() -> Stepping:
     group = Stepping()
     group.held.set()
     return group
+
+
+def nothing_is_computed(batcher: Batcher) -> bool:
+    """Return whether no item is computed any more, soon: a result is known before its item is removed."""
+    end = monotonic() + 30
+    while batcher.computing and monotonic() < end:
+        sleep(0.001)
+    return not batcher.computing
 
 
 def begin(pool: ThreadPoolExecutor, batcher: Batcher, asked: Sequence[QueueItem]) -> Future[list[int]]:
@@ -244,7 +253,40 @@ def test_where_a_step_fails_one_fails_alone(batcher: Batcher) -> None:
             second.result()
         assert (asked[0].future.result(), asked[2].future.result()) == (10, 12)
         assert batcher.compute_all(items(group, [7])) == [14]  # and the worker goes on
-    assert not batcher.computing
+    assert nothing_is_computed(batcher)
+
+
+def test_a_batch_that_cannot_be_begun_fails_and_the_worker_goes_on(batcher: Batcher) -> None:
+    class Failing(Stepping):
+        def begin(self) -> Steps:
+            raise ArithmeticError("begin")
+
+        def compute(self, payloads: Sequence[int], cancelled: Cancelled) -> list[int]:
+            raise ArithmeticError("compute")
+
+    with pytest.raises(ArithmeticError):
+        batcher.compute_all(items(Failing(), [1, 2]))
+    assert batcher.compute_all(items(stepping(), [7])) == [14]
+    assert nothing_is_computed(batcher)
+
+
+def test_an_item_that_joined_and_is_cancelled_while_a_step_fails_is_forgotten(batcher: Batcher) -> None:
+    group, handle = stepping(), RequestHandle()
+    (item,) = items(group, [10_000], handle)
+    with ThreadPoolExecutor(2) as pool:
+        first = begin(pool, batcher, items(group, [30]))
+        while not group.steps:
+            sleep(0.001)
+        second = begin(pool, batcher, [item])
+        while len(group.joined) < 2:
+            sleep(0.001)
+        handle.cancelled = True  # the moment in `cancel` before the futures get their error
+        group.fails = True
+        assert first.result() == [60]
+        assert nothing_is_computed(batcher)
+        handle.cancel()
+        with pytest.raises(RequestCancelled):
+            second.result()
 
 
 def test_what_has_waited_longest_is_not_passed_by_those_that_could_join(batcher: Batcher) -> None:
@@ -313,10 +355,7 @@ def test_a_request_that_is_stopped_leaves_what_is_computed_in_steps(batcher: Bat
         handle.cancel()
         with pytest.raises(RequestCancelled):
             running.result(5)
-    end = monotonic() + 5
-    while batcher.computing and monotonic() < end:
-        sleep(0.001)
-    assert not batcher.computing
+    assert nothing_is_computed(batcher)
     assert group.steps < 1_000
 
 

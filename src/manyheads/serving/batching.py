@@ -134,7 +134,7 @@ class Batcher:
         while batch := self.take_batch():
             started = monotonic()
             if isinstance(batch[0].group, ContinuousBatchGroup):
-                self.compute_continuously(batch[0].group, batch)
+                batch = self.compute_continuously(batch[0].group, batch)
             else:
                 compute(batch)
             with self.changed:
@@ -143,21 +143,29 @@ class Batcher:
                 self.counts.seconds += monotonic() - started
                 self.changed.notify_all()
 
-    def compute_continuously(self, group: ContinuousBatchGroup, batch: list[QueueItem]) -> None:
-        """Compute a batch and the items that join it; after an error, compute all unfinished ones as one batch."""
-        running, unfinished = group.begin(), list[QueueItem]()
-        while batch or running.batches:
-            unfinished += batch
-            try:
+    def compute_continuously(self, group: ContinuousBatchGroup, batch: list[QueueItem]) -> list[QueueItem]:
+        """Compute a batch and the items that join it, until all have ended.
+
+        After an error, all unfinished items are computed as one batch, so that only an item that cannot be computed
+        gets the error.
+
+        Returns:
+            The items that are still among the computing ones: none unless there was an error.
+        """
+        unfinished = [*batch]
+        try:
+            running = group.begin()
+            while batch or running.batches:
                 if batch:
                     add_batch(running, batch)
                 running.step()
-            except Exception:
-                running = group.begin()
-                compute(unfinished)
-            ended = [item for item in unfinished if item.future.done()]
-            unfinished = [item for item in unfinished if not item.future.done()]
-            batch = self.take_joining(group, running, unfinished, ended)
+                ended = [item for item in unfinished if item.future.done()]
+                unfinished = [item for item in unfinished if not item.future.done()]
+                batch = self.take_joining(group, running, unfinished, ended)
+                unfinished += batch
+        except Exception:
+            compute(unfinished)
+        return unfinished
 
     def take_joining(
         self,
