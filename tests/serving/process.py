@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -39,9 +40,8 @@ class Server:
 
     def __init__(self, arguments: Sequence[str], environment: dict[str, str] | None = None) -> None:
         command = [sys.executable, "-m", "manyheads", "serve", *arguments]
-        self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, encoding="utf-8", env=os.environ | (environment or {})
-        )
+        variables = os.environ | {"PYTHONFAULTHANDLER": "1"} | (environment or {})
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8", env=variables)
         self.log: list[str] = []
         self.ready, self.ended = threading.Event(), threading.Event()
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -77,6 +77,13 @@ class Server:
 
     def client(self, **options: Any) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=SECONDS, trust_env=False, **options)
+
+    def abort(self) -> str:
+        """Abort the server; return its stderr, which then ends with the stacks of all its threads."""
+        self.process.send_signal(signal.SIGABRT)
+        self.process.wait(SECONDS)
+        self.reader.join(SECONDS)
+        return self.text
 
     def end(self, kill: bool = False) -> int:
         """Ask it to end; returns its exit code."""

@@ -289,6 +289,35 @@ def test_an_item_that_joined_and_is_cancelled_while_a_step_fails_is_forgotten(ba
             second.result()
 
 
+class CancelledNextTime(Future[int]):
+    """A future whose request is cancelled just after somebody has asked whether it is done."""
+
+    handle: RequestHandle | None = None
+
+    def done(self) -> bool:
+        answer, handle, self.handle = super().done(), self.handle, None
+        if handle is not None:
+            handle.cancel()
+        return answer
+
+
+def test_an_item_that_joined_and_is_cancelled_between_two_looks_is_forgotten(batcher: Batcher) -> None:
+    group, handle, future = stepping(), RequestHandle(), CancelledNextTime()
+    item = QueueItem(group, 10_000, 1, handle, future)
+    with ThreadPoolExecutor(2) as pool:
+        first = begin(pool, batcher, items(group, [200]))
+        while not group.steps:
+            sleep(0.001)
+        second = begin(pool, batcher, [item])
+        while len(group.joined) < 2:
+            sleep(0.001)
+        future.handle = handle
+        with pytest.raises(RequestCancelled):
+            second.result()
+        assert first.result() == [400]
+    assert nothing_is_computed(batcher)
+
+
 def test_what_has_waited_longest_is_not_passed_by_those_that_could_join(batcher: Batcher) -> None:
     group, other = stepping(), stepping()
     with ThreadPoolExecutor(3) as pool:

@@ -45,14 +45,13 @@ def strict(
             assert text not in server.text
 
 
-def idle(client: httpx.Client, within: float) -> bool:
-    """Whether nothing is computed any more, soon."""
-    end = monotonic() + within
-    while monotonic() < end:
-        if not metric(client, "requests_running") and not metric(client, "rows_computing"):
-            return True
+def wait_until_idle(server: Server, client: httpx.Client) -> None:
+    """Wait until nothing is computed any more; if that takes too long, fail and say what the server was doing."""
+    end, names = monotonic() + SOON, ("requests_running", "rows_computing")
+    while any(values := [metric(client, name) for name in names]):
+        if monotonic() > end:
+            pytest.fail(f"{dict(zip(names, values, strict=True))} after {SOON} seconds\n{server.abort()}")
         sleep(0.02)
-    return False
 
 
 def test_a_key_is_needed_and_must_be_right(strict: tuple[Server, dict[str, str]]) -> None:
@@ -93,7 +92,7 @@ def test_a_request_that_takes_too_long_is_stopped_and_so_is_the_decoding(
         answer = client.post("/translate", json=SLOW | {"api_key": secrets["any"]})
         assert answer.status_code == 504
         assert LIMIT <= monotonic() - begun < LIMIT + SOON
-        assert idle(client, within=SOON)
+        wait_until_idle(server, client)
         assert client.post("/translate", json=SHORT | {"api_key": secrets["any"]}).status_code == 200
 
 
@@ -102,7 +101,7 @@ def test_an_inspection_that_takes_too_long_is_stopped_too(endless_run: Path) -> 
     with serving(endless_run, "--timeout", 0.1, environment=token) as server, server.client() as client:
         asked = {"q": "a b c d e f g h " * 15, "model": "en-ko", "beam": 16}  # takes more than a second
         assert client.post("/api/inspect", json=asked).status_code == 504
-        assert idle(client, within=SOON)
+        wait_until_idle(server, client)
         server.end()
 
 
@@ -111,7 +110,7 @@ def test_a_client_that_leaves_frees_its_work(strict: tuple[Server, dict[str, str
     with server.client() as client:
         with pytest.raises(httpx.ReadTimeout):
             client.post("/translate", json=SLOW | {"api_key": secrets["any"]}, timeout=0.3)
-        assert idle(client, within=SOON)
+        wait_until_idle(server, client)
         assert any(" 499 " in line for line in server.log)
 
 
@@ -135,7 +134,7 @@ def test_a_busy_server_says_so_at_once_and_recovers(strict: tuple[Server, dict[s
             refused.append(answer)
         assert set(refused) == {(503, "1")}
         assert [request.result()[0] for request in slow] == [504] * 3
-        assert idle(client, within=SOON)
+        wait_until_idle(server, client)
         assert ask(client, SHORT)[0] == 200
 
 

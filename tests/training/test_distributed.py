@@ -34,7 +34,8 @@ def start(
     out.parent.mkdir(parents=True, exist_ok=True)
     file = out.parent / f"{out.name}.toml"
     file.write_text("\n".join(described(config)), encoding="utf-8")
-    launcher = [sys.executable, "-m", "torch.distributed.run", *launch, "--nproc-per-node", str(processes)]
+    launcher = [sys.executable, "-m", "torch.distributed.run", *launch, "--nproc-per-node", str(processes),
+                "--log-dir", str(out.parent / "logs")]  # fmt: skip
     return subprocess.Popen(
         [*launcher, "-m", "manyheads", "train", str(file), "--out", str(out), *options],
         stdout=subprocess.PIPE,

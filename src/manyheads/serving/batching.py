@@ -10,7 +10,7 @@ fails alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
@@ -159,8 +159,9 @@ class Batcher:
                 if batch:
                     add_batch(running, batch)
                 running.step()
-                ended = [item for item in unfinished if item.future.done()]
-                unfinished = [item for item in unfinished if not item.future.done()]
+                # Ask each future once: a request can be cancelled between two questions.
+                ended = {item for item in unfinished if item.future.done()}
+                unfinished = [item for item in unfinished if item not in ended]
                 batch = self.take_joining(group, running, unfinished, ended)
                 unfinished += batch
         except Exception:
@@ -172,7 +173,7 @@ class Batcher:
         group: BatchGroup,
         running: ContinuousBatch,
         unfinished: Sequence[QueueItem],
-        ended: Sequence[QueueItem],
+        ended: Set[QueueItem],
     ) -> list[QueueItem]:
         """Return the items that join a worker's unfinished ones; an empty list if none should.
 
