@@ -28,9 +28,10 @@ import torch
 
 import machine
 import tiny
-from manyheads.interop.bundle import LoadedModel
-from manyheads.interop.ctranslate2 import CTranslate2Engine, load_ctranslate2, quantize, write_ctranslate2
-from manyheads.interop.sources import load_run
+from manyheads.interop.bundle import LoadedModel, load_run
+from manyheads.interop.ctranslate2 import quantize
+from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export_cost import QuantizationCost, compare_engines, search
 

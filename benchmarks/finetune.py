@@ -40,7 +40,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.data.examples import Examples
-from manyheads.interop.huggingface import read_pretrained
+from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.initialize import with_initial_shape
 from manyheads.runs.train import make_trainer, train

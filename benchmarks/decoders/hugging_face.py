@@ -9,7 +9,7 @@ import torch
 from transformers import MarianMTModel
 
 from decoders.orders import Decode, Order, Rows, by_length, serve
-from manyheads.interop.marian import marian_numbers
+from manyheads.interop.marian.writer import marian_numbers
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS
 

@@ -8,8 +8,7 @@ import pytest
 
 from manyheads.decoding.batching import Job, check_options, finish, make_batches, search_in_batches
 from manyheads.errors import UsageError
-from manyheads.search.hypothesis import make_hypothesis
-from manyheads.search.interface import Hypothesis, never_cancelled
+from manyheads.search.interface import Hypothesis, make_hypothesis, never_cancelled
 from manyheads.search.options import SearchOptions
 
 OPTIONS = SearchOptions(

@@ -19,7 +19,7 @@ from tests.interop.parts import make_parts, sentences
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.argos import check_argos, write_argos
 from manyheads.interop.bundle import LoadedModel
-from manyheads.interop.ctranslate2 import load_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Samples, reference
 from manyheads.search.options import SearchOptions
 

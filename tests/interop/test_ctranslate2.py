@@ -16,15 +16,10 @@ from tests.model.samples import VARIANTS
 from manyheads.data.batch import pad_rows
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError, UsageError
-from manyheads.interop.ctranslate2 import (
-    CTranslate2Engine,
-    build_spec,
-    check_ctranslate2,
-    convert,
-    load_ctranslate2,
-    write_ctranslate2,
-)
-from manyheads.interop.ctranslate2.spec import piece_names
+from manyheads.interop.ctranslate2 import convert
+from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2.engine import CTranslate2Engine
+from manyheads.interop.ctranslate2.spec import build_spec, piece_names
 from manyheads.interop.parity import Reference, Samples, decoder_input, random_samples, reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
@@ -419,7 +414,7 @@ def test_an_imported_model_and_its_pieces_go_too(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from tests.interop.marian import write_marian_folder
 
-    from manyheads.interop.marian import read_marian
+    from manyheads.interop.marian.reader import read_marian
 
     write_marian_folder(tmp_path / "theirs", shared=False, tie_word_embeddings=False)
     opened = read_marian(tmp_path / "theirs")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +12,11 @@ from safetensors.torch import load_file
 from tests.interop.marian import write_marian_folder
 from tests.interop.parts import Parts, make_parts, sentences
 
-from manyheads.checkpoint import write_tensors
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError
-from manyheads.interop.bundle import LoadedModel
-from manyheads.interop.marian import check_marian, marian_numbers, read_marian, their_numbers, write_marian
+from manyheads.interop.marian.reader import check_marian, read_marian, their_numbers
+from manyheads.interop.marian.writer import marian_numbers, write_marian
 from manyheads.interop.parity import Samples, random_samples, reference
-from manyheads.interop.sources import load_model
-from manyheads.interop.weights import read_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
 from manyheads.search.parameters import SearchParameters
@@ -200,43 +195,15 @@ def test_what_ours_cannot_be_is_refused_by_name(
 # --- a pickle ---
 
 
-class Bomb:
-    """What runs when an unrestricted reader meets it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> Any:
-        return os.mkdir, (str(self.path),)
-
-
-def as_pickle(folder: Path) -> dict[str, torch.Tensor]:
-    tensors = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    torch.save(tensors, folder / "pytorch_model.bin")
-    return tensors
-
-
 def test_a_pickle_is_refused_with_the_reason_unless_somebody_vouches_for_it(tmp_path: Path) -> None:
     write_marian_folder(tmp_path)
     before = read_marian(tmp_path).model
-    as_pickle(tmp_path)
+    torch.save(load_file(tmp_path / "model.safetensors"), tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").unlink()
     with pytest.raises(RunError, match=r"pytorch_model\.bin alone. That is a pickle.*--trust-pickle"):
         read_marian(tmp_path)
     after = read_marian(tmp_path, trust_pickle=True).model
     assert all(torch.equal(*pair) for pair in zip(before.parameters(), after.parameters(), strict=True))
-
-
-def test_a_pickle_that_does_something_is_not_let(tmp_path: Path) -> None:
-    write_marian_folder(tmp_path)
-    tensors = as_pickle(tmp_path)
-    torch.save({**tensors, "x": Bomb(tmp_path / "exploded")}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(RunError, match="cannot be read as weights alone"):
-        read_marian(tmp_path, trust_pickle=True)
-    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04nothing")
-    with pytest.raises(RunError, match="cannot be read as weights alone"):
-        read_marian(tmp_path, trust_pickle=True)
-    assert not (tmp_path / "exploded").exists()
 
 
 # --- out ---
@@ -360,14 +327,6 @@ def test_the_check_against_transformers_sees_a_difference(tmp_path: Path) -> Non
         check_marian(tmp_path, marian_numbers(model), reference(model, random_samples(pair.source)))
 
 
-def test_any_source_is_opened_by_what_it_is(tmp_path: Path) -> None:
-    write_marian_folder(tmp_path / "theirs")
-    opened = load_model(str(tmp_path / "theirs"))
-    assert isinstance(opened, LoadedModel)
-    with pytest.raises(RunError, match="is not a directory"):
-        load_model(str(tmp_path / "nothing"))
-
-
 def test_weights_in_several_files_are_read_by_their_index(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     theirs = write_marian_folder(folder)
@@ -377,24 +336,3 @@ def test_weights_in_several_files_are_read_by_their_index(tmp_path: Path) -> Non
     assert len(list(folder.glob("model-*.safetensors"))) > 2
     for name, found in read_marian(folder).model.named_parameters():
         torch.testing.assert_close(found, right[name], rtol=0, atol=0)
-
-
-@pytest.mark.parametrize(
-    ("map_", "said"),
-    [
-        ({"a": "../model.safetensors"}, "no plain file of this folder"),
-        ({"a": "missing.safetensors"}, "it is missing"),
-        ({"a": 3}, "does not say which tensor is in which file"),
-        (None, "does not say which tensor is in which file"),
-        ({"a": "part.safetensors"}, "do not fit: only one of them has b"),
-        ({"a": "part.safetensors", "b": "part.safetensors", "c": "part.safetensors"}, "only one of them has c"),
-    ],
-)
-def test_an_index_that_does_not_fit_is_refused(tmp_path: Path, map_: object, said: str) -> None:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    write_tensors(folder / "part.safetensors", {"a": torch.ones(3), "b": torch.zeros(5)})
-    shutil.copy(folder / "part.safetensors", tmp_path / "model.safetensors")
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": map_}), encoding="utf-8")
-    with pytest.raises(RunError, match=said):
-        read_weights(folder)

@@ -15,9 +15,9 @@ from tests.interop.parts import Parts, make_parts, sentences
 from tests.model.samples import BOS, PAD, VARIANTS, random_ids
 
 from manyheads.errors import MissingExtraError, ParityError, RunError
-from manyheads.interop.onnx import check_onnx, convert, write_onnx
-from manyheads.interop.onnx.convert import Runtime
-from manyheads.interop.onnx.graph import Graph
+from manyheads.interop.onnx import convert
+from manyheads.interop.onnx.convert import Runtime, check_onnx, write_onnx
+from manyheads.interop.onnx.network import Graph
 from manyheads.interop.parity import random_samples, reference
 from manyheads.runs.model_card import export_card
 from manyheads.tasks.translation import Translator

@@ -12,7 +12,7 @@ import pytest
 import torch
 from tests.interop.parts import make_parts, sentences
 
-from manyheads.interop.ctranslate2 import load_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.quantize import round_rows
 from manyheads.interop.parity import Samples, reference
 

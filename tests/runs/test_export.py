@@ -18,7 +18,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
-from manyheads.interop.marian import read_marian
+from manyheads.interop.marian.reader import read_marian
 from manyheads.runs.evaluate import evaluate, with_line
 from manyheads.runs.export import export, push
 from manyheads.runs.import_model import import_model

@@ -15,8 +15,8 @@ from manyheads.cli.main import run as program
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, score
+from manyheads.interop.bundle import load_run
 from manyheads.interop.parity import decoder_input, token_scores
-from manyheads.interop.sources import load_run
 from manyheads.runs import export_cost
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export import export

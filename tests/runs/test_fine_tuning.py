@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, TrainingConfig
-from manyheads.interop.huggingface import read_pretrained
+from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.train import train
 from manyheads.runs.training_tasks import prepare_task

@@ -21,7 +21,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.data.examples import make_texts
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.huggingface import read_pretrained
+from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
 from manyheads.runs.import_model import import_model

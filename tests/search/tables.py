@@ -1,6 +1,7 @@
 """Models without a network: random log-probabilities of the next token, a function of the prefix.
 
-And two slower searches of them: a plain beam, a sentence at a time, and the enumeration of every output.
+With two slower searches of them (a plain beam, a sentence at a time, and the enumeration of every output), and with
+what the tests of all kinds of search have in common.
 """
 
 from __future__ import annotations
@@ -8,14 +9,36 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from manyheads.search.interface import Hypothesis
+from manyheads.search.parameters import SearchParameters
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
+FORBIDDEN = (PAD, BOS)
 Prefix = tuple[int, ...]
+Sentence = TypeVar("Sentence")
+
+
+def parameters(limits: Sequence[int] | Tensor, **options: Any) -> SearchParameters:
+    """Return the parameters of a search of sentences with these limits; padding and BOS are never generated."""
+    max_lengths = limits if isinstance(limits, Tensor) else torch.tensor(limits, dtype=torch.int64)
+    marks = {"max_lengths": max_lengths, "bos": BOS, "eos": EOS, "suppressed": FORBIDDEN}
+    return SearchParameters(**(marks | options))
+
+
+def assert_independent(
+    search: Callable[[Sequence[Sentence]], list[list[Hypothesis]]], sentences: Sequence[Sentence]
+) -> list[list[Hypothesis]]:
+    """Check that outputs depend on their sentence alone, not on the others or their order; return the outputs."""
+    together = search(sentences)
+    assert search(sentences[::-1])[::-1] == together
+    for sentence, outputs in zip(sentences, together, strict=True):
+        assert search([sentence]) == [outputs]
+    return together
 
 
 @dataclass(frozen=True)
@@ -112,6 +135,11 @@ class Found:
     score: float
     tokens: Prefix
     ended: bool
+
+
+def found(outputs: Sequence[Hypothesis]) -> list[Found]:
+    """Return outputs of a search as those of a slow search."""
+    return [Found(output.score, output.tokens, output.ended) for output in outputs]
 
 
 def score(total: float, length: int, length_penalty: float) -> float:

@@ -9,13 +9,24 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.search.tables import BOS, EOS, PAD, UNK, Found, Table, TableStepper, enumerate_outputs, slow_beam
+from tests.search.tables import (
+    BOS,
+    EOS,
+    PAD,
+    UNK,
+    Table,
+    TableStepper,
+    assert_independent,
+    enumerate_outputs,
+    found,
+    parameters,
+    slow_beam,
+)
 from torch import Tensor
 
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
-from manyheads.search.parameters import SearchParameters
 
 # Ends that are improbable, as likely as any other token, probable, and nearly certain.
 END_BIASES = [-4.0, 0.0, 2.0, 5.0]
@@ -31,22 +42,10 @@ def search(
     length_penalty: float = 1.0,
     forbidden: Sequence[int] = (),
 ) -> list[list[Hypothesis]]:
-    return beam_search(
-        TableStepper(tables),
-        SearchParameters(
-            beam_size=beam_size,
-            n_best=n_best,
-            length_penalty=length_penalty,
-            max_lengths=torch.tensor(limits),
-            bos=BOS,
-            eos=EOS,
-            suppressed=forbidden,
-        ),
+    asked = parameters(
+        limits, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, suppressed=forbidden
     )
-
-
-def found(outputs: Sequence[Hypothesis]) -> list[Found]:
-    return [Found(output.score, output.tokens, output.ended) for output in outputs]
+    return beam_search(TableStepper(tables), asked)
 
 
 @pytest.mark.parametrize("length_penalty", LENGTH_PENALTIES)
@@ -107,23 +106,20 @@ def test_an_output_does_not_depend_on_the_other_sentences_or_their_order(
     sentences, beam_size, length_penalty, end_bias, steps, impossible
 ) -> None:
     """Bit-identical, also with equal continuations and with impossible tokens."""
-    tables = [
-        Table(seed, size=9, end_bias=end_bias, steps=steps, impossible=impossible, sharpness=1.0)
-        for seed, _ in sentences
+
+    def search_some(some: Sequence[tuple[Table, int]]) -> list[list[Hypothesis]]:
+        tables, limits = zip(*some, strict=True)
+        return search(tables, limits, beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty)
+
+    asked = [
+        (Table(seed, size=9, end_bias=end_bias, steps=steps, impossible=impossible, sharpness=1.0), limit)
+        for seed, limit in sentences
     ]
-    limits = [limit for _, limit in sentences]
-    together = search(tables, limits, beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty)
-    for table, limit, result in zip(tables, limits, together, strict=True):
-        alone = search([table], [limit], beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty)
+    for (table, limit), result in zip(asked, assert_independent(search_some, asked), strict=True):
         slow, _ = slow_beam(
             table, beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty, limit=limit
         )
-        assert alone == [result]
         assert found(result) == slow
-    backwards = search(
-        tables[::-1], limits[::-1], beam_size=beam_size, n_best=beam_size, length_penalty=length_penalty
-    )
-    assert backwards[::-1] == together
 
 
 @settings(deadline=None, max_examples=60)
@@ -141,12 +137,7 @@ def test_a_beam_of_one_is_greedy(sentences, length_penalty, end_bias, steps, imp
     ]
     limits = [limit for _, limit in sentences]
     beam = search(tables, limits, beam_size=1, length_penalty=length_penalty, forbidden=(PAD, BOS))
-    greedy = greedy_search(
-        TableStepper(tables),
-        SearchParameters(
-            max_lengths=torch.tensor(limits), bos=BOS, eos=EOS, suppressed=(PAD, BOS), length_penalty=length_penalty
-        ),
-    )
+    greedy = greedy_search(TableStepper(tables), parameters(limits, length_penalty=length_penalty))
     assert [output for (output,) in beam] == greedy
 
 
@@ -170,9 +161,9 @@ def test_a_model_that_mixes_up_its_rows_is_noticed() -> None:
             super().select(rows.sort().values)
 
     table = Table(3, size=13, end_bias=-2.0)
-    arguments = {"beam_size": 3, "length_penalty": 1.0, "max_lengths": torch.tensor([6]), "bos": BOS, "eos": EOS}
-    ((good,),) = beam_search(TableStepper([table]), SearchParameters(**arguments))
-    ((bad,),) = beam_search(Shuffled([table]), SearchParameters(**arguments))
+    asked = parameters([6], beam_size=3, suppressed=())
+    ((good,),) = beam_search(TableStepper([table]), asked)
+    ((bad,),) = beam_search(Shuffled([table]), asked)
     assert good.token_scores == table.score_tokens(good)
     assert bad.token_scores != table.score_tokens(bad)
 
@@ -239,14 +230,7 @@ def test_a_row_that_only_fills_the_beam_is_not_given_a_forbidden_token() -> None
     heard: set[int] = set()
     beam_search(
         Listening([Table(seed, size=5, end_bias=-1.0) for seed in range(3)]),
-        SearchParameters(
-            beam_size=7,
-            length_penalty=1.0,
-            max_lengths=torch.tensor([4, 3, 4]),
-            bos=BOS,
-            eos=EOS,
-            suppressed=(UNK, PAD),
-        ),
+        parameters([4, 3, 4], beam_size=7, suppressed=(UNK, PAD)),
     )
     assert heard == {BOS, EOS, 4}
 
@@ -287,17 +271,8 @@ def test_a_search_stops_as_early_as_it_says(length_penalty) -> None:
     for end_bias, n_best, seed in itertools.product(END_BIASES, (1, 3), range(8)):
         table = Table(seed, size=9, end_bias=end_bias)
         stepper = TableStepper([table])
-        beam_search(
-            stepper,
-            SearchParameters(
-                beam_size=3,
-                n_best=n_best,
-                length_penalty=length_penalty,
-                max_lengths=torch.tensor([9]),
-                bos=BOS,
-                eos=EOS,
-            ),
-        )
+        asked = parameters([9], beam_size=3, n_best=n_best, length_penalty=length_penalty, suppressed=())
+        beam_search(stepper, asked)
         _, steps = slow_beam(table, beam_size=3, n_best=n_best, length_penalty=length_penalty, limit=9)
         assert len(stepper.row_counts) == steps
         taken.add(steps)
@@ -307,8 +282,7 @@ def test_a_search_stops_as_early_as_it_says(length_penalty) -> None:
 def test_sentences_that_have_stopped_leave_the_batch() -> None:
     tables = [Table(seed, end_bias=-torch.inf) for seed in range(3)]
     stepper = TableStepper(tables)
-    limits = torch.tensor([1, 5, 3])
-    beam_search(stepper, SearchParameters(beam_size=4, length_penalty=1.0, max_lengths=limits, bos=BOS, eos=EOS))
+    beam_search(stepper, parameters([1, 5, 3], beam_size=4, suppressed=()))
     # a step a token, and one to see whether the output ends there
     assert stepper.row_counts == [3, 12, 8, 8, 4, 4]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-import torch
-from tests.search.tables import BOS, EOS, PAD, Table, TableStepper
+from tests.search.tables import EOS, Table, TableStepper, parameters
 
 from manyheads.search.beam import beam_search
 from manyheads.search.cancellation import CancellableStepper, cancelled_among
@@ -15,7 +14,6 @@ from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import Sampling
-from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import sample
 
 LONG = 30  # tokens of every output: the tables hardly ever end
@@ -23,43 +21,25 @@ TABLES = [Table(seed, end_bias=-30.0) for seed in range(5)]
 Search = Callable[[Callable[[], Stepper], int], list[list[Hypothesis]]]
 
 
-def limits(count: int) -> torch.Tensor:
-    return torch.full((count,), LONG)
-
-
 def beam(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return beam_search(
-        start(),
-        SearchParameters(
-            beam_size=3, length_penalty=1.0, max_lengths=limits(count), bos=BOS, eos=EOS, suppressed=(PAD, BOS)
-        ),
-    )
+    return beam_search(start(), parameters([LONG] * count, beam_size=3))
 
 
 def greedy(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return [[one] for one in greedy_search(start(), SearchParameters(max_lengths=limits(count), bos=BOS, eos=EOS))]
+    return [[one] for one in greedy_search(start(), parameters([LONG] * count))]
 
 
 def sampled(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     rows = [[number] for number in range(count)]
-    return sample(start(), rows, Sampling(), SearchParameters(max_lengths=limits(count), bos=BOS, eos=EOS), draws=2)
+    return sample(start(), rows, Sampling(), parameters([LONG] * count), draws=2)
 
 
 def diverse(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return diverse_beam_search(
-        start,
-        SearchParameters(beam_size=4, n_best=1, length_penalty=1.0, max_lengths=limits(count), bos=BOS, eos=EOS),
-        groups=2,
-        strength=0.5,
-    )
+    return diverse_beam_search(start, parameters([LONG] * count, beam_size=4), groups=2, strength=0.5)
 
 
 def required(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return grid_beam_search(
-        start(),
-        [((4, 5),)] * count,
-        SearchParameters(beam_size=2, n_best=1, length_penalty=1.0, max_lengths=limits(count), bos=BOS, eos=EOS),
-    )
+    return grid_beam_search(start(), [((4, 5),)] * count, parameters([LONG] * count, beam_size=2))
 
 
 class Leaving:

@@ -5,35 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.search.tables import BOS, EOS, PAD, Found, Prefix, Table, TableStepper, enumerate_outputs, slow_beam
+from tests.search.tables import (
+    FORBIDDEN,
+    Prefix,
+    Table,
+    TableStepper,
+    assert_independent,
+    enumerate_outputs,
+    found,
+    parameters,
+    slow_beam,
+)
 
 from manyheads.search.constrained import grid_beam_search
 from manyheads.search.interface import Hypothesis
-from manyheads.search.parameters import SearchParameters
 from manyheads.search.rules import ForbiddenSequences, NoRepeat, RuledStepper
-
-FORBIDDEN = (PAD, BOS)
 
 
 def search(
     tables: Sequence[Table], required: Sequence[Sequence[Prefix]], limits: Sequence[int], **options: float
 ) -> list[list[Hypothesis]]:
-    asked = {"beam_size": 3} | options
-    parameters = SearchParameters(
-        max_lengths=torch.tensor(limits),
-        bos=BOS,
-        eos=EOS,
-        suppressed=FORBIDDEN,
-        **asked,  # type: ignore[arg-type]
-    )
-    return grid_beam_search(TableStepper(tables), required, parameters)
-
-
-def found(outputs: Sequence[Hypothesis]) -> list[Found]:
-    return [Found(output.score, output.tokens, output.ended) for output in outputs]
+    return grid_beam_search(TableStepper(tables), required, parameters(limits, **{"beam_size": 3} | options))
 
 
 def holds(tokens: Prefix, sequence: Prefix) -> bool:
@@ -75,14 +69,15 @@ def test_a_beam_that_holds_everything_finds_the_best_outputs_that_hold_them(
     end_bias=st.sampled_from([-4.0, 0.0, 4.0]),
 )
 def test_every_output_holds_them_whatever_stands_beside_it(sentences, beam_size, end_bias) -> None:
-    tables = [Table(seed, size=9, end_bias=end_bias) for seed, _, _ in sentences]
-    required = [sequences for _, sequences, _ in sentences]
-    limits = [sum(map(len, sequences)) + room for _, sequences, room in sentences]
-    together = search(tables, required, limits, beam_size=beam_size, n_best=beam_size)
-    backwards = search(tables[::-1], required[::-1], limits[::-1], beam_size=beam_size, n_best=beam_size)
-    assert backwards[::-1] == together
-    for table, sequences, limit, result in zip(tables, required, limits, together, strict=True):
-        assert search([table], [sequences], [limit], beam_size=beam_size, n_best=beam_size) == [result]
+    def search_some(some: Sequence[tuple[Table, list[Prefix], int]]) -> list[list[Hypothesis]]:
+        tables, required, limits = zip(*some, strict=True)
+        return search(tables, required, limits, beam_size=beam_size, n_best=beam_size)
+
+    asked = [
+        (Table(seed, size=9, end_bias=end_bias), sequences, sum(map(len, sequences)) + room)
+        for seed, sequences, room in sentences
+    ]
+    for (table, sequences, limit), result in zip(asked, assert_independent(search_some, asked), strict=True):
         assert 1 <= len(result) <= beam_size
         for output in result:
             assert all(holds(output.tokens, sequence) for sequence in sequences)
@@ -100,8 +95,7 @@ def test_where_nothing_is_required_it_is_a_beam_search(beam_size) -> None:
         expected, _ = slow_beam(
             table, beam_size=beam_size, n_best=beam_size, length_penalty=1.0, limit=limit, forbidden=FORBIDDEN
         )
-        assert [(one.tokens, one.ended) for one in expected] == [(one.tokens, one.ended) for one in result]
-        assert [one.score for one in expected] == pytest.approx([one.score for one in result])
+        assert found(result) == expected
 
 
 def test_a_sequence_is_put_where_it_costs_little_not_only_at_the_end() -> None:
@@ -119,15 +113,7 @@ def test_a_forced_prefix_and_rules_hold_too() -> None:
     for (output,) in grid_beam_search(
         ruled,
         [[(7,), (8, 5)]] * 6,
-        SearchParameters(
-            beam_size=3,
-            n_best=1,
-            length_penalty=1.0,
-            max_lengths=torch.full((6,), 6),
-            bos=BOS,
-            eos=EOS,
-            suppressed=FORBIDDEN,
-        ),
+        parameters([6] * 6, beam_size=3),
     ):
         assert output.tokens[:2] == (6, 4)
         assert 7 in output.tokens
@@ -140,9 +126,7 @@ def test_what_is_required_and_forbidden_at_once_is_left_out_and_the_output_is_cu
     ((output,),) = grid_beam_search(
         ruled,
         [[(4, 5)]],
-        SearchParameters(
-            beam_size=2, n_best=1, length_penalty=1.0, max_lengths=torch.tensor([5]), bos=BOS, eos=EOS
-        ),
+        parameters([5], beam_size=2, suppressed=()),
     )
     assert not output.ended
     assert 5 not in output.tokens

@@ -6,31 +6,31 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.search.tables import BOS, EOS, PAD, Found, Prefix, Table, TableStepper, score, slow_beam
+from tests.search.tables import (
+    EOS,
+    FORBIDDEN,
+    Found,
+    Prefix,
+    Table,
+    TableStepper,
+    assert_independent,
+    parameters,
+    score,
+    slow_beam,
+)
 from torch import Tensor
 
 from manyheads.search.beam import beam_search
 from manyheads.search.diverse import diverse_beam_search
 from manyheads.search.interface import Hypothesis
-from manyheads.search.parameters import SearchParameters
-
-FORBIDDEN = (PAD, BOS)
 
 
 def diverse(tables: Sequence[Table], limits: Sequence[int], **options: float) -> list[list[Hypothesis]]:
     groups, strength = options.pop("groups", 2), options.pop("strength", 0.7)
-    asked = {"beam_size": 4, "n_best": 4} | options
-    parameters = SearchParameters(
-        max_lengths=torch.tensor(limits),
-        bos=BOS,
-        eos=EOS,
-        suppressed=FORBIDDEN,
-        **asked,  # type: ignore[arg-type]
-    )
-    return diverse_beam_search(lambda: TableStepper(tables), parameters, groups=groups, strength=strength)
+    asked = parameters(limits, **{"beam_size": 4, "n_best": 4} | options)
+    return diverse_beam_search(lambda: TableStepper(tables), asked, groups=int(groups), strength=strength)
 
 
 class Lowered(Table):
@@ -82,18 +82,7 @@ def one_group_after_the_other(
             own = Found(score(total, len(tokens), length_penalty), output.tokens, output.ended)
             every.setdefault((output.tokens, output.ended), own)
         stepper = Watched([lowered])
-        beam_search(
-            stepper,
-            SearchParameters(
-                beam_size=size,
-                n_best=size,
-                length_penalty=length_penalty,
-                max_lengths=torch.tensor([limit]),
-                bos=BOS,
-                eos=EOS,
-                suppressed=FORBIDDEN,
-            ),
-        )
+        beam_search(stepper, parameters([limit], beam_size=size, n_best=size, length_penalty=length_penalty))
         longest = max(len(taken), len(stepper.taken))
         taken = [
             sum((counts[place] for counts in (taken, stepper.taken) if place < len(counts)), Counter())
@@ -133,18 +122,7 @@ def test_strength_leads_the_groups_apart() -> None:
 
 def test_without_strength_all_groups_find_what_a_beam_finds() -> None:
     tables = [Table(seed, size=9) for seed in range(5)]
-    beam = beam_search(
-        TableStepper(tables),
-        SearchParameters(
-            beam_size=2,
-            n_best=2,
-            length_penalty=1.0,
-            max_lengths=torch.full((5,), 5),
-            bos=BOS,
-            eos=EOS,
-            suppressed=FORBIDDEN,
-        ),
-    )
+    beam = beam_search(TableStepper(tables), parameters([5] * 5, beam_size=2, n_best=2))
     assert diverse(tables, [5] * 5, groups=3, beam_size=6, n_best=6, strength=0.0) == beam
 
 
@@ -155,11 +133,10 @@ def test_without_strength_all_groups_find_what_a_beam_finds() -> None:
     impossible=st.sampled_from([0.0, 0.5]),
 )
 def test_an_output_does_not_depend_on_the_other_sentences(sentences, groups, impossible) -> None:
-    tables = [Table(seed, size=9, end_bias=-1.0, impossible=impossible) for seed, _ in sentences]
-    limits = [limit for _, limit in sentences]
-    asked = {"groups": groups, "beam_size": 2 * groups, "n_best": 2 * groups}
-    together = diverse(tables, limits, **asked)
-    assert diverse(tables[::-1], limits[::-1], **asked)[::-1] == together
-    for table, limit, result in zip(tables, limits, together, strict=True):
-        assert diverse([table], [limit], **asked) == [result]
+    def search(some: Sequence[tuple[int, int]]) -> list[list[Hypothesis]]:
+        tables = [Table(seed, size=9, end_bias=-1.0, impossible=impossible) for seed, _ in some]
+        asked = {"groups": groups, "beam_size": 2 * groups, "n_best": 2 * groups}
+        return diverse(tables, [limit for _, limit in some], **asked)
+
+    for result in assert_independent(search, sentences):
         assert len({(one.tokens, one.ended) for one in result}) == len(result)

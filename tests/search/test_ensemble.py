@@ -6,12 +6,11 @@ import math
 
 import pytest
 import torch
-from tests.search.tables import BOS, EOS, Found, Prefix, Table, TableStepper, slow_beam
+from tests.search.tables import Found, Prefix, Table, TableStepper, parameters, slow_beam
 from torch import Tensor
 
 from manyheads.search.beam import beam_search
 from manyheads.search.ensemble import EnsembleStepper, mean_logarithm, mean_probability
-from manyheads.search.parameters import SearchParameters
 
 
 class Mean(Table):
@@ -38,9 +37,7 @@ def test_an_ensemble_searches_as_one_model_of_the_mean_would(combine, kind) -> N
     steppers = [TableStepper([Table(seed + more, 7) for seed in seeds]) for more in (0, 100, 200)]
     results = beam_search(
         EnsembleStepper(steppers, combine),
-        SearchParameters(
-            beam_size=3, n_best=3, length_penalty=1.0, max_lengths=torch.tensor(limits), bos=BOS, eos=EOS
-        ),
+        parameters(limits, beam_size=3, n_best=3, suppressed=()),
     )
     for seed, limit, result in zip(seeds, limits, results, strict=True):
         expected, _ = slow_beam(kind(seed, 7), beam_size=3, n_best=3, length_penalty=1.0, limit=limit)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.search.tables import BOS, EOS, PAD, UNK, Table, TableStepper
+from tests.search.tables import BOS, EOS, PAD, UNK, Table, TableStepper, parameters
 
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
-from manyheads.search.parameters import SearchParameters
 
 
 def follow(table: Table, limit: int, forbidden: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
@@ -28,10 +27,7 @@ def test_every_sentence_follows_its_most_likely_tokens_in_any_batch() -> None:
     forbidden = (UNK, PAD, BOS)
     tables = [Table(seed, size=11, end_bias=seed % 3 - 1.0) for seed in range(20)]
     limits = [seed % 8 for seed in range(20)]
-    outputs = greedy_search(
-        TableStepper(tables),
-        SearchParameters(max_lengths=torch.tensor(limits), bos=BOS, eos=EOS, suppressed=forbidden),
-    )
+    outputs = greedy_search(TableStepper(tables), parameters(limits, suppressed=forbidden))
     assert [(output.tokens, output.ended) for output in outputs] == [
         follow(table, limit, forbidden) for table, limit in zip(tables, limits, strict=True)
     ]
@@ -42,10 +38,8 @@ def test_every_sentence_follows_its_most_likely_tokens_in_any_batch() -> None:
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
 def test_a_score_is_the_sum_along_the_tree_over_the_length(length_penalty) -> None:
     tables = [Table(seed, size=11, end_bias=-1.0) for seed in range(9)]
-    outputs = greedy_search(
-        TableStepper(tables),
-        SearchParameters(max_lengths=torch.full((9,), 4), bos=BOS, eos=EOS, length_penalty=length_penalty),
-    )
+    asked = parameters([4] * 9, length_penalty=length_penalty, suppressed=())
+    outputs = greedy_search(TableStepper(tables), asked)
     for table, output in zip(tables, outputs, strict=True):
         assert output.token_scores == table.score_tokens(output)
         assert output.log_probability == sum(output.token_scores)
@@ -55,22 +49,14 @@ def test_a_score_is_the_sum_along_the_tree_over_the_length(length_penalty) -> No
 
 def test_rows_that_have_ended_leave_the_batch() -> None:
     stepper = TableStepper([Table(seed, end_bias=-torch.inf) for seed in range(4)])
-    greedy_search(stepper, SearchParameters(max_lengths=torch.tensor([2, 0, 4, 2]), bos=BOS, eos=EOS))
+    greedy_search(stepper, parameters([2, 0, 4, 2], suppressed=()))
     assert stepper.row_counts == [4, 3, 3, 1, 1]
 
 
 def test_where_nothing_is_possible_the_prefix_so_far_is_returned() -> None:
-    outputs = greedy_search(
-        TableStepper([Table(0, size=4)]),
-        SearchParameters(max_lengths=torch.tensor([3]), bos=BOS, eos=EOS, suppressed=(0, 1, 2, 3)),
-    )
+    outputs = greedy_search(TableStepper([Table(0, size=4)]), parameters([3], suppressed=(0, 1, 2, 3)))
     assert outputs == [Hypothesis((), 0.0, 0.0, (), ended=False)]
 
 
 def test_no_sentences_are_no_outputs() -> None:
-    assert (
-        greedy_search(
-            TableStepper([]), SearchParameters(max_lengths=torch.tensor([], dtype=torch.int64), bos=BOS, eos=EOS)
-        )
-        == []
-    )
+    assert greedy_search(TableStepper([]), parameters([])) == []

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-import torch
-from tests.search.tables import BOS, EOS
-
-from manyheads.search.parameters import SearchParameters
-
-
-def parameters(**changes: Any) -> SearchParameters:
-    return SearchParameters(**({"max_lengths": torch.tensor([5, 0]), "bos": BOS, "eos": EOS} | changes))
+from tests.search.tables import parameters
 
 
 @pytest.mark.parametrize(
@@ -22,14 +13,14 @@ def parameters(**changes: Any) -> SearchParameters:
         ({"n_best": 4, "beam_size": 3}, "n_best = 4 must be between 1 and beam_size = 3"),
         ({"beam_size": 0}, "beam_size = 0"),
         ({"length_penalty": -0.5}, "length_penalty = -0.5 must not be negative"),
-        ({"max_lengths": torch.tensor([3, -4])}, "max_lengths must not be negative, but one is -4"),
+        ({"limits": [3, -4]}, "max_lengths must not be negative, but one is -4"),
     ],
 )
 def test_a_value_outside_of_its_range_is_refused_by_name(changes, message) -> None:
     with pytest.raises(ValueError, match=message):
-        parameters(**changes)
+        parameters(**({"limits": [5, 0]} | changes))
 
 
 def test_the_limits_are_on_the_cpu_and_there_may_be_none() -> None:
-    assert parameters().limits().tolist() == [5, 0]
-    assert parameters(max_lengths=torch.tensor([], dtype=torch.int64)).limits().tolist() == []
+    assert parameters([5, 0]).limits().tolist() == [5, 0]
+    assert parameters([]).limits().tolist() == []

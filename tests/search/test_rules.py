@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from tests.search.tables import (
     BOS,
     EOS,
-    PAD,
+    FORBIDDEN,
     Bound,
-    Found,
     Prefix,
     Table,
     TableStepper,
+    assert_independent,
     enumerate_outputs,
+    found,
+    parameters,
     slow_beam,
 )
 
@@ -25,12 +27,10 @@ from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
-from manyheads.search.parameters import SearchParameters
 from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper
 from manyheads.search.sampling import sample
 
 SIZE = 8
-FORBIDDEN = (PAD, BOS)
 Banned = Callable[[Prefix, int], bool]
 
 
@@ -39,22 +39,7 @@ def stepper(tables: Sequence[Table], rules: Sequence[Rule], prefixes: Sequence[P
 
 
 def beam(ruled: RuledStepper, limits: Sequence[int], *, beam_size: int, n_best: int) -> list[list[Hypothesis]]:
-    return beam_search(
-        ruled,
-        SearchParameters(
-            beam_size=beam_size,
-            n_best=n_best,
-            length_penalty=1.0,
-            max_lengths=torch.tensor(limits),
-            bos=BOS,
-            eos=EOS,
-            suppressed=FORBIDDEN,
-        ),
-    )
-
-
-def found(outputs: Sequence[Hypothesis]) -> list[Found]:
-    return [Found(output.score, output.tokens, output.ended) for output in outputs]
+    return beam_search(ruled, parameters(limits, beam_size=beam_size, n_best=n_best))
 
 
 def shorter_than(length: int) -> Banned:
@@ -163,10 +148,7 @@ def test_rules_together_hold_for_each_sentence_whatever_stands_beside_it(
         limits = [max(one[1], len(one[2])) for one in some]
         return beam(ruled, limits, beam_size=beam_size, n_best=beam_size)
 
-    together = search(sentences)
-    assert search(sentences[::-1])[::-1] == together
-    for sentence, result in zip(sentences, together, strict=True):
-        assert search([sentence]) == [result]
+    for sentence, result in zip(sentences, assert_independent(search, sentences), strict=True):
         seed, _, prefix, sequences, shortest = sentence
         table = Table(seed, size=SIZE, end_bias=-1.0, impossible=impossible)
         rules = (shorter_than(shortest), repeats(n), holds(sequences))
@@ -181,15 +163,13 @@ def test_rules_together_hold_for_each_sentence_whatever_stands_beside_it(
 @pytest.mark.parametrize("draws", [1, 3])
 def test_greedy_search_and_sampling_obey_the_same_rules(draws) -> None:
     tables = [Table(seed, size=SIZE, end_bias=-1.0) for seed in range(4)]
-    limits = torch.tensor([6] * 4)
     rules = [NoRepeat(1), MinLength([2] * 4, EOS), ForbiddenSequences(SEQUENCES)]
-    marks = {"max_lengths": limits, "bos": BOS, "eos": EOS, "suppressed": FORBIDDEN}
-    greedy = greedy_search(stepper(tables, rules, PREFIXES), SearchParameters(**marks))
+    greedy = greedy_search(stepper(tables, rules, PREFIXES), parameters([6] * 4))
     drawn = sample(
         stepper(tables, rules, PREFIXES),
         [(0,), (1,), (2,), (3,)],
         Sampling(),
-        SearchParameters(**marks),
+        parameters([6] * 4),
         draws=draws,
     )
     for place, prefix in enumerate(PREFIXES):

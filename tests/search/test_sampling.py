@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.search.tables import BOS, EOS, PAD, Prefix, Table, TableStepper
+from tests.search.tables import EOS, FORBIDDEN, Prefix, Table, TableStepper, assert_independent, parameters
 
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
-from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import draw_tokens, sample
-
-FORBIDDEN = (PAD, BOS)
 
 
 def drawn(
@@ -28,7 +25,7 @@ def drawn(
         TableStepper(tables),
         [(key,) for key in keys],
         sampling,
-        SearchParameters(max_lengths=torch.full((len(tables),), limit), bos=BOS, eos=EOS, suppressed=FORBIDDEN),
+        parameters([limit] * len(tables)),
         draws=draws,
     )
 
@@ -112,12 +109,13 @@ def test_a_draw_does_not_depend_on_the_others_or_their_order(
     sentences, draws, seed, top_k, top_p, impossible
 ) -> None:
     sampling = Sampling(temperature=1.5, top_k=top_k, top_p=top_p, seed=seed)
-    tables = [Table(key, size=9, end_bias=-1.0, impossible=impossible) for key in sentences]
-    together = drawn(tables, sentences, sampling, draws, 6)
-    assert drawn(tables[::-1], sentences[::-1], sampling, draws, 6) == together[::-1]
-    for table, key, result in zip(tables, sentences, together, strict=True):
-        assert drawn([table], [key], sampling, draws, 6) == [result]
-        assert drawn([table], [key], sampling, 1, 6) == [result[:1]], "more draws change none of the first"
+
+    def search(keys: Sequence[int], draws: int = draws) -> list[list[Hypothesis]]:
+        tables = [Table(key, size=9, end_bias=-1.0, impossible=impossible) for key in keys]
+        return drawn(tables, list(keys), sampling, draws, 6)
+
+    for key, result in zip(sentences, assert_independent(search, sentences), strict=True):
+        assert search([key], draws=1) == [result[:1]], "more draws change none of the first"
 
 
 def test_seeds_sources_and_draws_differ() -> None:
@@ -139,7 +137,7 @@ def test_the_likeliest_token_alone_is_greedy_search() -> None:
     tables = [Table(seed, size=9, end_bias=-1.0, steps=2) for seed in range(9)]
     greedy = greedy_search(
         TableStepper(tables),
-        SearchParameters(max_lengths=torch.full((9,), 6), bos=BOS, eos=EOS, suppressed=FORBIDDEN),
+        parameters([6] * 9),
     )
     for sampling in (Sampling(top_k=1), Sampling(top_p=1e-9)):
         assert drawn(tables, list(range(9)), sampling, 1, 6) == [[one] for one in greedy]

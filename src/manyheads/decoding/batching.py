@@ -16,9 +16,9 @@ import numpy as np
 from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.native.threads import map_in_threads
 from manyheads.errors import UsageError
+from manyheads.search.beam_state import BeamObserver
 from manyheads.search.cancellation import cancelled_among
 from manyheads.search.interface import Cancelled, Hypothesis, OnFinished, never_cancelled
-from manyheads.search.observer import BeamObserver
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, PAD
 

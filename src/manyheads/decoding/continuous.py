@@ -16,10 +16,10 @@ from manyheads.decoding.batching import SUPPRESSED_IDS
 from manyheads.decoding.model import InferenceModel
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.search.beam import BeamSteps, beam_steps
+from manyheads.search.beam_state import BeamObserver
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Cancelled, OnFinished
-from manyheads.search.observer import BeamObserver
 from manyheads.search.options import SearchOptions
 from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD

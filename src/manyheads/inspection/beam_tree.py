@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manyheads.search.observer import BeamStep
+from manyheads.search.beam_state import BeamStep
 
 __all__ = ["GONE", "STATES", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
 
@@ -124,14 +124,14 @@ class BeamRecorder:
         if step.closed[0]:
             self.close(step)
             return
-        kept = step.kept[0].tolist()
-        totals = step.total[0].tolist()
+        candidates, kept = step.candidates, step.kept[0].tolist()
+        totals = candidates.total[0].tolist()
         lowest_kept = min((totals[rank] for rank in kept if totals[rank] > -float("inf")), default=None)
         numbers: dict[int, int] = {}
         for rank, total in enumerate(totals):
             if total == -float("inf"):
                 continue
-            token, finished = int(step.token[0, rank]), bool(step.finished[0, rank])
+            token, finished = int(candidates.token[0, rank]), bool(step.finished[0, rank])
             state, threshold = "kept", None
             if finished:
                 state = "finished"
@@ -140,9 +140,9 @@ class BeamRecorder:
             if token == self.eos and not finished:
                 state, threshold = "late-end", totals[self.beam_size - 1]
             numbers[rank] = self.add(
-                parent=self.open[int(step.parent[0, rank])],
+                parent=self.open[int(candidates.parent[0, rank])],
                 token=token,
-                value=float(step.value[0, rank]),
+                value=float(candidates.value[0, rank]),
                 total=total,
                 rank=rank + 1,
                 state=state,

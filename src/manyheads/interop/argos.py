@@ -18,7 +18,7 @@ import sentencepiece
 
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.bundle import LoadedModel
-from manyheads.interop.ctranslate2 import check_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Parity, Reference
 from manyheads.text.languages import language_name
 from manyheads.text.marian import MarianTokenizer
@@ -84,7 +84,7 @@ def write_argos(path: Path, loaded: LoadedModel, quantization: str, readme: str)
         (folder / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
         (folder / "README.md").write_text(readme, encoding="utf-8")
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted(one for one in folder.rglob("*") if one.is_file()):
+            for file in sorted(filter(Path.is_file, folder.rglob("*"))):
                 info = zipfile.ZipInfo(
                     f"{package_name(source, target)}/{file.relative_to(folder).as_posix()}", TIMESTAMP
                 )
@@ -117,9 +117,9 @@ def check_pieces(processor: sentencepiece.SentencePieceProcessor, loaded: Loaded
     texts = [pair.source.decode(row) for row in right.samples.rows]
     rows = pair.source.encode(texts)
     split = [[piece for piece, i in zip(pair.source.pieces(row), row, strict=True) if i] for row in rows]
-    given = [processor.encode(text, out_type=str) for text in texts]
+    theirs = [processor.encode(text, out_type=str) for text in texts]
     known = {pair.source.pieces([i])[0] for i in range(pair.source.size)}
-    if split != [[piece for piece in row if piece in known] for row in given]:
+    if split != [[piece for piece in row if piece in known] for row in theirs]:
         raise ParityError("the package splits text in another way than the run, and was not kept.")
     pieces = [pair.target.pieces(row) for row in right.outputs]
     joined = [processor.decode_pieces(row).replace("▁", " ").strip() for row in pieces]

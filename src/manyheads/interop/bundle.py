@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyheads import __version__
 from manyheads.checkpoint import (
+    RunDirectory,
     as_json,
     read_json,
     read_tokenizers,
@@ -38,6 +39,7 @@ __all__ = [
     "LoadedModel",
     "atomic_directory",
     "is_export",
+    "load_run",
     "read_metadata",
     "write_metadata",
 ]
@@ -58,6 +60,18 @@ class LoadedModel:
     config: Config
     tokenizers: TokenizerPair
     model: EncoderDecoder
+
+
+def load_run(folder: Path) -> LoadedModel:
+    """Load the model of a run directory.
+
+    Raises:
+        RunError: the folder is none, or damaged.
+    """
+    run = RunDirectory.existing(folder)
+    config = run.config()
+    tokenizers = run.tokenizers(config)
+    return LoadedModel(config, tokenizers, run.model(config, tokenizers))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from manyheads.errors import RunError, require
 
-__all__ = ["download", "is_hub_name", "push_folder"]
+__all__ = ["folder_of", "is_hub_name", "push_folder"]
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
 RUN_FILES = [
@@ -48,6 +48,17 @@ def is_hub_name(text: str) -> bool:
 def library() -> Any:
     """Import huggingface_hub; raises `MissingExtraError`."""
     return require("huggingface_hub", extra="hf", purpose="a model on the Hugging Face hub")
+
+
+def folder_of(where: str) -> Path:
+    """Return the folder of a model: the path itself, or a copy of a model on the hub.
+
+    Raises:
+        RunError: the hub does not have the model, or cannot be reached.
+        MissingExtraError: a name on the hub without huggingface_hub.
+    """
+    path = Path(where)
+    return path if path.is_dir() or not is_hub_name(where) else download(where)
 
 
 def download(name: str) -> Path:

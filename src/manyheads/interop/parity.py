@@ -24,6 +24,8 @@ from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 
 __all__ = [
+    "LONGEST",
+    "RANDOM_PIECES",
     "TOLERANCES",
     "Parity",
     "Reference",
@@ -32,6 +34,7 @@ __all__ = [
     "decoder_input",
     "has_transformers",
     "no_progress_bars",
+    "random_rows",
     "random_samples",
     "reference",
     "token_scores",
@@ -44,6 +47,7 @@ ROUGH = 0.3  # int8
 LARGEST = 1e-3
 OTHER_OUTPUTS = 0.1  # share of outputs that a tie between two tokens may change in float32
 LONGEST = 60  # tokens of a sample
+RANDOM_PIECES = "random pieces of the vocabulary"
 
 
 @dataclass(frozen=True)
@@ -106,12 +110,16 @@ class Parity:
         )
 
 
-def random_samples(tokenizer: Tokenizer, count: int = 16, seed: int = 1) -> Samples:
-    """Return rows of random pieces, for a run whose text is not available."""
+def random_rows(tokenizer: Tokenizer, count: int, shortest: int, longest: int, seed: int = 1) -> list[list[int]]:
+    """Return rows of random pieces without marks, of lengths from `shortest` to `longest`."""
     rng = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(3, 20, (count,), generator=rng).tolist()
-    rows = [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=rng).tolist() for n in lengths]
-    return Samples(rows, "random pieces of the vocabulary")
+    lengths = torch.randint(shortest, longest + 1, (count,), generator=rng).tolist()
+    return [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=rng).tolist() for n in lengths]
+
+
+def random_samples(tokenizer: Tokenizer) -> Samples:
+    """Return 16 rows of random pieces, for a run whose text is not available."""
+    return Samples(random_rows(tokenizer, 16, 3, 19), RANDOM_PIECES)
 
 
 @torch.inference_mode()
@@ -156,11 +164,13 @@ def compare(
     Raises:
         ParityError: the difference is larger than the number format explains.
     """
-    pairs = [(one, other) for row, given in zip(right.scores, scores, strict=True)
-             for one, other in zip(row, given, strict=True)]  # fmt: skip
-    gaps = [abs(one - other) for one, other in pairs]
-    both = zip(right.outputs, outputs, right.limits, strict=True)
-    same = sum(list(one) == list(other[:limit]) for one, other, limit in both)
+    gaps = [
+        abs(ours - theirs)
+        for our_row, their_row in zip(right.scores, scores, strict=True)
+        for ours, theirs in zip(our_row, their_row, strict=True)
+    ]
+    rows = zip(right.outputs, outputs, right.limits, strict=True)
+    same = sum(list(ours) == list(theirs[:limit]) for ours, theirs, limit in rows)
     count = len(right.outputs)
     parity = Parity(count, len(gaps), right.samples.origin, sum(gaps) / len(gaps), max(gaps), same)
     exact = numbers == "float32"

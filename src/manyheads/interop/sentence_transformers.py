@@ -19,15 +19,15 @@ from manyheads.checkpoint import as_json, read_json, read_tensors, write_atomica
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.errors import RunError, require
-from manyheads.interop.huggingface import read_pretrained
-from manyheads.interop.huggingface.check import compared, our_scores, sample_rows
-from manyheads.interop.huggingface.writer import longest, refuse_other_bodies, write_encoder
+from manyheads.interop.huggingface.check import compared, our_scores, sample_rows, their_inputs
+from manyheads.interop.huggingface.reader import read_pretrained
+from manyheads.interop.huggingface.writer import longest, write_encoder
 from manyheads.interop.parity import Parity, no_progress_bars
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
-__all__ = ["check_sentence_transformer", "has_sentence_transformers", "write_sentence_transformer"]
+__all__ = ["check_sentence_transformer", "write_sentence_transformer"]
 
 MODULES = {
     "": "sentence_transformers.models.Transformer",
@@ -40,27 +40,14 @@ NONE = "torch.nn.modules.linear.Identity"
 WEIGHTS = "model.safetensors"
 
 
-def has_sentence_transformers() -> bool:
-    """Return whether sentence-transformers is installed, to compare with."""
-    return importlib.util.find_spec("sentence_transformers") is not None
-
-
 def write_sentence_transformer(
     folder: Path, config: Config, tokenizer: Tokenizer, model: TextClassifier, labels: Sequence[str]
 ) -> None:
-    """Write the modules and their list; the names of the classes are in config.json, as `id2label`.
-
-    Args:
-        folder: an empty folder.
-        config: of the run.
-        tokenizer: of its text.
-        model: its model.
-        labels: of its classes, in order.
+    """Write a classifier into an empty folder; config.json has the labels of its classes, in order, as `id2label`.
 
     Raises:
         RunError: transformers has no such encoder; the message has every reason.
     """
-    refuse_other_bodies(config, tokenizer)
     write_encoder(folder, config, tokenizer, model, labels)
     shape = config.model
     for name in MODULES:
@@ -100,20 +87,16 @@ def write_dense(folder: Path, layer: nn.Linear, activation: str) -> None:
 def check_sentence_transformer(
     folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, model: TextClassifier
 ) -> Parity:
-    """Compare a written folder on random tokens, with padding: in the library if it is installed, else read back.
+    """Compare a written folder with its model, in evaluation mode, on random tokens, with padding.
 
-    Args:
-        folder: the written folder.
-        config: of the run.
-        tokenizer: of both.
-        model: ours, in evaluation mode.
+    The folder is opened by the library if it is installed, and else read back.
 
     Raises:
         ParityError: the results differ.
     """
-    rows = sample_rows(tokenizer, model.config.max_positions - 2)
+    rows = sample_rows(tokenizer, model)
     ids = pad_rows(rows, PAD, first=BOS, last=EOS)
-    if has_sentence_transformers():
+    if importlib.util.find_spec("sentence_transformers") is not None:
         theirs = their_logits(folder, tokenizer, ids)
     else:
         theirs = read_back(folder, config, tokenizer, model.output.out_features)(ids).float()
@@ -123,11 +106,9 @@ def check_sentence_transformer(
 def their_logits(folder: Path, tokenizer: HuggingFaceTokenizer, ids: Tensor) -> Tensor:
     """Compute logits by the library, for ids of ours (B, S) -> (B, C)."""
     library: Any = require("sentence_transformers", extra="hf", purpose="the comparison with sentence-transformers")
-    numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
-    inputs = {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
     with no_progress_bars(require("transformers", extra="hf", purpose="the comparison with sentence-transformers")):
         theirs = library.SentenceTransformer(str(folder), device="cpu").eval()
-    embedding: Tensor = theirs(inputs)["sentence_embedding"]
+    embedding: Tensor = theirs(their_inputs(tokenizer, ids))["sentence_embedding"]
     return embedding.float()
 
 
@@ -140,7 +121,7 @@ def read_back(folder: Path, config: Config, tokenizer: HuggingFaceTokenizer, cla
     pooling_settings = read_json(folder / "1_Pooling" / "config.json")
     pooling = "mean" if pooling_settings["pooling_mode_mean_tokens"] else "cls"
     activation = read_json(folder / "2_Dense" / "config.json")["activation_function"]
-    pooler = next((name for name, one in ACTIVATIONS.items() if one == activation), None)
+    pooler = next((name for name, kind in ACTIVATIONS.items() if kind == activation), None)
     if pooler is None:
         raise RunError(f"{folder / '2_Dense'} names the activation {activation}, which was not asked for.")
     shape = config.model.model_copy(update={"pooling": pooling, "pooler": pooler})

@@ -18,7 +18,7 @@ LEGACY = "pytorch_model.bin"
 
 
 def read_weights(folder: Path, *, trust_pickle: bool = False) -> dict[str, Tensor]:
-    """Read the tensors of a model folder by name.
+    """Read the tensors of a model folder by name; with `trust_pickle`, from a pickle if there are no safetensors.
 
     Raises:
         RunError: there are none, they are damaged, or they are a pickle without `trust_pickle`.
@@ -52,10 +52,10 @@ def read_shards(folder: Path) -> dict[str, Tensor]:
     for name in sorted(set(index.values())):
         if Path(name).name != name:
             raise RunError(f"{origin} names the file {name!r}, which is no plain file of this folder.")
-        found = read_tensors(folder / name)
-        if wrong := sorted(found.keys() ^ {tensor for tensor, file in index.items() if file == name}):
+        shard = read_tensors(folder / name)
+        if wrong := sorted(shard.keys() ^ {tensor for tensor, file in index.items() if file == name}):
             raise RunError(f"{origin} and {name} do not fit: only one of them has {', '.join(wrong[:3])}.")
-        tensors |= found
+        tensors |= shard
     return tensors
 
 
@@ -64,7 +64,12 @@ def read_legacy(path: Path) -> dict[str, Tensor]:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # whatever a broken or hostile file makes the reader raise
-        raise RunError(f"{path} cannot be read as weights alone: {str(error).partition(chr(10))[0]}") from error
-    if not isinstance(content, dict) or not all(isinstance(one, Tensor) for one in content.values()):
+        # The reader's own error, to which torch adds how to read the file without restrictions.
+        reason = str(error.__context__ or error).partition("\n")[0].partition(". ")[0].removesuffix(".")
+        raise RunError(
+            f"{path} cannot be read as weights alone, and no code in it was run: {reason or type(error).__name__}. "
+            f"Use a copy of the model with {WEIGHTS}."
+        ) from error
+    if not isinstance(content, dict) or not all(isinstance(tensor, Tensor) for tensor in content.values()):
         raise RunError(f"{path} holds something else than tensors by name.")
     return content

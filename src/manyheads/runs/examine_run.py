@@ -28,8 +28,8 @@ from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.inspection.metrics import records_of
 from manyheads.interop.argos import check_argos
 from manyheads.interop.bundle import METADATA, LoadedModel, is_export
-from manyheads.interop.ctranslate2 import check_ctranslate2
-from manyheads.interop.marian import is_marian, read_marian
+from manyheads.interop.ctranslate2.convert import check_ctranslate2
+from manyheads.interop.marian.reader import is_marian, read_marian
 from manyheads.interop.parity import Parity, Reference, compare, reference
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier

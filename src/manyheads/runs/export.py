@@ -13,13 +13,16 @@ from manyheads.config.schema import Config
 from manyheads.data.locate import Split
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.argos import check_argos, package_name, write_argos
-from manyheads.interop.bundle import LoadedModel, atomic_directory
-from manyheads.interop.ctranslate2 import check_ctranslate2, write_ctranslate2
+from manyheads.interop.bundle import LoadedModel, atomic_directory, load_run
+from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
 from manyheads.interop.hub import is_hub_name, push_folder
-from manyheads.interop.huggingface import check_pretrained, empty_model, read_pretrained, write_pretrained
-from manyheads.interop.huggingface.check import compare_back
-from manyheads.interop.marian import check_marian, marian_numbers, read_marian, write_marian
-from manyheads.interop.onnx import check_onnx, write_onnx
+from manyheads.interop.huggingface.check import check_pretrained, compare_back
+from manyheads.interop.huggingface.reader import read_pretrained
+from manyheads.interop.huggingface.task_model import empty_model
+from manyheads.interop.huggingface.writer import write_pretrained
+from manyheads.interop.marian.reader import check_marian, read_marian
+from manyheads.interop.marian.writer import marian_numbers, write_marian
+from manyheads.interop.onnx.convert import check_onnx, write_onnx
 from manyheads.interop.parity import (
     Parity,
     Reference,
@@ -30,7 +33,6 @@ from manyheads.interop.parity import (
     reference,
 )
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
-from manyheads.interop.sources import load_run
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.corpus import available_pairs

@@ -10,12 +10,8 @@ from typing import Any
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
 from manyheads.interop.bundle import LoadedModel
-from manyheads.interop.ctranslate2 import (
-    CTranslate2Engine,
-    check_ctranslate2,
-    load_ctranslate2,
-    write_ctranslate2,
-)
+from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
+from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.parity import Reference, random_samples, reference
 from manyheads.runs.corpus import available_pairs
 from manyheads.tasks.options import plain_search

@@ -15,16 +15,12 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import atomic_directory
-from manyheads.interop.huggingface import (
-    build_task_model,
-    check_pretrained,
-    is_pretrained,
-    read_pretrained,
-    task_of,
-)
-from manyheads.interop.marian import check_marian, is_marian, read_marian, their_numbers
+from manyheads.interop.hub import folder_of
+from manyheads.interop.huggingface.check import check_pretrained
+from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
+from manyheads.interop.huggingface.task_model import build_task_model, task_of
+from manyheads.interop.marian.reader import check_marian, is_marian, read_marian, their_numbers
 from manyheads.interop.parity import Parity, has_transformers, random_samples, reference
-from manyheads.interop.sources import folder_of
 from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card, imported_text_card
 from manyheads.tasks.classification import LABELS, Labels

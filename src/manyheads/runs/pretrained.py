@@ -14,9 +14,9 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, Task, TokenizerConfig
 from manyheads.errors import RunError
 from manyheads.interop.bundle import METADATA
-from manyheads.interop.huggingface import is_pretrained, read_pretrained
-from manyheads.interop.marian import is_marian, read_marian
-from manyheads.interop.sources import folder_of
+from manyheads.interop.hub import folder_of
+from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
+from manyheads.interop.marian.reader import is_marian, read_marian
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import TokenizerPair

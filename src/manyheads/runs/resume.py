@@ -21,7 +21,7 @@ from manyheads.checkpoint import Checkpoint, RunDirectory, write_atomically
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.errors import RunError
-from manyheads.interop.huggingface import empty_model
+from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.runs.corpus import Corpus
 from manyheads.tasks.classification import LABELS, Labels
 from manyheads.training.distributed import World

@@ -14,10 +14,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from manyheads.search.beam_state import Beam, Continuations, Finished
+from manyheads.search.beam_state import (
+    Beam,
+    BeamObserver,
+    BeamStep,
+    Continuations,
+    Finished,
+    FloatArray,
+    IntArray,
+)
 from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Hypothesis, OnFinished, Stepper
-from manyheads.search.observer import BeamObserver, BeamStep, FloatArray, IntArray
 from manyheads.search.parameters import SearchParameters
 
 __all__ = ["BeamSteps", "beam_search", "beam_steps"]
@@ -163,10 +170,7 @@ def _advance(
             BeamStep(
                 length=beam.length,
                 sentences=beam.sentences,
-                parent=candidates.parent,
-                token=candidates.token,
-                value=candidates.value,
-                total=candidates.total,
+                candidates=candidates,
                 finished=ending,
                 kept=staying,
                 closed=np.isin(np.arange(len(going)), last),

@@ -5,16 +5,14 @@ Shapes: B sentences, R rows, K = beam_size, C candidates a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 
 import torch
 from torch import Tensor
 
 from manyheads.search.candidates import best_tokens
-from manyheads.search.hypothesis import best_outputs
-from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.interface import Hypothesis, Stepper, best_outputs
 from manyheads.search.parameters import SearchParameters
 
 __all__ = ["grid_beam_search"]
@@ -57,7 +55,7 @@ def grid_beam_search(
         log_probs = stepper.step(tokens.to(device))
         best = best_tokens(log_probs, parameters.beam_size + 1, parameters.suppressed)
         values, ids = (tensor.tolist() for tensor in best)
-        missing = list(_missing_tokens([grids[number] for number in going]))
+        missing = [list(grids[number].missing(prefix)) for number in going for prefix in grids[number].open]
         missing_values = _gather(log_probs, missing)
         rows: list[int] = []
         first = 0
@@ -73,7 +71,7 @@ def grid_beam_search(
         if going:
             stepper.select(torch.tensor(rows, device=device))
             tokens = torch.tensor([prefix.tokens[-1] for number in going for prefix in grids[number].open])
-    return [grid.best() for grid in grids]
+    return [best_outputs(grid.finished, parameters.n_best) for grid in grids]
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,17 @@ class _Prefix:
     scores: tuple[float, ...] = ()
     met: frozenset[int] = frozenset()
     total: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """The open prefix `parent` with one more token of log-probability `value`; not `extended` by the end symbol."""
+
+    total: float
+    parent: int
+    token: int
+    value: float
+    extended: _Prefix | None = None
 
 
 class _Grid:
@@ -158,7 +167,7 @@ class _Grid:
             self.finish_at_limit(values, ids)
             self.open = []
             return []
-        banks: dict[int, list[tuple[float, int, int, _Prefix | None]]] = {}
+        banks: dict[int, list[_Candidate]] = {}
         for parent, prefix in enumerate(self.open):
             choices = dict(zip(ids[parent], values[parent], strict=True)) | missing[parent]
             for token, value in choices.items():
@@ -167,35 +176,30 @@ class _Grid:
                 total = prefix.total + value
                 if token == self.eos:
                     if len(prefix.met) == len(self.sequences):
-                        banks.setdefault(self.num_required, []).append((total, -parent, -token, None))
+                        banks.setdefault(self.num_required, []).append(_Candidate(total, parent, token, value))
                     continue
                 extended = self.extend(prefix, token, value)
-                banks.setdefault(self.covered(extended), []).append((total, -parent, -token, extended))
-        return self.prune(banks, values, ids)
+                candidate = _Candidate(total, parent, token, value, extended)
+                banks.setdefault(self.covered(extended), []).append(candidate)
+        return self.prune(banks)
 
-    def prune(
-        self,
-        banks: dict[int, list[tuple[float, int, int, _Prefix | None]]],
-        values: list[list[float]],
-        ids: list[list[int]],
-    ) -> list[int]:
+    def prune(self, banks: dict[int, list[_Candidate]]) -> list[int]:
         """Keep the best prefixes of every beam, and finish those that end.
 
         Args:
-            banks: for each number of covered tokens the candidates of that beam: (log-probability, -parent,
-                -token, extended prefix, or None where the parent ends).
-            values: see `advance`.
-            ids: see `advance`.
+            banks: for each number of covered tokens the candidates of that beam.
 
         Returns:
             For each new open prefix the index of the prefix that it extends.
         """
         kept: list[tuple[int, _Prefix]] = []
         for bank in sorted(banks):
-            ranked = nlargest(2 * self.beam_size, banks[bank], key=lambda candidate: candidate[:3])
-            for _, parent, _, _ in [candidate for candidate in ranked[: self.beam_size] if candidate[3] is None]:
-                self.finish(self.open[-parent], values[-parent][ids[-parent].index(self.eos)])
-            staying = [(-parent, extended) for _, parent, _, extended in ranked if extended is not None]
+            by_rank = sorted(banks[bank], key=lambda entry: (-entry.total, entry.parent, entry.token))
+            ranked = by_rank[: 2 * self.beam_size]
+            for candidate in ranked[: self.beam_size]:
+                if candidate.extended is None:
+                    self.finish(self.open[candidate.parent], candidate.value)
+            staying = [(entry.parent, entry.extended) for entry in ranked if entry.extended is not None]
             kept += staying[: self.beam_size]
         if not kept and not self.finished:
             self.finish(self.nearest(), None)
@@ -235,17 +239,6 @@ class _Grid:
             best / (self.limit + 1) ** self.length_penalty
         )
         return usual or exact
-
-    def best(self) -> list[Hypothesis]:
-        """Return the n_best outputs, best first."""
-        return best_outputs(self.finished, self.n_best)
-
-
-def _missing_tokens(grids: Sequence[_Grid]) -> Iterator[list[int]]:
-    """Yield for each row the next tokens of its missing sequences."""
-    for grid in grids:
-        for prefix in grid.open:
-            yield list(grid.missing(prefix))
 
 
 def _gather(log_probs: Tensor, tokens_of_rows: Sequence[Sequence[int]]) -> list[dict[int, float]]:

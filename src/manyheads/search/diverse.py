@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from manyheads.search.beam import beam_search
-from manyheads.search.hypothesis import best_outputs
-from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.interface import Hypothesis, Stepper, best_outputs, with_scores
 from manyheads.search.parameters import SearchParameters
 
 __all__ = ["diverse_beam_search"]
@@ -122,10 +121,4 @@ def remove_penalty(
     scores = list(output.token_scores)
     for step, token in enumerate(output.tokens[: len(counts)]):
         scores[step] += strength * counts[step][sentence, token]
-    total = sum(scores)
-    return replace(
-        output,
-        log_probability=total,
-        score=total / max(len(scores), 1) ** length_penalty,
-        token_scores=tuple(scores),
-    )
+    return with_scores(output, scores, length_penalty)

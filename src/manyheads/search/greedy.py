@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from manyheads.search.candidates import best_tokens
-from manyheads.search.hypothesis import make_hypothesis
-from manyheads.search.interface import Hypothesis, Stepper
+from manyheads.search.interface import Hypothesis, Stepper, make_hypothesis
 from manyheads.search.parameters import SearchParameters
 
 __all__ = ["ChooseTokens", "DecodingSteps", "decode_steps", "greedy_choice", "greedy_search", "run_steps"]

@@ -1,12 +1,12 @@
-"""The interfaces of search: `Stepper` (a model while it decodes), `Hypothesis` (an output) and `Engine`.
+"""The interfaces of search: `Stepper` (a model while it decodes), `Hypothesis` (an output, scored) and `Engine`.
 
 Shapes: R rows (one a hypothesis in progress; the rows of a sentence are adjacent), V vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from manyheads.search.options import SearchOptions
@@ -14,7 +14,18 @@ from manyheads.search.options import SearchOptions
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Cancelled", "Engine", "Hypothesis", "LimitedEngine", "OnFinished", "Stepper", "never_cancelled"]
+__all__ = [
+    "Cancelled",
+    "Engine",
+    "Hypothesis",
+    "LimitedEngine",
+    "OnFinished",
+    "Stepper",
+    "best_outputs",
+    "make_hypothesis",
+    "never_cancelled",
+    "with_scores",
+]
 
 # Returns the indices of the cancelled rows of a search; called between two steps, in any thread.
 Cancelled = Callable[[], Collection[int]]
@@ -65,6 +76,34 @@ class Hypothesis:
     ended: bool
     rivals: tuple[tuple[tuple[int, float], ...], ...] | None = None
     attention: tuple[tuple[float, ...], ...] | None = None
+
+
+def make_hypothesis(
+    tokens: Sequence[int], token_scores: Sequence[float], *, ended: bool, length_penalty: float
+) -> Hypothesis:
+    """Build a hypothesis from its tokens and their log-probabilities.
+
+    Args:
+        tokens: T ids, the end symbol last when `ended`.
+        token_scores: T log-probabilities of the tokens.
+        ended: whether the last token is the end symbol.
+        length_penalty: exponent of the length in the score.
+    """
+    output = Hypothesis(tuple(tokens[:-1] if ended else tokens), 0.0, 0.0, (), ended)
+    return with_scores(output, token_scores, length_penalty)
+
+
+def with_scores(output: Hypothesis, token_scores: Sequence[float], length_penalty: float) -> Hypothesis:
+    """Return an output with other log-probabilities of its tokens, and the sum and the score that they give."""
+    scores = tuple(token_scores)
+    total = sum(scores)
+    score = total / max(len(scores), 1) ** length_penalty
+    return replace(output, log_probability=total, score=score, token_scores=scores)
+
+
+def best_outputs(outputs: Iterable[Hypothesis], count: int) -> list[Hypothesis]:
+    """Return the outputs with the highest scores, best first; equal scores in the given order."""
+    return sorted(outputs, key=lambda output: -output.score)[:count]
 
 
 # Called once a sentence, with its index and its outputs, as soon as its search has stopped.

@@ -156,7 +156,7 @@ class SearchOptions(TranslateOptions):
             skipped.add("diverse_strength")
         if not (self.alignment or self.coverage_penalty):
             skipped.add("attention_layer")
-        defaults = {one.name: one.default for one in fields(self) if one.default is not MISSING}
+        defaults = {option.name: option.default for option in fields(self) if option.default is not MISSING}
         return [name for name in defaults if name not in skipped and vars(self)[name] != defaults[name]]
 
     def select_rows(self, rows: Sequence[int]) -> Self:

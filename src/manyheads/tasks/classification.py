@@ -22,7 +22,7 @@ from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import Encode
 from manyheads.errors import RunError, UsageError
-from manyheads.interop.huggingface import TaskModel
+from manyheads.interop.huggingface.task_model import TaskModel
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
 from manyheads.tasks.loading import LoadableModel
 from manyheads.text.normalize import clean

@@ -17,7 +17,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.examples import cut_text
 from manyheads.errors import UsageError
-from manyheads.interop.huggingface import TaskModel
+from manyheads.interop.huggingface.task_model import TaskModel
 from manyheads.model.encoder_only import EncoderOnly, MaskedLanguageModel, mean_of_real
 from manyheads.tasks.classification import compute_batches, encode_texts, longest_text
 from manyheads.tasks.loading import LoadableModel

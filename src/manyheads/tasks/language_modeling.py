@@ -14,7 +14,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.language_model import DecoderOnlyStepper
-from manyheads.interop.huggingface import TaskModel
+from manyheads.interop.huggingface.task_model import TaskModel
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, run_steps

@@ -10,8 +10,9 @@ from torch import nn
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, Task
-from manyheads.interop.huggingface import TaskModel, is_pretrained, load_task_model
-from manyheads.interop.sources import folder_of
+from manyheads.interop.hub import folder_of
+from manyheads.interop.huggingface.reader import is_pretrained
+from manyheads.interop.huggingface.task_model import TaskModel, load_task_model
 from manyheads.training.precision import pick_device
 
 __all__ = ["LoadableModel"]

@@ -8,9 +8,9 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Task
 from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
-from manyheads.interop.huggingface import is_pretrained, read_pretrained
-from manyheads.interop.marian import is_marian
-from manyheads.interop.sources import folder_of
+from manyheads.interop.hub import folder_of
+from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
+from manyheads.interop.marian.reader import is_marian
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.encoding import Encoder
 from manyheads.tasks.language_modeling import Generator

@@ -103,7 +103,7 @@ class Translator:
                 )
             if ensemble:
                 raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")
-            from manyheads.interop.ctranslate2 import engine_for  # imports torch
+            from manyheads.interop.ctranslate2.convert import engine_for  # imports torch
 
             bundle, other_engine = engine_for(Path(run), device=device)
             return cls(bundle.config, bundle.tokenizers, other_engine)
@@ -146,15 +146,15 @@ class Translator:
             RunError: there is no such translator, or it cannot be read.
             MissingExtraError: huggingface_hub (for a name on the hub) or the engine is not installed.
         """
-        from manyheads.interop.marian import is_marian  # imports torch
-        from manyheads.interop.sources import folder_of, load_model
+        from manyheads.interop.hub import folder_of
+        from manyheads.interop.marian.reader import is_marian, read_marian  # imports torch
         from manyheads.training.precision import pick_device
 
         folder = folder_of(name)
         if is_export(folder) or engine == "ctranslate2" or not is_marian(folder):
             default_engine = "ctranslate2" if is_export(folder) else "torch"
             return cls.load(folder, device=device, engine=engine or default_engine)
-        marian = load_model(str(folder))
+        marian = read_marian(folder)
         return cls(marian.config, marian.tokenizers, marian.model.to(pick_device(device)))
 
     def translate(

@@ -19,9 +19,9 @@ from manyheads.decoding.native import build
 from manyheads.decoding.native.beams import ENDED, NAN, RUNNING, NativeBeam
 from manyheads.decoding.native.structs import BeamOptions, Step
 from manyheads.search.beam import beam_steps
+from manyheads.search.beam_state import divisors
 from manyheads.search.candidates import best_tokens
-from manyheads.search.hypothesis import divisors, make_hypothesis
-from manyheads.search.interface import Hypothesis
+from manyheads.search.interface import Hypothesis, make_hypothesis
 from manyheads.search.parameters import SearchParameters
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")

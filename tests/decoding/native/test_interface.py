@@ -16,7 +16,7 @@ from manyheads.decoding.native.interface import InterfaceError, check_interface
 from manyheads.decoding.native.structs import POINTER, STRUCTS
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.search.hypothesis import divisors
+from manyheads.search.beam_state import divisors
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
 

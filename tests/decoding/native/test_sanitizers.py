@@ -32,7 +32,7 @@ from manyheads.decoding.native import build
 from manyheads.decoding.native.beams import NativeBeams
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.search.hypothesis import divisors
+from manyheads.search.beam_state import divisors
 
 build.load = lambda: build.open_library(sys.argv[1])
 torch.set_num_threads(3)

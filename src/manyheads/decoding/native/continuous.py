@@ -8,8 +8,15 @@ from dataclasses import dataclass
 from manyheads.decoding.batching import SUPPRESSED_IDS
 from manyheads.decoding.native.beams import NativeBeam, NativeBeams, ReadSources
 from manyheads.decoding.native.model import NativeModel
-from manyheads.search.hypothesis import best_outputs, divisors, make_hypothesis
-from manyheads.search.interface import Cancelled, Hypothesis, OnFinished, never_cancelled
+from manyheads.search.beam_state import divisors
+from manyheads.search.interface import (
+    Cancelled,
+    Hypothesis,
+    OnFinished,
+    best_outputs,
+    make_hypothesis,
+    never_cancelled,
+)
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS
 

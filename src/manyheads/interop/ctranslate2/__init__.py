@@ -6,23 +6,3 @@ tokenizer.source.*  tokenizer.target.*              ours; .model files are Sente
 manyheads.json                                     our configuration and checksums
 ```
 """
-
-from manyheads.interop.ctranslate2.convert import (
-    QUANTIZATIONS,
-    check_ctranslate2,
-    engine_for,
-    load_ctranslate2,
-    write_ctranslate2,
-)
-from manyheads.interop.ctranslate2.engine import CTranslate2Engine
-from manyheads.interop.ctranslate2.spec import build_spec
-
-__all__ = [
-    "QUANTIZATIONS",
-    "CTranslate2Engine",
-    "build_spec",
-    "check_ctranslate2",
-    "engine_for",
-    "load_ctranslate2",
-    "write_ctranslate2",
-]

@@ -12,7 +12,14 @@ from weakref import finalize
 from manyheads.checkpoint import RunDirectory, sha256, write_atomically
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, SaveError, UsageError
-from manyheads.interop.bundle import BundleMetadata, atomic_directory, is_export, read_metadata, write_metadata
+from manyheads.interop.bundle import (
+    BundleMetadata,
+    atomic_directory,
+    is_export,
+    load_run,
+    read_metadata,
+    write_metadata,
+)
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.quantize import quantize_spec
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
@@ -77,21 +84,23 @@ def check_ctranslate2(folder: Path, right: Reference) -> Parity:
         max_length_offset=max(right.limits),
         batch_tokens=4_096,
     )
-    outputs = [list(found[0].tokens) for found in engine.search(rows, options)]
+    outputs = [list(hypotheses[0].tokens) for hypotheses in engine.search(rows, options)]
     scores = engine.score(rows, right.outputs)
     return compare(right, scores, outputs, metadata.details["quantization"], "the CTranslate2 model")
 
 
 def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:
-    """Load a folder that `write_ctranslate2` wrote; `choices` are those of `CTranslate2Engine`."""
+    """Load a folder that `write_ctranslate2` wrote; `choices` are those of `CTranslate2Engine`.
+
+    Raises:
+        RunError: the folder is none, or damaged.
+        MissingExtraError: ctranslate2 is not installed.
+    """
     metadata = read_metadata(folder)
-    return metadata, engine_of(folder, metadata, **choices)
-
-
-def engine_of(folder: Path, metadata: BundleMetadata, **choices: Any) -> CTranslate2Engine:
-    """Return the engine of a folder."""
+    if metadata.kind != KIND:
+        raise RunError(f"{folder} was exported to {metadata.kind}, which this engine cannot open.")
     model = metadata.config.model
-    return CTranslate2Engine(
+    engine = CTranslate2Engine(
         folder,
         (piece_names(metadata.tokenizers.source), piece_names(metadata.tokenizers.target)),
         max_positions=model.max_positions,
@@ -99,6 +108,7 @@ def engine_of(folder: Path, metadata: BundleMetadata, **choices: Any) -> CTransl
         quantization=str(metadata.details.get("quantization", "float32")),
         **choices,
     )
+    return metadata, engine
 
 
 def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:
@@ -113,34 +123,29 @@ def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate
         MissingExtraError: ctranslate2 is not installed.
     """
     if is_export(folder):
-        metadata = read_metadata(folder)
-        if metadata.kind != KIND:
-            raise RunError(f"{folder} was exported to {metadata.kind}, which this engine cannot open.")
-        return metadata, engine_of(folder, metadata, **choices)
-    run = RunDirectory.existing(folder)
-    converted = folder / "cache" / f"{CACHED}{sha256(run.weights_path)[:16]}"
+        return load_ctranslate2(folder, **choices)
+    weights = RunDirectory.existing(folder).weights_path
+    converted = folder / "cache" / f"{CACHED}{sha256(weights)[:16]}"
     if not is_export(converted):
         try:
             with atomic_directory(converted) as draft:
-                convert(run, draft)
+                convert(folder, draft)
         except SaveError:
-            return convert_temporarily(run, choices)
+            return convert_temporarily(folder, choices)
         others = [path for path in converted.parent.glob(f"{CACHED}*") if path != converted]
         for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-1]:
             shutil.rmtree(path, ignore_errors=True)  # all but the newest, which a program may still use
     return load_ctranslate2(converted, **choices)
 
 
-def convert(run: RunDirectory, draft: Path) -> None:
+def convert(run: Path, draft: Path) -> None:
     """Convert a run, and compare it."""
-    config = run.config()
-    tokenizers = run.tokenizers(config)
-    model = run.model(config, tokenizers)
-    write_ctranslate2(draft, config, tokenizers, model)
-    check_ctranslate2(draft, reference(model, random_samples(tokenizers.source)))
+    loaded = load_run(run)
+    write_ctranslate2(draft, loaded.config, loaded.tokenizers, loaded.model)
+    check_ctranslate2(draft, reference(loaded.model, random_samples(loaded.tokenizers.source)))
 
 
-def convert_temporarily(run: RunDirectory, choices: dict[str, Any]) -> tuple[BundleMetadata, CTranslate2Engine]:
+def convert_temporarily(run: Path, choices: dict[str, Any]) -> tuple[BundleMetadata, CTranslate2Engine]:
     """Return the engine of a run in a temporary folder, which is removed with the engine."""
     with ExitStack() as leaving:
         folder = Path(leaving.enter_context(TemporaryDirectory(prefix="manyheads-")))

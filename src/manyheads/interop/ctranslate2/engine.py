@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from manyheads.errors import RunError, UsageError, require
-from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
+from manyheads.search.interface import Cancelled, Hypothesis, best_outputs, never_cancelled, with_scores
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import EOS, SPECIALS
 
@@ -35,13 +35,15 @@ class RowGroup:
         rows: indices of the rows of the search.
         limit: maximum length of an output in tokens, without the end mark.
         least: minimum length.
-        forbidden: forbidden sequences of pieces.
+        forbidden: forbidden sequences of pieces; None without.
+        prefixes: pieces of the forced beginning of each row; None without.
     """
 
     rows: list[int]
     limit: int
     least: int
-    forbidden: tuple[tuple[str, ...], ...]
+    forbidden: list[tuple[str, ...]] | None
+    prefixes: list[list[str]] | None
 
 
 class CTranslate2Engine:
@@ -113,28 +115,29 @@ class CTranslate2Engine:
         """
         self.refuse(options)
         texts = [self.source_text(row) for row in rows]
-        found: list[list[Hypothesis]] = [[] for _ in rows]
-        for group in self.row_groups(rows, options):
+        results: list[list[Hypothesis]] = [[] for _ in rows]
+        for group in self.row_groups(rows, options, range(len(rows))):
             if not set(group.rows) <= set(cancelled()):
-                self.search_group(group, texts, options, found)
+                self.search_group(group, texts, options, results)
         limits = options.longest(rows, self.longest)
-        long = [i for i, outputs in enumerate(found) if any(len(one.tokens) > limits[i] for one in outputs)]
+        long = [i for i, outputs in enumerate(results) if any(len(output.tokens) > limits[i] for output in outputs)]
         again = long if options.beam_size > 1 else []  # a greedy output has only to be cut
-        for group in self.row_groups(rows, options, among=again, by_limit=True):
-            self.search_group(group, texts, options, found)
+        for limit in {limits[i] for i in again}:
+            for group in self.row_groups(rows, options, [i for i in again if limits[i] == limit]):
+                self.search_group(group, texts, options, results)
         for i in long:  # one token more was allowed, for the end mark
-            cut = [shortened(one, limits[i]) for one in found[i]]
-            found[i] = list({one.tokens: one for one in reversed(cut)}.values())[::-1]
+            cut = [shortened(output, limits[i]) for output in results[i]]
+            results[i] = list({output.tokens: output for output in reversed(cut)}.values())[::-1]
         renewed = range(len(rows)) if options.token_scores or options.prefixes else long
-        self.add_scores(rows, found, list(renewed), options)
-        return found
+        self.add_scores(rows, results, list(renewed), options)
+        return results
 
     def score(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[float]]:
         """Return the log-probabilities of the tokens of given outputs and their end marks, in nats."""
         translator = self.translator(len(rows))
         results = translator.score_batch(
             [self.source_text(row) for row in rows],
-            [[self.target_names[token] for token in output] for output in outputs],
+            [self.target_pieces(output) for output in outputs],
             max_batch_size=batch_tokens([len(output) for output in outputs], MAX_BATCH_TOKENS, translator),
             batch_type="tokens",
             max_input_length=0,
@@ -149,14 +152,14 @@ class CTranslate2Engine:
             RunError: CTranslate2 cannot read the model.
         """
         self.refuse(options)
-        (group,) = self.row_groups([row], options)
+        (group,) = self.row_groups([row], options, [0])
         steps = self.translator(1).generate_tokens(
             self.source_text(row),
-            target_prefix=self.prefix(group, options)[0] if options.prefixes else None,
+            target_prefix=group.prefixes[0] if group.prefixes else None,
             max_decoding_length=group.limit,
             min_decoding_length=group.least,
             no_repeat_ngram_size=options.no_repeat_ngram,
-            suppress_sequences=[list(sequence) for sequence in group.forbidden] or None,
+            suppress_sequences=group.forbidden,
         )
         for step in steps:
             token = self.ids[step.token]
@@ -176,37 +179,34 @@ class CTranslate2Engine:
             raise UsageError(f"--engine ctranslate2 cannot do: {', '.join(reasons)}. Use --engine torch.")
 
     def row_groups(
-        self,
-        rows: Sequence[Sequence[int]],
-        options: SearchOptions,
-        *,
-        among: Sequence[int] | None = None,
-        by_limit: bool = False,
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, chosen: Iterable[int]
     ) -> list[RowGroup]:
-        """Group the rows of each call; with `by_limit`, only rows of the same limit are together."""
+        """Group the chosen rows by what a call has for all of them: minimum length and forbidden sequences."""
         limits, shortest = options.longest(rows, self.longest), options.shortest(rows)
-        groups: defaultdict[tuple[int, int, tuple[tuple[str, ...], ...]], list[int]] = defaultdict(list)
-        for i in range(len(rows)) if among is None else among:
+        groups: defaultdict[tuple[int, tuple[tuple[str, ...], ...]], list[int]] = defaultdict(list)
+        for i in chosen:
             forbidden = options.forbidden[i] if options.forbidden else ()
-            words = tuple(tuple(self.target_names[token] for token in sequence) for sequence in forbidden)
-            groups[limits[i] if by_limit else 0, min(shortest[i], limits[i]), words].append(i)
+            words = tuple(tuple(self.target_pieces(sequence)) for sequence in forbidden)
+            groups[min(shortest[i], limits[i]), words].append(i)
         return [
-            RowGroup(members, max(limits[i] for i in members), least, words)
-            for (_, least, words), members in groups.items()
+            RowGroup(
+                members,
+                max(limits[i] for i in members),
+                least,
+                [*words] or None,
+                [self.target_pieces(options.prefixes[i]) for i in members] if options.prefixes else None,
+            )
+            for (least, words), members in groups.items()
         ]
 
-    def prefix(self, group: RowGroup, options: SearchOptions) -> list[list[str]]:
-        """Return the pieces of the prefix of each row of a group."""
-        return [[self.target_names[token] for token in options.prefixes[i]] for i in group.rows]
-
     def search_group(
-        self, group: RowGroup, texts: list[list[str]], options: SearchOptions, found: list[list[Hypothesis]]
+        self, group: RowGroup, texts: list[list[str]], options: SearchOptions, results: list[list[Hypothesis]]
     ) -> None:
-        """Search for the rows of a group, and store the hypotheses."""
+        """Search for the rows of a group, and store the hypotheses in `results`."""
         translator, beam = self.translator(len(group.rows)), options.beam_size
-        results = translator.translate_batch(
+        outputs = translator.translate_batch(
             [texts[i] for i in group.rows],
-            target_prefix=self.prefix(group, options) if options.prefixes else None,
+            target_prefix=group.prefixes,
             max_batch_size=batch_tokens(
                 [len(texts[i]) for i in group.rows], options.batch_tokens // beam, translator
             ),
@@ -215,7 +215,7 @@ class CTranslate2Engine:
             num_hypotheses=options.n_best,
             length_penalty=options.length_penalty,
             no_repeat_ngram_size=options.no_repeat_ngram,
-            suppress_sequences=[list(sequence) for sequence in group.forbidden] or None,
+            suppress_sequences=group.forbidden,
             max_input_length=0,
             max_decoding_length=group.limit + 1,
             min_decoding_length=group.least,
@@ -223,49 +223,53 @@ class CTranslate2Engine:
             return_end_token=True,
             return_attention=options.alignment,
         )
-        for i, result in zip(group.rows, results, strict=True):
-            attention = result.attention or [None] * len(result.hypotheses)
-            found[i] = [
-                self.hypothesis(tokens, score, looks, options.length_penalty)
-                for tokens, score, looks in zip(result.hypotheses, result.scores, attention, strict=True)
+        for i, output in zip(group.rows, outputs, strict=True):
+            attentions = output.attention or [None] * len(output.hypotheses)
+            results[i] = [
+                self.hypothesis(pieces, score, attention, options.length_penalty)
+                for pieces, score, attention in zip(output.hypotheses, output.scores, attentions, strict=True)
             ]
 
     def hypothesis(
-        self, names: Sequence[str], score: float, looks: Sequence[Sequence[float]] | None, length_penalty: float
+        self, pieces: Sequence[str], score: float, attention: list[list[float]] | None, length_penalty: float
     ) -> Hypothesis:
         """Convert a hypothesis; the library's attention lacks the source's end mark, which gets the rest."""
-        ended = bool(names) and names[-1] == SPECIALS[EOS]
+        ended = bool(pieces) and pieces[-1] == SPECIALS[EOS]
         return Hypothesis(
-            tokens=tuple([self.ids[name] for name in (names[:-1] if ended else names)]),
-            log_probability=score * max(1, len(names)) ** length_penalty,
+            tokens=tuple([self.ids[piece] for piece in (pieces[:-1] if ended else pieces)]),
+            log_probability=score * max(1, len(pieces)) ** length_penalty,
             score=score,
             token_scores=(),
             ended=ended,
-            attention=tuple((*look, max(0.0, 1 - sum(look))) for look in looks) if looks is not None else None,
+            attention=None if attention is None else tuple((*row, max(0.0, 1 - sum(row))) for row in attention),
         )
 
     def add_scores(
         self,
         rows: Sequence[Sequence[int]],
-        found: list[list[Hypothesis]],
+        results: list[list[Hypothesis]],
         chosen: list[int],
         options: SearchOptions,
     ) -> None:
         """Add the log-probability of each token to the outputs of some rows, and rank them by the sum."""
-        pairs = [(i, one) for i in chosen for one in found[i]]
+        pairs = [(i, output) for i in chosen for output in results[i]]
         if not pairs:
             return
-        scores = self.score([rows[i] for i, _ in pairs], [one.tokens for _, one in pairs])
+        scores = iter(self.score([rows[i] for i, _ in pairs], [output.tokens for _, output in pairs]))
         for i in chosen:
-            found[i] = []
-        for (i, one), parts in zip(pairs, scores, strict=True):
-            found[i].append(with_scores(one, parts, options.length_penalty))
-        for i in chosen:
-            found[i].sort(key=lambda one: -one.score)
+            scored = []
+            for output in results[i]:
+                values = next(scores)[: len(output.tokens) + output.ended]  # without an end mark, not its score
+                scored.append(with_scores(output, values, options.length_penalty))
+            results[i] = best_outputs(scored, len(scored))
 
     def source_text(self, row: Sequence[int]) -> list[str]:
         """Return the pieces of source ids."""
         return [self.source_names[i] for i in row]
+
+    def target_pieces(self, tokens: Sequence[int]) -> list[str]:
+        """Return the pieces of target ids."""
+        return [self.target_names[token] for token in tokens]
 
     def translator(self, rows: int) -> Any:
         """Return the library's translator for a number of rows."""
@@ -291,17 +295,9 @@ def batch_tokens(lengths: Sequence[int], most: int, translator: Any) -> int:
     return max(1, min(most, MAX_BATCH_TOKENS, share))
 
 
-def shortened(one: Hypothesis, limit: int) -> Hypothesis:
+def shortened(output: Hypothesis, limit: int) -> Hypothesis:
     """Cut an output to a number of tokens; its scores stay."""
-    if len(one.tokens) <= limit:
-        return one
-    attention = None if one.attention is None else one.attention[:limit]
-    return Hypothesis(one.tokens[:limit], one.log_probability, one.score, (), ended=False, attention=attention)
-
-
-def with_scores(one: Hypothesis, log_probabilities: Sequence[float], length_penalty: float) -> Hypothesis:
-    """Return an output with the log-probabilities of its tokens; the last one is of an end mark."""
-    scores = tuple(log_probabilities if one.ended else log_probabilities[:-1])
-    total = sum(scores)
-    score = total / max(1, len(scores)) ** length_penalty
-    return Hypothesis(one.tokens, total, score, scores, one.ended, attention=one.attention)
+    if len(output.tokens) <= limit:
+        return output
+    attention = None if output.attention is None else output.attention[:limit]
+    return replace(output, tokens=output.tokens[:limit], token_scores=(), ended=False, attention=attention)

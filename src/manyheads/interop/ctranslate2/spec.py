@@ -21,7 +21,7 @@ from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward
 from manyheads.model.positions import LearnedPositions, sinusoids
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
 
-__all__ = ["FORBIDDEN_BIAS", "build_spec", "piece_names", "position_rows", "specs_of"]
+__all__ = ["build_spec", "piece_names", "specs_of"]
 
 FORBIDDEN_BIAS = -1e4  # of tokens that no decoder may choose: probability 0 in every number format
 FEWEST_POSITIONS = 1024  # rows of a table of sinusoids, which is defined for any length
@@ -44,14 +44,6 @@ def piece_names(tokenizer: Tokenizer) -> list[str]:
     return names
 
 
-def position_rows(model: EncoderDecoder) -> int | None:
-    """Return the number of positions in the table of the exported model; None without a table."""
-    config = model.config
-    if config.positions == "rotary":
-        return None
-    return config.max_positions if config.positions == "learned" else max(config.max_positions, FEWEST_POSITIONS)
-
-
 def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     """Build the specification of a model, without quantisation.
 
@@ -64,9 +56,17 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     if model.config.token_types:
         raise RunError(f"a CTranslate2 model cannot be this one: model.token_types = {model.config.token_types}.")
     specs = specs_of()
-    spec = specs.TransformerSpec(encoder_spec(specs, model), decoder_spec(specs, model))
-    fill_encoder(spec.encoder, model)
-    fill_decoder(spec.decoder, model)
+    options, heads = shared_options(specs, model), model.config.num_heads
+    encoder = specs.transformer_spec.TransformerEncoderSpec(len(model.encoder_layers), **options)
+    if model.rotary is not None:
+        delattr(encoder, "position_encodings")
+    # The alignment is the mean of all heads of the last layer.
+    decoder = specs.transformer_spec.TransformerDecoderSpec(
+        len(model.decoder_layers), alignment_heads=heads, **options
+    )
+    fill_encoder(encoder, model)
+    fill_decoder(decoder, model)
+    spec = specs.TransformerSpec(encoder, decoder)
     names = piece_names(tokenizers.source), piece_names(tokenizers.target)
     spec.register_source_vocabulary(names[0])
     spec.register_target_vocabulary(names[1])
@@ -100,21 +100,6 @@ def shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
     }
 
 
-def encoder_spec(specs: ModuleType, model: EncoderDecoder) -> Any:
-    """Build an empty encoder of the model's shape."""
-    options = shared_options(specs, model)
-    spec = specs.transformer_spec.TransformerEncoderSpec(len(model.encoder_layers), **options)
-    if model.rotary is not None:
-        delattr(spec, "position_encodings")
-    return spec
-
-
-def decoder_spec(specs: ModuleType, model: EncoderDecoder) -> Any:
-    """Build an empty decoder of the model's shape; its alignment is the mean of all heads of the last layer."""
-    options = shared_options(specs, model) | {"alignment_heads": model.config.num_heads}
-    return specs.transformer_spec.TransformerDecoderSpec(len(model.decoder_layers), **options)
-
-
 def fill_encoder(spec: Any, model: EncoderDecoder) -> None:
     """Set the weights of the encoder."""
     fill_embedding(spec, spec.embeddings[0], model.source_embedding, model)
@@ -144,16 +129,16 @@ def fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: Enco
     spec.scale_embeddings = model.config.scale_embeddings
     if isinstance(embedding.norm, nn.LayerNorm):
         fill_norm(spec.layernorm_embedding, embedding.norm)
-    rows = position_rows(model)
     if isinstance(embedding.positions, LearnedPositions):
         spec.position_encodings.encodings = plain(embedding.positions.table.weight)
-    elif rows is not None:  # the library's own sinusoids differ
+    elif model.rotary is None:  # the library's own sinusoids differ
+        rows = max(model.config.max_positions, FEWEST_POSITIONS)
         spec.position_encodings.encodings = sinusoids(rows, model.config.d_model)
 
 
 def fill_encoder_layer(spec: Any, layer: EncoderLayer) -> None:
     """Set the sublayers of an encoder layer."""
-    fill_self_attention(spec.self_attention, layer.self_attention)
+    fill_attention(spec.self_attention, layer.self_attention)
     fill_norm(spec.self_attention.layer_norm, layer.around_attention.norm)
     fill_feed_forward(spec.ffn, layer.feed_forward)
     fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
@@ -161,48 +146,44 @@ def fill_encoder_layer(spec: Any, layer: EncoderLayer) -> None:
 
 def fill_decoder_layer(spec: Any, layer: DecoderLayer) -> None:
     """Set the sublayers of a decoder layer."""
-    fill_self_attention(spec.self_attention, layer.self_attention)
+    fill_attention(spec.self_attention, layer.self_attention)
     fill_norm(spec.self_attention.layer_norm, layer.around_self_attention.norm)
-    fill_cross_attention(spec.attention, layer.cross_attention)
+    fill_attention(spec.attention, layer.cross_attention)
     fill_norm(spec.attention.layer_norm, layer.around_cross_attention.norm)
     fill_feed_forward(spec.ffn, layer.feed_forward)
     fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
 
 
-def fill_self_attention(spec: Any, attention: MultiHeadAttention) -> None:
-    """Set self-attention; in both libraries query, key and value are one matrix, in this order."""
-    fill_linear(spec.linear[0], attention.project_in.weight, attention.project_in.bias)
-    fill_linear(spec.linear[1], attention.project_out.weight, attention.project_out.bias)
-
-
-def fill_cross_attention(spec: Any, attention: MultiHeadAttention) -> None:
-    """Set cross-attention, with a matrix for the query and one for key and value."""
-    weight, bias = attention.project_in.weight, attention.project_in.bias
-    width = weight.size(1)
-    parts = [weight[:width], weight[width:]]
-    biases: Sequence[Tensor | None] = (None, None) if bias is None else (bias[:width], bias[width:])
-    for linear, part, shift in zip(spec.linear, parts, biases, strict=False):
-        fill_linear(linear, part, shift)
-    fill_linear(spec.linear[2], attention.project_out.weight, attention.project_out.bias)
+def fill_attention(spec: Any, attention: MultiHeadAttention) -> None:
+    """Set an attention; ours has one matrix for query, key and value, where their cross-attention has two."""
+    *first, last = spec.linear
+    width = attention.project_out.in_features
+    fill_parts(first, attention.project_in, [3 * width] if len(first) == 1 else [width, 2 * width])
+    fill_linear(last, attention.project_out)
 
 
 def fill_feed_forward(spec: Any, layer: FeedForward) -> None:
     """Set two matrices, or three if one half gates the other (swiglu)."""
-    weight, bias = layer.expand.weight, layer.expand.bias
     if layer.activation == "swiglu":
-        biases = (None, None) if bias is None else bias.chunk(2)
-        for linear, part, shift in zip((spec.linear_0, spec.linear_0_noact), weight.chunk(2), biases, strict=True):
-            fill_linear(linear, part, shift)
+        inner = layer.contract.in_features
+        fill_parts([spec.linear_0, spec.linear_0_noact], layer.expand, [inner, inner])
     else:
-        fill_linear(spec.linear_0, weight, bias)
-    fill_linear(spec.linear_1, layer.contract.weight, layer.contract.bias)
+        fill_linear(spec.linear_0, layer.expand)
+    fill_linear(spec.linear_1, layer.contract)
 
 
-def fill_linear(spec: Any, weight: Tensor, bias: Tensor | None) -> None:
+def fill_linear(spec: Any, layer: nn.Linear) -> None:
     """Set the weight, and the bias if there is one."""
-    spec.weight = plain(weight)
-    if bias is not None:
-        spec.bias = plain(bias)
+    fill_parts([spec], layer, [layer.out_features])
+
+
+def fill_parts(specs: Sequence[Any], layer: nn.Linear, sizes: list[int]) -> None:
+    """Set linear layers with `sizes` outputs that are one layer in ours."""
+    for spec, weight in zip(specs, layer.weight.split(sizes), strict=True):
+        spec.weight = plain(weight)
+    if layer.bias is not None:
+        for spec, bias in zip(specs, layer.bias.split(sizes), strict=True):
+            spec.bias = plain(bias)
 
 
 def fill_norm(spec: Any, norm: nn.LayerNorm) -> None:

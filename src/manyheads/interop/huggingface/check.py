@@ -12,15 +12,15 @@ from torch import Tensor
 from manyheads.config.schema import Task
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError, require
-from manyheads.interop.parity import Parity, no_progress_bars
+from manyheads.interop.parity import LONGEST, RANDOM_PIECES, Parity, no_progress_bars, random_rows
 from manyheads.interop.weights import read_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import HuggingFaceTokenizer
-from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS
+from manyheads.text.tokenizer import BOS, EOS, PAD
 
-__all__ = ["AUTO_CLASSES", "check_pretrained", "compare_back", "our_scores", "sample_rows"]
+__all__ = ["AUTO_CLASSES", "check_pretrained", "compare_back", "our_scores", "sample_rows", "their_inputs"]
 
 AUTO_CLASSES: dict[Task, str] = {
     "classification": "AutoModelForSequenceClassification",
@@ -33,16 +33,12 @@ OUTPUTS: dict[Task, str] = {
     "language-modeling": "most likely next tokens",
 }
 LARGEST = 1e-3  # nats, in float32
-COUNT = 8
-LONGEST = 60
+COUNT = 8  # rows
 
 
-def sample_rows(tokenizer: HuggingFaceTokenizer, longest: int, seed: int = 1) -> list[list[int]]:
-    """Return rows of random tokens of various lengths, without marks."""
-    rng = torch.Generator().manual_seed(seed)
-    most = max(1, min(LONGEST, longest))
-    lengths = torch.randint(1, most + 1, (COUNT,), generator=rng).tolist()
-    return [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=rng).tolist() for n in lengths]
+def sample_rows(tokenizer: HuggingFaceTokenizer, model: Transformer) -> list[list[int]]:
+    """Return rows of random tokens of various lengths, to which a model can add two marks."""
+    return random_rows(tokenizer, COUNT, 1, max(1, min(LONGEST, model.config.max_positions - 2)))
 
 
 def marked(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
@@ -61,19 +57,12 @@ def our_scores(model: Transformer, ids: Tensor) -> Tensor:
 def check_pretrained(
     folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, model: Transformer, *, trust_pickle: bool = False
 ) -> Parity:
-    """Compare both on random tokens, with padding.
-
-    Args:
-        folder: of their model.
-        tokenizer: of both.
-        task: of the model.
-        model: ours, in evaluation mode.
-        trust_pickle: whether to read weights that are a pickle.
+    """Compare the folder with a model of ours, in evaluation mode, on random tokens, with padding.
 
     Raises:
         ParityError: the results differ.
     """
-    rows = sample_rows(tokenizer, model.config.max_positions - 2)
+    rows = sample_rows(tokenizer, model)
     ids = marked(rows, task)
     theirs = their_scores(folder, tokenizer, task, ids, trust_pickle)
     ours = our_scores(model, ids)
@@ -86,7 +75,7 @@ def check_pretrained(
 
 def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
     """Compare a model of ours with the exported one, read back; raises `ParityError`."""
-    rows = sample_rows(tokenizer, model.config.max_positions - 2)
+    rows = sample_rows(tokenizer, model)
     ids = marked(rows, task)
     real = ... if task == "classification" else ids != PAD
     return compared(our_scores(model, ids)[real], our_scores(again, ids)[real], rows, OUTPUTS[task])
@@ -104,11 +93,14 @@ def their_scores(
             weights = read_weights(folder, trust_pickle=True)
             model = type(model.from_config(config)).from_pretrained(None, config=config, state_dict=weights)
         else:
-            model = model.from_pretrained(folder)
-    model = model.eval().float()
+            model = model.from_pretrained(folder, use_safetensors=True)
+    return model.eval().float()(**their_inputs(tokenizer, ids)).logits.log_softmax(-1)
+
+
+def their_inputs(tokenizer: HuggingFaceTokenizer, ids: Tensor) -> dict[str, Tensor]:
+    """Return the inputs of a model of transformers for ids of ours: its token ids and mask, each (B, S)."""
     numbers = torch.tensor([0 if number is None else number for number in tokenizer.theirs])
-    real = (ids != PAD).long()
-    return model(input_ids=numbers[ids], attention_mask=real).logits.log_softmax(-1)
+    return {"input_ids": numbers[ids], "attention_mask": (ids != PAD).long()}
 
 
 def compared(ours: Tensor, theirs: Tensor, rows: Sequence[Sequence[int]], outputs: str) -> Parity:
@@ -118,7 +110,7 @@ def compared(ours: Tensor, theirs: Tensor, rows: Sequence[Sequence[int]], output
     parity = Parity(
         sentences=len(rows),
         tokens=sum(map(len, rows)),
-        origin="random pieces of the vocabulary",
+        origin=RANDOM_PIECES,
         mean=float(gaps.mean()),
         largest=float(gaps.max()),
         same_outputs=same,

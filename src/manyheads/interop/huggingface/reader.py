@@ -74,11 +74,7 @@ def is_pretrained(folder: Path) -> bool:
 
 
 def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceModel:
-    """Read a folder with config.json, model.safetensors, and tokenizer.json or an older vocabulary.
-
-    Args:
-        folder: the folder.
-        trust_pickle: whether to read pytorch_model.bin if there is no model.safetensors.
+    """Read a folder with config.json, weights (`read_weights`), and tokenizer.json or an older vocabulary.
 
     Raises:
         RunError: the type is not supported, a file is missing or damaged, ours has no such variant, or weights are
@@ -133,15 +129,15 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
 
 def tidied(weights: Mapping[str, Tensor], family: Family, config: ModelConfig) -> dict[str, Tensor]:
     """Return their weights under current names, without computed tables and copies."""
-    found = {renamed(name, family): one for name, one in weights.items() if not name.endswith(COMPUTED)}
+    tensors = {renamed(name, family): tensor for name, tensor in weights.items() if not name.endswith(COMPUTED)}
     for name, old in FAMILIES[family]["older_names"]:
         for kind in ("weight", "bias"):
-            if f"{name}.{kind}" not in found and f"{old}.{kind}" in found:
-                found[f"{name}.{kind}"] = found.pop(f"{old}.{kind}")
+            if f"{name}.{kind}" not in tensors and f"{old}.{kind}" in tensors:
+                tensors[f"{name}.{kind}"] = tensors.pop(f"{old}.{kind}")
     for name in FAMILIES[family]["copies"]:
         if config.tied_embeddings != "none":
-            found.pop(name, None)
-    return found
+            tensors.pop(name, None)
+    return tensors
 
 
 def renamed(name: str, family: Family) -> str:
@@ -150,18 +146,16 @@ def renamed(name: str, family: Family) -> str:
     return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
-def named(found: list[str]) -> str:
+def named(names: list[str]) -> str:
     """Return the first names, for a message."""
-    return ", ".join(found[:MOST_NAMED]) + (", ..." if len(found) > MOST_NAMED else "")
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
 
 
 def present_head(family: Family, task: Task, weights: Mapping[str, Tensor]) -> list[Entry]:
     """Return the entries of a complete head, or of the pooler of a classifier alone."""
     entries = list(head(family, task))
-    if all(name in weights for name in their_names(entries)):
-        return entries
-    pooler = poolers(entries)
-    return pooler if all(name in weights for name in their_names(pooler)) else []
+    parts = (entries, poolers(entries))
+    return next((part for part in parts if all(name in weights for name in their_names(part))), [])
 
 
 def poolers(entries: Iterable[Entry]) -> list[Entry]:
@@ -175,30 +169,32 @@ def labels_of(theirs: Mapping[str, Any], entries: list[Entry], weights: Mapping[
     count = weights[outputs[0].theirs[0]].numel() if outputs else 0
     if count < 2 or theirs.get("problem_type") not in (None, "single_label_classification"):
         return ()
-    given = theirs.get("id2label")
-    found = [given.get(str(number)) for number in range(count)] if isinstance(given, Mapping) else []
-    sound = len({*found}) == count and all(isinstance(name, str) and name.strip() for name in found)
-    return tuple(str(name) for name in found) if sound else tuple(f"LABEL_{number}" for number in range(count))
+    names = theirs.get("id2label")
+    labels = [names.get(str(number)) for number in range(count)] if isinstance(names, Mapping) else []
+    sound = len({*labels}) == count and all(isinstance(name, str) and name.strip() for name in labels)
+    return tuple(str(name) for name in labels) if sound else tuple(f"LABEL_{number}" for number in range(count))
 
 
-def check_shapes(found: HuggingFaceModel, config: ModelConfig) -> None:
+def check_shapes(pretrained: HuggingFaceModel, config: ModelConfig) -> None:
     """Compare the shapes of the weights with config.json, without memory for a model; raises `RunError`."""
-    size = found.tokenizer.size
+    size = pretrained.tokenizer.size
     try:
         with torch.device("meta"):
-            whole: list[Transformer] = [DecoderOnly(config, size)]
-            if not found.is_decoder:
-                classes = max(1, len(found.labels))
-                whole = [TextClassifier(config, size, classes), MaskedLanguageModel(config, size)]
+            models: list[Transformer] = [DecoderOnly(config, size)]
+            if not pretrained.is_decoder:
+                classes = max(1, len(pretrained.labels))
+                models = [TextClassifier(config, size, classes), MaskedLanguageModel(config, size)]
     except (RuntimeError, OverflowError) as error:
-        raise RunError(f"{found.where} asks for a model that cannot be: {error}") from error
-    for model, task in zip(whole, HEADS, strict=False):
-        wanted = {name: tuple(one.shape) for name, one in model.named_parameters()}
-        given = found.body if found.is_decoder else found.tensors(task)
+        raise RunError(f"{pretrained.where} asks for a model that cannot be: {error}") from error
+    for model, task in zip(models, HEADS, strict=False):
+        shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
+        tensors = pretrained.body if pretrained.is_decoder else pretrained.tensors(task)
         wrong = [
-            f"{name} is {tuple(one.shape)}, not {wanted.get(name)}"
-            for name, one in given.items()
-            if wanted.get(name) != tuple(one.shape)
+            f"{name} is {tuple(tensor.shape)}, not {shapes.get(name)}"
+            for name, tensor in tensors.items()
+            if shapes.get(name) != tuple(tensor.shape)
         ]
         if wrong:
-            raise RunError(f"{found.where} has weights that do not fit its config.json: {'; '.join(wrong[:3])}.")
+            raise RunError(
+                f"{pretrained.where} has weights that do not fit its config.json: {'; '.join(wrong[:3])}."
+            )

@@ -26,16 +26,8 @@ ACTIVATIONS = {
     "swish": "swish",
 }
 THEIRS = {"gelu": "gelu", "gelu-tanh": "gelu_new", "relu": "relu", "swish": "silu"}
-
-INTEGERS = (
-    "d_model",
-    "d_ff",
-    "num_heads",
-    "num_encoder_layers",
-    "num_decoder_layers",
-    "max_positions",
-    "token_types",
-)
+# Settings of all these models.
+COMMON = {"positions": "learned", "scale_embeddings": False, "bias": True}
 # Settings of other variants, and the only value of each that ours supports.
 ONLY: dict[str, Any] = {
     "position_embedding_type": "absolute",
@@ -84,7 +76,8 @@ def our_shape(theirs: Mapping[str, Any], family: Family, folder: Path) -> dict[s
     shape["activation"] = ACTIVATIONS[shape["activation"]]
     tied = theirs.get("tie_word_embeddings", True) is not False
     if family == "gpt2":
-        return {**shape, "norm": "pre", **common(embedding_norm=False, tied=tied)}
+        tying = "all" if tied else "none"
+        return {**shape, **COMMON, "norm": "pre", "embedding_norm": False, "tied_embeddings": tying}
     shape.setdefault("norm_epsilon", 1e-12)
     shape.setdefault("token_types", 0)
     if family == "roberta":
@@ -92,27 +85,16 @@ def our_shape(theirs: Mapping[str, Any], family: Family, folder: Path) -> dict[s
         if shape["max_positions"] < 1:
             raise RunError(f"{folder} cannot be a model of ours: max_position_embeddings leaves no position.")
     # The head of a masked language model is read as tied; one of a folder with another setting is not read.
-    return {**shape, "norm": "post", **common(embedding_norm=True, tied=True)}
+    return {**shape, **COMMON, "norm": "post", "embedding_norm": True, "tied_embeddings": "all"}
 
 
 def is_valid(name: str, value: Any) -> bool:
     """Return whether a value is valid for a setting."""
-    if name in INTEGERS:
+    if ModelConfig.model_fields[name].annotation is int:
         return type(value) is int and (value > 0 or name == "token_types")
     if name == "activation":
         return isinstance(value, str) and value in ACTIVATIONS
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
-
-
-def common(*, embedding_norm: bool, tied: bool) -> dict[str, Any]:
-    """Return the settings that are the same for all folders."""
-    return {
-        "positions": "learned",
-        "scale_embeddings": False,
-        "bias": True,
-        "embedding_norm": embedding_norm,
-        "tied_embeddings": "all" if tied else "none",
-    }
 
 
 def position_offset(theirs: Mapping[str, Any], family: Family) -> int:
@@ -127,15 +109,15 @@ def model_settings(config: ModelConfig, family: Family, rows: int, padding: int 
     Args:
         config: of our model.
         family: type of their model.
-        rows: of the vocabulary.
+        rows: number of their token ids.
         padding: their id of padding.
     """
     ours = config.model_dump()
-    found = {name: ours[mine] for mine, name in FAMILIES[family]["settings"].items()}
-    found[FAMILIES[family]["settings"]["activation"]] = THEIRS[config.activation]
+    shape = {name: ours[mine] for mine, name in FAMILIES[family]["settings"].items()}
+    shape[FAMILIES[family]["settings"]["activation"]] = THEIRS[config.activation]
     if family == "gpt2" and config.embedding_dropout is None:
-        found["embd_pdrop"] = config.dropout
-    settings = {"model_type": family, "vocab_size": rows, **found, "dtype": "float32"}
+        shape["embd_pdrop"] = config.dropout
+    settings = {"model_type": family, "vocab_size": rows, **shape, "dtype": "float32"}
     if family == "gpt2":
         return {**settings, "tie_word_embeddings": config.tied_embeddings != "none"}
     settings["pad_token_id"] = padding

@@ -47,27 +47,23 @@ class TaskModel:
 
 
 def build_task_model(
-    found: HuggingFaceModel, task: Task, *, language: str | None = None, labels: Sequence[str] = ()
+    pretrained: HuggingFaceModel, task: Task, *, language: str | None = None, labels: Sequence[str] = ()
 ) -> TaskModel:
     """Build a model for a task with the weights of a folder; a head that the folder lacks is drawn at random.
 
-    Args:
-        found: the folder.
-        task: one that such a model can do.
-        language: of its text.
-        labels: of a classifier (default: those of the folder).
+    The labels of a classifier are those of the folder unless given.
 
     Raises:
         UsageError: there is no such language.
     """
-    names = (tuple(labels) or found.labels) if task == "classification" else ()
-    trained = bool(found.labels) and len(names) == len(found.labels)
-    config = run_config(found, task, language or NO_LANGUAGE, trained)
-    tokenizer = HuggingFaceTokenizer(found.tokenizer.stored, keep_space=config.tokenizer.keep_space)
+    names = (tuple(labels) or pretrained.labels) if task == "classification" else ()
+    trained = bool(pretrained.labels) and len(names) == len(pretrained.labels)
+    config = run_config(pretrained, task, language or NO_LANGUAGE, trained)
+    tokenizer = HuggingFaceTokenizer(pretrained.tokenizer.stored, keep_space=config.tokenizer.keep_space)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(HEAD_SEED)
         model = empty_model(config, tokenizer, len(names))
-    tensors = found.tensors(task)
+    tensors = pretrained.tensors(task)
     if task == "classification" and not trained:
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("output.")}
     own = dict(model.named_parameters())
@@ -85,61 +81,61 @@ def load_task_model(task: Task, folder: Path) -> TaskModel:
         RunError: the folder is for another task, has no labels to classify by, or cannot be read.
         MissingExtraError: its vocabulary needs the `tokenizers` library.
     """
-    found = read_pretrained(folder)
-    if task == "masked-lm" and not found.is_decoder:
-        return build_task_model(found, task)
-    own = task_of(found)
+    pretrained = read_pretrained(folder)
+    if task == "masked-lm" and not pretrained.is_decoder:
+        return build_task_model(pretrained, task)
+    own = task_of(pretrained)
     if own != task:
         raise RunError(
-            f"{folder} is a model of the type {found.tokenizer.stored.family} for {own}, not for {task}."
+            f"{folder} is a model of the type {pretrained.tokenizer.stored.family} for {own}, not for {task}."
         )
-    return build_task_model(found, task)
+    return build_task_model(pretrained, task)
 
 
-def task_of(found: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
+def task_of(pretrained: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
     """Return the task of a model.
 
     Raises:
         UsageError: labels for a language model.
         RunError: an encoder without any head, and no labels were given.
     """
-    if found.is_decoder:
+    if pretrained.is_decoder:
         if labels:
             raise UsageError("--labels make a classifier of an encoder, and this is a language model.")
         return "language-modeling"
-    if found.labels or labels:
+    if pretrained.labels or labels:
         return "classification"
-    if "masked-lm" in found.heads:
+    if "masked-lm" in pretrained.heads:
         return "masked-lm"
     raise RunError(
-        f"{found.where} is an encoder without a head: it classifies nothing. Train on it with "
-        f"--set model.init_from={found.where}, or give --labels A,B for a classifier whose head is new."
+        f"{pretrained.where} is an encoder without a head: it classifies nothing. Train on it with "
+        f"--set model.init_from={pretrained.where}, or give --labels A,B for a classifier whose head is new."
     )
 
 
-def run_config(found: HuggingFaceModel, task: Task, language: str, trained: bool) -> Config:
+def run_config(pretrained: HuggingFaceModel, task: Task, language: str, trained: bool) -> Config:
     """Return the configuration of the new run.
 
     Raises:
         UsageError: there is no such language.
     """
-    shape, family = dict(found.shape), found.tokenizer.stored.family
+    shape, family = dict(pretrained.shape), pretrained.tokenizer.stored.family
     if task == "classification":
         pooler = "relu" if family == "distilbert" else "tanh"
-        shape |= {"pooling": "cls" if trained or "classification" in found.heads else "mean", "pooler": pooler}
+        shape |= {"pooling": "cls" if trained or "classification" in pretrained.heads else "mean", "pooler": pooler}
     longest = shape["max_positions"] - (0 if task == "language-modeling" else 2)
     values: dict[str, Any] = {
         "task": task,
         "data": {"language": language, "max_length": longest},
         "tokenizer": {
             "kind": "huggingface",
-            "vocab_size": max(8, found.tokenizer.size),
+            "vocab_size": max(8, pretrained.tokenizer.size),
             "keep_space": task == "language-modeling",
         },
         "model": shape,
     }
     try:
-        return parse_config(values, origin=found.where)
+        return parse_config(values, origin=pretrained.where)
     except ConfigError as error:
         raise UsageError(str(error)) from error
 

@@ -9,27 +9,16 @@ from typing import Any
 
 from manyheads.checkpoint import as_json, read_bytes, read_json, read_json_text, write_atomically
 from manyheads.errors import RunError, require
+from manyheads.interop.huggingface.settings import FAMILIES
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer, StoredTokenizer
 
 __all__ = ["read_tokenizer", "write_tokenizer"]
 
-BERT_NAMES = {"unk": "[UNK]", "pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-NAMES: dict[Family, dict[str, str]] = {
-    "bert": BERT_NAMES,
-    "distilbert": BERT_NAMES,
-    "roberta": {"unk": "<unk>", "pad": "<pad>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"},
-    "gpt2": {"eos": "<|endoftext|>"},
-}
 ENCODER_ROLES = ("unk", "pad", "cls", "sep")  # in the order of our ids
 
 
 def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokenizer:
-    """Read the vocabulary of a folder.
-
-    Args:
-        folder: the folder.
-        family: type of the model.
-        rows: of its embeddings.
+    """Read the vocabulary of a folder; `rows` is the number of rows of its embeddings.
 
     Raises:
         RunError: the vocabulary is missing, damaged, or lacks a symbol that the model needs.
@@ -40,7 +29,8 @@ def read_tokenizer(folder: Path, family: Family, rows: int) -> HuggingFaceTokeni
     named = folder / "special_tokens_map.json"
     if named.is_file():
         settings = {**read_json(named), **settings}
-    names = {role: symbol_name(settings.get(f"{role}_token"), usual) for role, usual in NAMES[family].items()}
+    usual = FAMILIES[family]["tokens"]
+    names = {role: symbol_name(settings.get(f"{role}_token"), name) for role, name in usual.items()}
     try:
         processor = load_processor(library, folder, settings, names)
         processor.no_truncation()
@@ -95,16 +85,16 @@ def word_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: 
     lines = read_bytes(folder / "vocab.txt").decode().removesuffix("\n").split("\n")
     vocabulary = {line.removesuffix("\r"): number for number, line in enumerate(lines)}
     model = library.models.WordPiece(vocabulary, unk_token=names["unk"], max_input_chars_per_word=100)
-    made = library.Tokenizer(model)
-    made.normalizer = library.normalizers.BertNormalizer(
+    processor = library.Tokenizer(model)
+    processor.normalizer = library.normalizers.BertNormalizer(
         lowercase=settings.get("do_lower_case", True),
         strip_accents=settings.get("strip_accents"),
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
     )
-    made.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
-    made.decoder = library.decoders.WordPiece()
-    made.add_special_tokens([name for name in names.values() if name in vocabulary])
-    return made
+    processor.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    processor.decoder = library.decoders.WordPiece()
+    processor.add_special_tokens([name for name in names.values() if name in vocabulary])
+    return processor
 
 
 def byte_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: Mapping[str, str]) -> Any:
@@ -112,11 +102,12 @@ def byte_pieces(library: Any, folder: Path, settings: Mapping[str, Any], names: 
     lines = read_bytes(folder / "merges.txt").decode().split("\n")
     merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
     vocabulary = read_json(folder / "vocab.json")
-    made = library.Tokenizer(library.models.BPE(vocabulary, merges))
-    made.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=bool(settings.get("add_prefix_space")))
-    made.decoder = library.decoders.ByteLevel()
-    made.add_special_tokens([name for name in names.values() if name in vocabulary])
-    return made
+    processor = library.Tokenizer(library.models.BPE(vocabulary, merges))
+    add_space = bool(settings.get("add_prefix_space"))
+    processor.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=add_space)
+    processor.decoder = library.decoders.ByteLevel()
+    processor.add_special_tokens([name for name in names.values() if name in vocabulary])
+    return processor
 
 
 def marks_between(processor: Any, begin: int, end: int, default: int) -> int:
@@ -138,26 +129,20 @@ def marks_between(processor: Any, begin: int, end: int, default: int) -> int:
 
 
 def write_tokenizer(folder: Path, tokenizer: HuggingFaceTokenizer, longest: int) -> None:
-    """Write tokenizer.json and tokenizer_config.json.
-
-    Args:
-        folder: the folder.
-        tokenizer: the vocabulary.
-        longest: maximum number of tokens of a text with its marks.
-    """
+    """Write tokenizer.json and tokenizer_config.json, for texts of `longest` tokens at most, marks included."""
     stored = tokenizer.stored
     roles = ("eos",) if stored.family == "gpt2" else ENCODER_ROLES
     numbers = stored.specials[-1:] if stored.family == "gpt2" else stored.specials
     pairs = zip(roles, numbers, strict=True)
-    found = {role: tokenizer.names[number] for role, number in pairs if number is not None}
+    symbols = {role: tokenizer.names[number] for role, number in pairs if number is not None}
     if stored.mask is not None:
-        found["mask"] = tokenizer.names[stored.mask]
+        symbols["mask"] = tokenizer.names[stored.mask]
     types = ["token_type_ids"] if stored.family == "bert" else []
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": longest,
         "model_input_names": ["input_ids", *types, "attention_mask"],
-        **{f"{role}_token": name for role, name in found.items()},
+        **{f"{role}_token": name for role, name in symbols.items()},
     }
     write_atomically(folder / "tokenizer.json", as_json(content_with_marks(tokenizer)))
     write_atomically(folder / "tokenizer_config.json", as_json(settings))
@@ -173,11 +158,11 @@ def content_with_marks(tokenizer: HuggingFaceTokenizer) -> dict[str, Any]:
     assert end is not None
     library = require("tokenizers", extra="hf", purpose="the vocabulary of a pre-trained model")
     first, last = tokenizer.names[begin], tokenizer.names[end]
-    made = library.Tokenizer.from_str(json.dumps(stored.content))
-    made.post_processor = library.processors.TemplateProcessing(
+    processor = library.Tokenizer.from_str(json.dumps(stored.content))
+    processor.post_processor = library.processors.TemplateProcessing(
         single=f"{first} $A {last}",
         pair=f"{first} $A {f'{last} ' * stored.marks_between}$B:1 {last}:1",
         special_tokens=[(first, begin), (last, end)],
     )
-    found: dict[str, Any] = json.loads(made.to_str())
-    return found
+    content: dict[str, Any] = json.loads(processor.to_str())
+    return content

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from manyheads.checkpoint import as_json, write_atomically, write_tensors
-from manyheads.config.schema import Config, ModelConfig, Task
+from manyheads.config.schema import Config, ModelConfig
 from manyheads.errors import RunError
 from manyheads.interop.huggingface.names import body, head, their_tensors
 from manyheads.interop.huggingface.settings import FAMILIES, model_settings
@@ -18,35 +18,15 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 
-__all__ = ["longest", "refuse_other_bodies", "refuse_other_variants", "write_encoder", "write_pretrained"]
+__all__ = ["longest", "write_encoder", "write_pretrained"]
 
-CLASSES: dict[tuple[Family, Task], str] = {
-    ("bert", "classification"): "BertForSequenceClassification",
-    ("bert", "masked-lm"): "BertForMaskedLM",
-    ("distilbert", "classification"): "DistilBertForSequenceClassification",
-    ("distilbert", "masked-lm"): "DistilBertForMaskedLM",
-    ("roberta", "classification"): "RobertaForSequenceClassification",
-    ("roberta", "masked-lm"): "RobertaForMaskedLM",
-    ("gpt2", "language-modeling"): "GPT2LMHeadModel",
-}
-ENCODERS: dict[Family, str] = {"bert": "BertModel", "distilbert": "DistilBertModel", "roberta": "RobertaModel"}
 DISTILBERT_EPSILON = 1e-12  # fixed in its layer norm
 
 
-def refuse_other_variants(config: Config, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
-    """Return the tokenizer; raises `RunError` with every reason why transformers has no such model."""
-    family = family_of_tokenizer(config, tokenizer)
-    return tokenizer_unless([*body_reasons(config, tokenizer), *head_reasons(config, family)], family, tokenizer)
-
-
-def refuse_other_bodies(config: Config, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
-    """Check the weights up to the last hidden state alone, as `refuse_other_variants`."""
-    return tokenizer_unless(body_reasons(config, tokenizer), family_of_tokenizer(config, tokenizer), tokenizer)
-
-
-def tokenizer_unless(reasons: Sequence[str], family: Family, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
-    """Return the tokenizer; raises `RunError` with the reasons if there are any."""
+def tokenizer_unless(reasons: Sequence[str], config: Config, tokenizer: Tokenizer) -> HuggingFaceTokenizer:
+    """Return the tokenizer; raises `RunError` if there are reasons why transformers has no such model."""
     if reasons or not isinstance(tokenizer, HuggingFaceTokenizer):
+        family = family_of_tokenizer(config, tokenizer)
         raise RunError(f"a model of the type {family} of transformers cannot be this one: {'; '.join(reasons)}.")
     return tokenizer
 
@@ -86,9 +66,9 @@ def body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
     return [reason for wrong, reason in checks if wrong]
 
 
-def head_reasons(config: Config, family: Family) -> list[str]:
+def head_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
     """Return why transformers has no such head."""
-    model, task = config.model, config.task
+    model, task, family = config.model, config.task, family_of_tokenizer(config, tokenizer)
     pooler = "relu" if family == "distilbert" else "tanh"
     classifier = task == "classification"
     checks = (
@@ -108,23 +88,17 @@ def head_reasons(config: Config, family: Family) -> list[str]:
 def write_pretrained(
     folder: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: Sequence[str] = ()
 ) -> None:
-    """Write config.json, model.safetensors, tokenizer.json and tokenizer_config.json.
-
-    Args:
-        folder: the folder.
-        config: of the run.
-        tokenizer: of its text.
-        model: its model.
-        labels: of its classes, in order.
+    """Write config.json, with the labels of a classifier in order, model.safetensors and the tokenizer's files.
 
     Raises:
         RunError: transformers has no such model; the message has every reason.
     """
-    ours = refuse_other_variants(config, tokenizer)
+    reasons = [*body_reasons(config, tokenizer), *head_reasons(config, tokenizer)]
+    ours = tokenizer_unless(reasons, config, tokenizer)
     family = ours.stored.family
     entries = [*body(family, config.model), *head(family, config.task)]
     tensors = their_tensors(entries, dict(model.named_parameters()), ours)
-    write_parts(folder, config, ours, tensors, CLASSES[family, config.task], labels)
+    write_parts(folder, config, ours, tensors, FAMILIES[family]["architectures"][config.task], labels)
 
 
 def write_encoder(
@@ -134,14 +108,14 @@ def write_encoder(
 
     The pooler of a classifier is kept if such a model has one; it reads the first token or the mean, as ours.
     """
-    ours = refuse_other_bodies(config, tokenizer)
+    ours = tokenizer_unless(body_reasons(config, tokenizer), config, tokenizer)
     family = ours.stored.family
     own = dict(model.named_parameters())
     with_prefix = their_tensors(body(family, config.model), own, ours)
     tensors = {name.removeprefix(FAMILIES[family]["prefix"]): tensor for name, tensor in with_prefix.items()}
     if family != "distilbert" and "pooler.weight" in own:
         tensors |= {f"pooler.dense.{kind}": own[f"pooler.{kind}"].detach().float() for kind in ("weight", "bias")}
-    write_parts(folder, config, ours, tensors, ENCODERS[family], labels)
+    write_parts(folder, config, ours, tensors, FAMILIES[family]["architectures"]["encoder"], labels)
 
 
 def write_parts(
@@ -157,7 +131,8 @@ def write_parts(
     family = stored.family
     settings = model_settings(shape, family, stored.rows, stored.specials[1])
     if family in ("bert", "roberta") and not shape.token_types:
-        prefix = "" if architecture in ENCODERS.values() else FAMILIES[family]["prefix"]
+        headless = architecture == FAMILIES[family]["architectures"]["encoder"]
+        prefix = "" if headless else FAMILIES[family]["prefix"]
         weights[f"{prefix}embeddings.token_type_embeddings.weight"] = torch.zeros(1, shape.d_model)
     end = stored.specials[3]
     settings |= {"bos_token_id": end if family == "gpt2" else stored.specials[2], "eos_token_id": end}

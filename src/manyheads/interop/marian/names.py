@@ -7,8 +7,10 @@ permutation of ours. And the rows of the vocabulary are in another order.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -17,33 +19,10 @@ from manyheads.config.schema import ModelConfig
 
 __all__ = ["Entry", "entries", "our_width", "their_width"]
 
-READS, WRITES = 1, 0  # axis of the model width in the matrix of a layer that reads it, and of one that writes it
-# Linear layer or norm of ours: theirs, or the three that are one matrix in ours; axis of the model width.
-SELF_ATTENTION = (
-    ("self_attention.project_in", ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), READS),
-    ("self_attention.project_out", ("self_attn.out_proj",), WRITES),
+LAYERS: dict[str, dict[str, list[str]]] = tomllib.loads(
+    (Path(__file__).parent / "layers.toml").read_text(encoding="utf-8")
 )
-CROSS_ATTENTION = (
-    ("cross_attention.project_in", ("encoder_attn.q_proj", "encoder_attn.k_proj", "encoder_attn.v_proj"), READS),
-    ("cross_attention.project_out", ("encoder_attn.out_proj",), WRITES),
-    ("around_cross_attention.norm", ("encoder_attn_layer_norm",), WRITES),
-)
-FEED_FORWARD = (
-    ("feed_forward.expand", ("fc1",), READS),
-    ("feed_forward.contract", ("fc2",), WRITES),
-    ("around_feed_forward.norm", ("final_layer_norm",), WRITES),
-)
-ENCODER_LAYER = (
-    *SELF_ATTENTION,
-    ("around_attention.norm", ("self_attn_layer_norm",), WRITES),
-    *FEED_FORWARD,
-)
-DECODER_LAYER = (
-    *SELF_ATTENTION,
-    ("around_self_attention.norm", ("self_attn_layer_norm",), WRITES),
-    *CROSS_ATTENTION,
-    *FEED_FORWARD,
-)
+READERS = ("project_in", "expand")  # layers whose input is of the model width; of all others it is the output
 
 
 @dataclass(frozen=True)
@@ -63,17 +42,13 @@ class Entry:
 
 def entries(config: ModelConfig) -> Iterator[Entry]:
     """Yield all weights between the embeddings and the output layer."""
-    for side, count, layer in (
-        ("encoder", config.num_encoder_layers, ENCODER_LAYER),
-        ("decoder", config.num_decoder_layers, DECODER_LAYER),
-    ):
+    for side, count in (("encoder", config.num_encoder_layers), ("decoder", config.num_decoder_layers)):
         for number in range(count):
-            prefix = f"model.{side}.layers.{number}"
-            for ours, theirs, axis in layer:
+            for ours, theirs in LAYERS[side].items():
                 for kind in ("weight", "bias") if config.bias or ours.endswith(".norm") else ("weight",):
-                    names = tuple(f"{prefix}.{name}.{kind}" for name in theirs)
-                    kind_axis = None if kind == "bias" and axis == READS else axis
-                    yield Entry(f"{side}_layers.{number}.{ours}.{kind}", names, kind_axis)
+                    names = tuple(f"model.{side}.layers.{number}.{name}.{kind}" for name in theirs)
+                    axis = 0 if not ours.endswith(READERS) else 1 if kind == "weight" else None
+                    yield Entry(f"{side}_layers.{number}.{ours}.{kind}", names, axis)
 
 
 def their_width(tensor: Tensor, axis: int | None) -> Tensor:

@@ -1,8 +1,8 @@
-"""Read a MarianMT folder of transformers (the opus-mt family) as a model of ours."""
+"""Read a MarianMT folder of transformers (the opus-mt family) as a model of ours, and compare both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,17 @@ from manyheads.checkpoint import read_bytes, read_json
 from manyheads.checkpoint.weights import load_weights
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, ModelConfig
-from manyheads.errors import ConfigError, RunError
+from manyheads.data.batch import pad_rows
+from manyheads.errors import ConfigError, RunError, require
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.marian.names import entries, our_width
+from manyheads.interop.parity import Parity, Reference, compare, decoder_input, no_progress_bars, token_scores
 from manyheads.interop.weights import read_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.marian import MarianTokenizer
-from manyheads.text.tokenizer import BOS, SPECIALS, TokenizerPair
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, TokenizerPair
 
-__all__ = ["START_BIAS", "is_marian", "read_marian", "their_numbers"]
+__all__ = ["START_BIAS", "check_marian", "is_marian", "read_marian", "their_numbers"]
 
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 START_BIAS = -100.0  # of a begin mark that is no token of theirs: probability 0, and finite
@@ -47,13 +49,9 @@ def is_marian(folder: Path) -> bool:
 def read_marian(
     folder: Path, *, source: str | None = None, target: str | None = None, trust_pickle: bool = False
 ) -> LoadedModel:
-    """Read a folder with config.json, model.safetensors, vocab.json, source.spm and target.spm.
+    """Read a folder with config.json, weights (`read_weights`), vocab.json, source.spm and target.spm.
 
-    Args:
-        folder: the folder.
-        source: source language (default: that of the folder).
-        target: target language (default: that of the folder).
-        trust_pickle: whether to read pytorch_model.bin if there is no model.safetensors.
+    The languages are those of the folder unless given.
 
     Raises:
         RunError: a file is missing or damaged, or ours has no such variant.
@@ -159,25 +157,25 @@ def our_tensors(
 ) -> dict[str, Tensor]:
     """Return their weights under our names, in our order."""
     try:
-        found = {
+        tensors = {
             entry.ours: our_width(torch.cat([theirs[name] for name in entry.theirs]), entry.axis)
             for entry in entries(config)
         }
         target = first(theirs, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
         source = first(theirs, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
         bias = theirs.get("final_logits_bias", torch.zeros(1, len(target)))[0][rows].clone()
-        found["source_embedding.tokens.weight"] = our_width(source[rows], 1)
+        tensors["source_embedding.tokens.weight"] = our_width(source[rows], 1)
         if config.tied_embeddings != "all":
-            found["target_embedding.tokens.weight"] = our_width(target[rows], 1)
+            tensors["target_embedding.tokens.weight"] = our_width(target[rows], 1)
         if config.tied_embeddings == "none":
-            found["output.weight"] = our_width(theirs["lm_head.weight"][rows], 1)
+            tensors["output.weight"] = our_width(theirs["lm_head.weight"][rows], 1)
         refuse_unused(theirs, {name for entry in entries(config) for name in entry.theirs}, folder)
     except (KeyError, IndexError, RuntimeError) as error:
         raise RunError(f"{folder} lacks weights, or they do not fit its config.json: {error}.") from error
     if rows[BOS] in (rows[i] for i in range(len(SPECIALS)) if i != BOS):
         bias[BOS] = START_BIAS
-    found["output.bias"] = bias
-    return {name: tensor.float().contiguous() for name, tensor in found.items()}
+    tensors["output.bias"] = bias
+    return {name: tensor.float().contiguous() for name, tensor in tensors.items()}
 
 
 def refuse_unused(theirs: Mapping[str, Tensor], used: set[str], folder: Path) -> None:
@@ -190,3 +188,42 @@ def refuse_unused(theirs: Mapping[str, Tensor], used: set[str], folder: Path) ->
 def first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
     """Return the first tensor that exists: a shared matrix is stored under one of its names."""
     return tensors[next((name for name in names if name in tensors), names[0])]
+
+
+@torch.inference_mode()
+def check_marian(folder: Path, number: Sequence[int], right: Reference, *, trust_pickle: bool = False) -> Parity:
+    """Compare the log-probabilities of our outputs, and the greedy outputs, on samples.
+
+    Args:
+        folder: the MarianMT model.
+        number: their id of each id of ours; that of the begin mark is their first decoder token.
+        right: outputs of our model.
+        trust_pickle: whether to read weights that are a pickle.
+
+    Raises:
+        ParityError: the results differ.
+    """
+    library = require("transformers", extra="hf", purpose="the comparison with transformers")
+    with no_progress_bars(library):
+        theirs = library.MarianMTModel.from_pretrained(
+            None,
+            config=library.MarianConfig.from_pretrained(folder),
+            state_dict=read_weights(folder, trust_pickle=trust_pickle),
+        )
+    theirs, numbers = theirs.eval().float(), torch.tensor(number)
+    source = numbers[pad_rows(right.samples.rows, PAD, last=EOS)]
+    inputs = {"input_ids": source, "attention_mask": (source != numbers[PAD]).long()}
+    logits = theirs(**inputs, decoder_input_ids=numbers[decoder_input(right.outputs)]).logits
+    greedy = theirs.generate(
+        **inputs,
+        num_beams=1,
+        do_sample=False,
+        max_length=max(right.limits) + 2,
+        bad_words_ids=[[i] for i in sorted({int(numbers[PAD]), int(numbers[BOS])} - {int(numbers[EOS])})],
+        forced_eos_token_id=None,
+    )
+    ids = {their_id: i for i, their_id in enumerate(number) if i != BOS}
+    outputs = [[ids[i] for i in row] for row in greedy[:, 1:].tolist()]
+    outputs = [row[: row.index(EOS)] if EOS in row else row for row in outputs]
+    scores = token_scores(logits[..., numbers], right.outputs)
+    return compare(right, scores, outputs, "float32", "the MarianMT model")

@@ -7,7 +7,3 @@ onnx.json           names of inputs and outputs, special ids, limits
 tokenizer.source.*  tokenizer.target.*  manyheads.json    ours
 ```
 """
-
-from manyheads.interop.onnx.convert import check_onnx, write_onnx
-
-__all__ = ["check_onnx", "write_onnx"]

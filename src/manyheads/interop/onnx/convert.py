@@ -35,7 +35,7 @@ def write_onnx(folder: Path, config: Config, tokenizers: TokenizerPair, model: E
         RunError: the model is larger than an ONNX file.
         MissingExtraError: onnx is not installed.
     """
-    if sum(one.numel() * one.element_size() for one in model.parameters()) > LARGEST:
+    if sum(parameter.numel() * parameter.element_size() for parameter in model.parameters()) > LARGEST:
         raise RunError("an ONNX file holds 2 GiB at most, and this model is larger. Use --to ctranslate2.")
     longest = config.model.max_positions
     write_encoder(folder / ENCODER, model, longest)
@@ -81,18 +81,18 @@ class Runtime:
 
     def begin(self, source: NDArray[np.int64]) -> Values:
         """Encode sources (B, S), and return the inputs of the first step without its tokens."""
-        names = [one.name for one in self.encoder.get_outputs()]
+        names = [port.name for port in self.encoder.get_outputs()]
         values: Values = dict(zip(names, self.encoder.run(None, {"source": source}), strict=True))
-        for one in self.decoder.get_inputs():
-            if one.name.startswith("past_"):
-                _, heads, _, width = one.shape
-                values[one.name] = np.zeros((len(source), heads, 0, width), np.float32)
+        for port in self.decoder.get_inputs():
+            if port.name.startswith("past_"):
+                _, heads, _, width = port.shape
+                values[port.name] = np.zeros((len(source), heads, 0, width), np.float32)
         return values
 
     def step(self, values: Values, tokens: NDArray[np.int64], position: int) -> NDArray[np.float32]:
         """Append a token to each row (B,), extend the cache in `values`, and return log-probabilities (B, V)."""
         inputs = {**values, "tokens": tokens, "place": np.array(position)}
-        names = [one.name for one in self.decoder.get_outputs()]
+        names = [port.name for port in self.decoder.get_outputs()]
         outputs: Values = dict(zip(names, self.decoder.run(None, inputs), strict=True))
         values |= {name.replace("new_", "past_"): part for name, part in outputs.items() if name.startswith("new_")}
         return outputs["log_probabilities"]

@@ -7,27 +7,87 @@ the decoder, S is 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from manyheads.interop.onnx.graph import Graph, Port
+from manyheads.errors import require
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, PreNorm
 
 __all__ = ["decoder_ports", "encoder_ports", "write_decoder", "write_encoder"]
 
+OPSET = 17  # the first with LayerNormalization
+FORMAT = 8  # of the file; runtimes from 2022 on read it
+Port = tuple[str, type[Any], Sequence[str | int]]  # name, number type, axes: sizes, or names of dynamic axes
 
-class Network:
+
+class Graph:
+    """Operators and constants; values are referred to by name."""
+
+    def __init__(self, name: str) -> None:
+        """Start an empty graph; raises `MissingExtraError`."""
+        self.onnx = require("onnx", extra="onnx", purpose="the ONNX format")
+        self.name = name
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.known: dict[tuple[Any, ...], str] = {}
+        self.tensors: list[torch.Tensor] = []  # kept, so that no other tensor gets the memory of one in `known`
+
+    def constant(self, value: torch.Tensor | NDArray[Any] | Sequence[int] | float | int) -> str:
+        """Return the name of a constant; the same tensor is stored once."""
+        if isinstance(value, torch.Tensor):
+            key: tuple[Any, ...] = (value.data_ptr(), value.shape, value.stride())
+            self.tensors.append(value)
+            value = value.detach().contiguous().numpy()
+        else:
+            value = np.asarray(value, dtype=np.float32 if isinstance(value, float) else None)
+            key = (str(value.dtype), value.shape, value.tobytes())
+        if key not in self.known:
+            self.known[key] = f"constant_{len(self.known)}"
+            self.constants.append(self.onnx.numpy_helper.from_array(value, self.known[key]))
+        return self.known[key]
+
+    def call(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add an operator with one output, and return the name of the output."""
+        name = output or f"value_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+    def save(self, path: Path, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:
+        """Check the graph by the rules of ONNX, and write it."""
+        helper = self.onnx.helper
+
+        def described(port: Port) -> Any:
+            name, kind, axes = port
+            return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), list(axes))
+
+        graph = helper.make_graph(
+            self.nodes,
+            self.name,
+            [described(port) for port in inputs],
+            [described(port) for port in outputs],
+            self.constants,
+        )
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=FORMAT, producer_name="manyheads"
+        )
+        self.onnx.checker.check_model(model, full_check=True)
+        self.onnx.save_model(model, str(path))
+
+
+class Network(Graph):
     """The modules of our models as operators of one graph."""
 
     def __init__(self, name: str, model: EncoderDecoder, longest: int) -> None:
         """Start an empty graph for a part of a model, for texts of up to `longest` tokens."""
-        self.graph = Graph(name)
-        self.call, self.constant = self.graph.call, self.graph.constant
+        super().__init__(name)
         self.model = model
         self.longest = longest
         self.heads = model.config.num_heads
@@ -47,14 +107,11 @@ class Network:
         weight, bias = self.constant(norm.weight), self.constant(norm.bias)
         return self.call("LayerNormalization", x, weight, bias, axis=-1, epsilon=norm.eps)
 
-    def before(self, x: str, around: PreNorm | PostNorm) -> str:
-        """Add the norm before a sublayer, if any."""
-        return self.norm(x, around.norm) if isinstance(around, PreNorm) else x
-
-    def after(self, x: str, sublayer: str, around: PreNorm | PostNorm) -> str:
-        """Add the residual connection, and the norm after it, if any."""
-        total = self.call("Add", x, sublayer)
-        return total if isinstance(around, PreNorm) else self.norm(total, around.norm)
+    def residual(self, x: str, around: PreNorm | PostNorm, sublayer: Callable[[str], str]) -> str:
+        """Add a sublayer within its residual connection: (B, S, D) -> (B, S, D)."""
+        if isinstance(around, PreNorm):
+            return self.call("Add", x, sublayer(self.norm(x, around.norm)))
+        return self.norm(self.call("Add", x, sublayer(x)), around.norm)
 
     def embedded(self, ids: str, positions: str, embedding: TokenEmbedding) -> str:
         """Add the embedding of ids (B, S) at positions (B or 1, S) -> (B, S, D)."""
@@ -137,33 +194,36 @@ class Network:
 
     def encoder_layer(self, x: str, layer: EncoderLayer, bias: str, cos_sin: tuple[str, str] | None) -> str:
         """Add an encoder layer: (B, S, D) -> (B, S, D)."""
-        read = self.before(x, layer.around_attention)
-        query, key, value = self.split_heads(self.linear(read, layer.self_attention.project_in), 3)
-        attended = self.attend(self.apply_rotary(query, cos_sin), self.apply_rotary(key, cos_sin), value, bias)
-        x = self.after(x, self.linear(attended, layer.self_attention.project_out), layer.around_attention)
-        return self.around_feed_forward(x, layer)
 
-    def around_feed_forward(self, x: str, layer: EncoderLayer | DecoderLayer) -> str:
-        """Add the feed-forward sublayer of a layer: (B, S, D) -> (B, S, D)."""
-        inner = self.feed_forward(self.before(x, layer.around_feed_forward), layer.feed_forward)
-        return self.after(x, inner, layer.around_feed_forward)
+        def attend(x: str) -> str:
+            query, key, value = self.split_heads(self.linear(x, layer.self_attention.project_in), 3)
+            attended = self.attend(self.apply_rotary(query, cos_sin), self.apply_rotary(key, cos_sin), value, bias)
+            return self.linear(attended, layer.self_attention.project_out)
+
+        x = self.residual(x, layer.around_attention, attend)
+        return self.residual(x, layer.around_feed_forward, lambda x: self.feed_forward(x, layer.feed_forward))
 
     def decoder_layer(self, x: str, layer: DecoderLayer, number: int, cos_sin: tuple[str, str] | None) -> str:
         """Add a decoder layer: (B, 1, D) -> (B, 1, D); the longer KV cache is an output of the graph."""
-        read = self.before(x, layer.around_self_attention)
-        query, key, value = self.split_heads(self.linear(read, layer.self_attention.project_in), 3)
-        keys, values = (
-            self.call("Concat", f"past_{kind}_{number}", new, axis=2, output=f"new_{kind}_{number}")
-            for kind, new in (("keys", self.apply_rotary(key, cos_sin)), ("values", value))
-        )
-        attended = self.attend(self.apply_rotary(query, cos_sin), keys, values, None)
-        x = self.after(x, self.linear(attended, layer.self_attention.project_out), layer.around_self_attention)
-        cross, width = layer.cross_attention, self.heads * self.head_width
-        queries = self.linear(self.before(x, layer.around_cross_attention), cross.project_in, 0, width)
-        [query] = self.split_heads(queries, 1)
-        attended = self.attend(query, f"keys_{number}", f"values_{number}", "source_bias")
-        x = self.after(x, self.linear(attended, cross.project_out), layer.around_cross_attention)
-        return self.around_feed_forward(x, layer)
+
+        def attend_to_prefix(x: str) -> str:
+            query, key, value = self.split_heads(self.linear(x, layer.self_attention.project_in), 3)
+            keys, values = (
+                self.call("Concat", f"past_{kind}_{number}", new, axis=2, output=f"new_{kind}_{number}")
+                for kind, new in (("keys", self.apply_rotary(key, cos_sin)), ("values", value))
+            )
+            attended = self.attend(self.apply_rotary(query, cos_sin), keys, values, None)
+            return self.linear(attended, layer.self_attention.project_out)
+
+        def attend_to_source(x: str) -> str:
+            width = self.heads * self.head_width
+            [query] = self.split_heads(self.linear(x, layer.cross_attention.project_in, 0, width), 1)
+            attended = self.attend(query, f"keys_{number}", f"values_{number}", "source_bias")
+            return self.linear(attended, layer.cross_attention.project_out)
+
+        x = self.residual(x, layer.around_self_attention, attend_to_prefix)
+        x = self.residual(x, layer.around_cross_attention, attend_to_source)
+        return self.residual(x, layer.around_feed_forward, lambda x: self.feed_forward(x, layer.feed_forward))
 
 
 def write_encoder(path: Path, model: EncoderDecoder, longest: int) -> None:
@@ -171,7 +231,7 @@ def write_encoder(path: Path, model: EncoderDecoder, longest: int) -> None:
     net = Network("encoder", model, longest)
     call, constant = net.call, net.constant
     real = call("Not", call("Equal", "source", constant(model.pad)))
-    count = call("CumSum", call("Cast", real, to=int(net.graph.onnx.TensorProto.INT64)), constant(1))
+    count = call("CumSum", call("Cast", real, to=int(net.onnx.TensorProto.INT64)), constant(1))
     positions = call("Max", call("Sub", count, constant(1)), constant(0))
     hidden = call("Where", real, constant(0.0), constant(-math.inf))
     bias = call("Unsqueeze", hidden, constant([1, 2]), output="source_bias")
@@ -184,7 +244,7 @@ def write_encoder(path: Path, model: EncoderDecoder, longest: int) -> None:
         both = net.linear(memory, decoder.cross_attention.project_in, model.config.d_model)
         for kind, part in zip(("keys", "values"), net.split_heads(both, 2), strict=True):
             call("Identity", part, output=f"{kind}_{number}")
-    net.graph.save(path, *encoder_ports(model))
+    net.save(path, *encoder_ports(model))
 
 
 def write_decoder(path: Path, model: EncoderDecoder, longest: int) -> None:
@@ -200,7 +260,7 @@ def write_decoder(path: Path, model: EncoderDecoder, longest: int) -> None:
     offset = [] if model.output.bias is None else [constant(model.output.bias)]
     logits = call("Gemm", last, constant(model.output.weight), *offset, transB=1)
     call("LogSoftmax", logits, axis=-1, output="log_probabilities")
-    net.graph.save(path, *decoder_ports(model))
+    net.save(path, *decoder_ports(model))
 
 
 def encoder_ports(model: EncoderDecoder) -> tuple[list[Port], list[Port]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from manyheads.search.hypothesis import best_outputs, divisors, make_hypothesis
+from manyheads.search.beam_state import divisors
+from manyheads.search.interface import best_outputs, make_hypothesis, with_scores
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0])
@@ -20,8 +20,13 @@ def test_a_score_is_the_log_probability_over_the_length_to_the_penalty(length_pe
 
 def test_an_empty_output_is_not_divided_by_zero() -> None:
     assert make_hypothesis([], [], ended=False, length_penalty=1.0).score == 0.0
-    assert divisors(3, 1.0).tolist() == [1.0, 1.0, 2.0, 3.0]
-    assert np.isinf(divisors(5, 1e9)[2:]).all()
+
+
+def test_other_log_probabilities_change_the_sum_and_the_score_alone() -> None:
+    output = make_hypothesis([7, 5, 3], [-0.5, -1.0, -0.25], ended=True, length_penalty=1.0)
+    other = with_scores(output, [-1.0, -2.0, -1.5], 2.0)
+    assert (other.tokens, other.ended) == (output.tokens, True)
+    assert (other.token_scores, other.log_probability, other.score) == ((-1.0, -2.0, -1.5), -4.5, -0.5)
 
 
 def test_the_best_outputs_come_first_and_equal_ones_in_their_order() -> None:
