@@ -79,8 +79,8 @@ def sha256(content: bytes) -> str:
 
 
 def corpus(*mirrors: str, sum_of: bytes | None = GOOD, size: int | None = len(GOOD)) -> Corpus:
-    file = RemoteFile("a.txt", mirrors, sha256(sum_of) if sum_of is not None else None, size)
-    return Corpus("set", "a set", "none", (file,))
+    file = RemoteFile("a.txt", sha256(sum_of) if sum_of is not None else None, size)
+    return Corpus("set", "a set", "none", mirrors, (file,))
 
 
 def quiet(text: str) -> None:
@@ -93,12 +93,12 @@ def files(folder: Path) -> list[str]:
 
 def test_a_file_comes_from_the_first_mirror_with_the_right_content(host: str, tmp_path: Path) -> None:
     said: list[str] = []
-    mirrors = [f"{host}/{name}" for name in ("gone", "hangs-up", "garbage", "cut", "wrong", "good", "never")]
+    mirrors = [f"{host}/{name}" for name in ("gone", "hangs-up", "garbage", "cut", "wrong", "{name}", "never")]
     folder = fetch_corpus(corpus("http://127.0.0.1:9/refused", *mirrors), tmp_path, listener=said.append)
     assert folder == tmp_path / "set"
     assert (folder / "a.txt").read_bytes() == GOOD
     assert files(folder) == ["a.txt"]
-    assert Mirror.asked == ["/gone", "/hangs-up", "/garbage", "/cut", "/wrong", "/good"]
+    assert Mirror.asked == ["/gone", "/hangs-up", "/garbage", "/cut", "/wrong", "/a.txt"]
     assert any("/gone: HTTP 404" in line for line in said)
     assert any(sha256(WRONG) in line and sha256(GOOD) in line and "/wrong" in line for line in said)
     assert (folder / "a.txt").stat().st_mode & 0o077 == 0o044
@@ -200,10 +200,12 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
 def test_each_corpus_has_terms_and_addresses_that_are_encrypted(name: str) -> None:
     assert CORPORA[name].name == name
     assert CORPORA[name].terms
+    mirrors = CORPORA[name].mirrors
+    assert mirrors
+    assert {urlsplit(url).scheme for url in mirrors} == {"https"}
+    assert len({urlsplit(url).hostname for url in mirrors}) == len(mirrors)
+    assert all(url.endswith("/{name}") for url in mirrors)
     for file in CORPORA[name].files:
-        assert file.mirrors
-        assert {urlsplit(url).scheme for url in file.mirrors} == {"https"}
-        assert len({urlsplit(url).hostname for url in file.mirrors}) == len(file.mirrors)
         assert Path(file.name).name == file.name
 
 

@@ -11,10 +11,9 @@ import pytest
 
 from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import Pair
-from manyheads.data.documents import read_documents
 from manyheads.data.filtering import FilterCounts, PairFilter
 from manyheads.data.labelled import read_labelled, split_texts
-from manyheads.data.reading import READINGS
+from manyheads.data.reading import READINGS, read_documents
 from manyheads.errors import DataError
 
 

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from manyheads.data import store as module
-from manyheads.data import texts as texts_module
 from manyheads.data.corpus import Pair
-from manyheads.data.store import TokenStore
-from manyheads.data.texts import TextStore
+from manyheads.data.store import TextStore, TokenStore
 from manyheads.errors import DataError
 
 WORDS = ["ein", "Hund", "läuft", "over", "the", "hill", "구름", "🙂"]
@@ -51,8 +49,8 @@ def build(folder: Path, pairs: Sequence[Pair], **settings: Any) -> TokenStore:
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few pairs make several chunks, the last of them not full."""
-    monkeypatch.setattr(module, "CHUNK", 5)
-    monkeypatch.setattr(texts_module, "CHUNK", 4)
+    monkeypatch.setattr(module, "TOKENISED", 5)
+    monkeypatch.setattr(module, "WRITTEN", 4)
 
 
 def test_text_comes_back_with_its_line_and_its_corpus(tmp_path: Path) -> None:

@@ -162,15 +162,10 @@ class Workbench:
     def multi30k(self, address: str) -> Corpus:
         """The corpus as it would be fetched from an address at which `whole` is served."""
         files = [
-            RemoteFile(
-                path.name,
-                (f"{address}/data/multi30k/{path.name}",),
-                hashlib.sha256(path.read_bytes()).hexdigest(),
-                path.stat().st_size,
-            )
+            RemoteFile(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size)
             for path in sorted((self.whole / "data" / "multi30k").iterdir())
         ]
-        return Corpus("multi30k", "a small one", "none", tuple(files))
+        return Corpus("multi30k", "a small one", "none", (f"{address}/data/multi30k/{{name}}",), tuple(files))
 
 
 def some_pairs(name: str) -> list[tuple[str, str]]:

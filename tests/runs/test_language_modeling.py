@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.stream import TokenStream
+from manyheads.data.store import TokenStream
 from manyheads.decoding.language_model import held_tokens
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
 from manyheads.runs.batch_sources import BlockUpdates

@@ -9,7 +9,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
 from manyheads.runs.corpus import LANGUAGES, languages_of
 from manyheads.runs.train import train
-from manyheads.text.identification import confidences
+from manyheads.text.languages import confidences
 
 
 @pytest.fixture(scope="module")

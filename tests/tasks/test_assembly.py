@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.text.test_incremental import KINDS, TOKENIZERS
+from tests.text.test_interface import KINDS, TOKENIZERS
 
 from manyheads.tasks.assembly import (
     max_repetitions,

@@ -13,7 +13,6 @@ from manyheads.tasks.generation import stream_before_stop
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.text.characters import CharacterTokenizer
 from manyheads.text.tokenizer import UNK
-from manyheads.text.vocabulary import Vocabulary
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyzäöü!?.,-':;()AB\n "
 PROMPTS = ["ab", "a longer beginning than the window holds", "", "nein, ", "ab"]
@@ -21,8 +20,7 @@ LONG = GenerateOptions(max_tokens=40, samples=3)
 
 
 def make_generator(documents: str = "file", window: int = 12, batch_tokens: int = 4_096) -> Generator:
-    vocabulary = Vocabulary(SYMBOLS)
-    tokenizer = CharacterTokenizer(vocabulary, "en", lowercase=False, keep_space=True)
+    tokenizer = CharacterTokenizer(SYMBOLS, "en", lowercase=False, keep_space=True)
     assert tokenizer.size == 47
     config = Config.model_validate(
         {

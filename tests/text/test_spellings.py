@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.text.test_incremental import TOKENIZERS
+from tests.text.test_interface import TOKENIZERS
 
 from manyheads.text.tokenizer import UNK
 

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from manyheads.errors import RunError
-from manyheads.text.vocabulary import Stored, Vocabulary
+from manyheads.text.characters import CharacterTokenizer
+from manyheads.text.vocabulary import Stored, count_symbols
 
 GOOD = Stored(kind="characters", lowercase=False, languages="de", symbols=("a", "é", " "))
 
@@ -49,8 +50,10 @@ def test_bytes_that_are_no_such_file_are_refused(data: bytes) -> None:
 
 
 def test_special_symbols_come_first_and_are_not_found_in_text() -> None:
-    vocabulary = Vocabulary(["a", "b"])
-    assert len(vocabulary) == 6
-    counted = Vocabulary.count(["<pad>", "b", "<s>", "<s>", "b", "a"], min_count=1, languages="de")
-    assert counted.symbols == ("<unk>", "<pad>", "<s>", "</s>", "b", "a")
-    assert [vocabulary.id(symbol) for symbol in ("a", "b", "c", "<pad>", "<s>")] == [4, 5, 0, 0, 0]
+    counted = count_symbols(["<pad>", "b", "<s>", "<s>", "b", "a"], min_count=1, languages="de")
+    assert counted == ["b", "a"]
+    tokenizer = CharacterTokenizer(counted, "de", lowercase=False)
+    assert tokenizer.size == 6
+    assert tokenizer.symbols == ("<unk>", "<pad>", "<s>", "</s>", "b", "a")
+    assert [tokenizer.ids.get(symbol) for symbol in ("b", "a", "c", "<pad>", "<s>")] == [4, 5, None, None, None]
+    assert tokenizer.encode(["abc<pad>"])[0][:3] == [5, 4, 0]

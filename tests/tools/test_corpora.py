@@ -12,10 +12,12 @@ import pytest
 from tools.corpora.choice import Rng, Sentence, Weighted
 from tools.corpora.german import count as german_count
 from tools.corpora.german import words as german
-from tools.corpora.german.grammar import German
+from tools.corpora.german.clauses import TIMES as GERMAN_TIMES
+from tools.corpora.german.grammar import german_grammar
 from tools.corpora.korean import count as korean_count
 from tools.corpora.korean import words as korean
-from tools.corpora.korean.grammar import Korean
+from tools.corpora.korean.clauses import TIMES as KOREAN_TIMES
+from tools.corpora.korean.grammar import korean_grammar
 from tools.corpora.splits import GRAMMARS, corpus_text, count_sentences, sentences
 
 from manyheads.data.builtin import load_texts
@@ -161,25 +163,29 @@ def test_the_grammar_makes_at_least_ten_million_sentences(name: str) -> None:
 
 def test_the_german_parts_that_are_counted_can_all_be_drawn() -> None:
     """The bound multiplies sets of texts: each of them is really made, by the code that makes sentences."""
-    drawing, rng = German().words, Rng(11)
+    drawing, rng = german_grammar().words, Rng(11)
     use = next(use for use in drawing.object_uses.items if use.verb.infinitive == "mieten")
     subjects = {drawing.subject(rng, kind).nominative for kind in ("name", "person", "kin") for _ in range(60_000)}
     assert german_count.subject_texts(drawing) <= subjects
     clause, _ = drawing.started(rng, use, "p")
-    assert german_count.time_texts(use) <= {drawing.time(rng, "p", False).foreign for _ in range(50_000)}
+    assert GERMAN_TIMES.past_texts("q" in use.modes) <= {
+        drawing.time(rng, "p", False).foreign for _ in range(50_000)
+    }
     things = {drawing.any_phrase(rng, rng.pick(use.nouns), clause.subject).accusative for _ in range(100_000)}
     assert german_count.object_texts(use) <= things
 
 
 def test_the_korean_parts_that_are_counted_can_all_be_drawn() -> None:
-    drawing, rng = Korean().words, Rng(11)
+    drawing, rng = korean_grammar().words, Rng(11)
     use = next(use for use in drawing.object_uses.items if use.name == "make")
     kinds = [Weighted({kind: 1}) for kind in ("name", "person", "kin", "parent", "senior")]
     subjects = {drawing.subject(rng, kind).text for kind in kinds for _ in range(20_000)}
     counted = {text[:-1] for text in korean_count.subject_texts(drawing)}
     assert counted <= subjects
     clause = drawing.object_clause(rng, "p", drawing.names[0])
-    assert korean_count.time_texts(use) <= {drawing.time(rng, "p", False).foreign for _ in range(50_000)}
+    assert KOREAN_TIMES.past_texts("q" in use.modes) <= {
+        drawing.time(rng, "p", False).foreign for _ in range(50_000)
+    }
     things = {drawing.thing(rng, clause, "p", use).text for _ in range(40_000)}
     assert {text[:-1] for text in korean_count.object_texts(use)} <= things
 

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from tools.corpora.choice import Sentence
 from tools.corpora.german import words as german
-from tools.corpora.german.clauses import CLOCK, DATES
+from tools.corpora.german.clauses import TIMES
 from tools.corpora.splits import sentences
 
 GENDER = {  # by hand, not from the lexicon
@@ -142,7 +142,7 @@ def test_german_numbers_put_the_ones_before_the_tens(value: int, said: str) -> N
 def test_german_ranks_times_and_dates_are_said_as_people_say_them() -> None:
     ranks = {1: "ersten", 3: "dritten", 7: "siebten", 8: "achten", 19: "neunzehnten", 21: "einundzwanzigsten"}
     assert {value: german.ordinal(value) for value in ranks} == ranks
-    spoken = {(time.foreign, time.english) for time in (*CLOCK, *DATES)}
+    spoken = {(time.foreign, time.english) for time in (*TIMES.clock, *TIMES.dates)}
     assert ("um halb vier", "at half past three") in spoken
     assert ("um halb eins", "at half past twelve") in spoken
     assert ("um ein Uhr", "at one o'clock") in spoken

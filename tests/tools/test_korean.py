@@ -11,7 +11,7 @@ import pytest
 from tools.corpora.choice import Sentence
 from tools.corpora.korean import hangul
 from tools.corpora.korean import words as korean
-from tools.corpora.korean.grammar import Korean
+from tools.corpora.korean.grammar import korean_grammar
 from tools.corpora.korean.verbs import conclude, deny
 from tools.corpora.splits import sentences
 
@@ -159,7 +159,7 @@ def test_an_english_word_stands_for_one_korean_word_or_its_object_tells_which() 
     nouns = [*(noun.english for noun in lexicon.nouns.values()), *plurals]
     assert [word for word, times in Counter(nouns).items() if times > 1] == []
     things: dict[str, list[str]] = {}
-    for use in Korean().words.object_uses.items:
+    for use in korean_grammar().words.object_uses.items:
         things.setdefault(use.verb.english.base, []).extend(f"{use.name} {noun.korean}" for noun in use.nouns)
     for verb, named in things.items():
         objects = [name.rpartition(" ")[2] for name in set(named)]

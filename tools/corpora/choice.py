@@ -1,20 +1,37 @@
-"""Random choices of the grammars, the same on every machine, and the sentence pair that they make."""
+"""What all grammars share: random choices, the same on every machine; lexicons; and the pair that is made."""
 
 from __future__ import annotations
 
 import random
 import tomllib
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import accumulate
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-__all__ = ["Grammar", "Rng", "Sentence", "Weighted", "capitalize", "combine", "join", "read_lexicon"]
+__all__ = [
+    "Half",
+    "Kinds",
+    "Lexicon",
+    "Rng",
+    "Sentence",
+    "Texts",
+    "Weighted",
+    "combine",
+    "expanded",
+    "finished",
+    "join",
+    "read_lexicon",
+]
 
 Item = TypeVar("Item")
 Item_co = TypeVar("Item_co", covariant=True)
+Noun = TypeVar("Noun")
+Adjective = TypeVar("Adjective")
+Verb = TypeVar("Verb")
+Name = TypeVar("Name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +79,40 @@ class Rng:
         return self._random() < probability
 
 
-class Grammar(Protocol):
-    """What makes sentences of one language pair."""
+Texts = tuple[str, str]  # foreign and English
+Half = tuple[Texts, list[str]]  # two texts and the combinations in them
+Kinds = dict[Callable[[Rng], Sentence], float]  # kinds of sentence with their frequencies
 
-    def draw(self, rng: Rng) -> Sentence:
-        """Make one sentence."""
-        ...
 
-    def count(self) -> int:
-        """A lower bound of the number of different sentences."""
-        ...
+@dataclass(frozen=True, slots=True)
+class Lexicon(Generic[Noun, Adjective, Verb, Name]):
+    """All words by their name, and the noun classes by name.
+
+    Attributes:
+        tables: all tables of the lexicon, as read.
+    """
+
+    nouns: dict[str, Noun]
+    kinds: dict[str, tuple[str, ...]]
+    adjectives: dict[str, Adjective]
+    verbs: dict[str, Verb]
+    names: dict[str, Name]
+    tables: dict[str, Any]
+
+    def resolve(self, words: str) -> tuple[Noun, ...]:
+        """The nouns meant by a list of classes and nouns."""
+        return tuple(self.nouns[noun] for noun in expanded(words, self.kinds))
+
+
+def expanded(words: str, kinds: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """A list of classes and nouns as the nouns, each once."""
+    return tuple(dict.fromkeys(sum((kinds.get(word, (word,)) for word in words.split()), ())))
+
+
+def finished(texts: Texts, combinations: Iterable[str], mark: str = ".") -> Sentence:
+    """The sentence of two texts: capital letters in front, the mark at the end."""
+    foreign, said = texts
+    return Sentence(capitalize(foreign) + mark, capitalize(said) + mark, tuple(combinations))
 
 
 def read_lexicon(name: str) -> dict[str, Any]:

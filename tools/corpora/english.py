@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "MONTHS",
+    "MONTH_LENGTHS",
     "WEEKDAYS",
     "EnglishVerb",
     "be",
@@ -23,6 +24,7 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),
     *("September", "October", "November", "December"),
 )
+MONTH_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 SMALL = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),

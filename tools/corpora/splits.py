@@ -12,15 +12,20 @@ import hashlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import Any
 
-from manyheads.data.builtin import CORPUS_SIZES, Split
-from tools.corpora.choice import Grammar, Rng, Sentence
-from tools.corpora.german.grammar import German
-from tools.corpora.korean.grammar import Korean
+from manyheads.data.builtin import CORPUS_SIZES
+from manyheads.data.locate import Split
+from tools.corpora.choice import Rng, Sentence
+from tools.corpora.german.grammar import german_grammar
+from tools.corpora.grammar import Grammar
+from tools.corpora.korean.grammar import korean_grammar
 
 __all__ = ["GRAMMARS", "corpus_text", "count_sentences", "sentences"]
 
-GRAMMARS: Mapping[str, Callable[[], Grammar]] = MappingProxyType({"de-en": German, "ko-en": Korean})
+GRAMMARS: Mapping[str, Callable[[], Grammar[Any]]] = MappingProxyType(
+    {"de-en": german_grammar, "ko-en": korean_grammar}
+)
 SHARES = 20  # one twentieth of the combinations is held out for test, one for valid
 
 

@@ -6,7 +6,7 @@ import hashlib
 import http.client
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from manyheads.data.catalogue import CORPORA, Corpus, RemoteFile
+from manyheads.data.tatoeba import unpack_sentences
 from manyheads.errors import DataError, UsageError
 
 __all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "fetch_corpus"]
@@ -53,9 +54,9 @@ def fetch_corpus(corpus: Corpus, root: Path, *, listener: Say) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         listener(f"{corpus.name}: {corpus.description}. Terms: {corpus.terms}")
         for file in corpus.files:
-            fetch_file(file, folder, listener)
-        if corpus.unpack:
-            listener(f"{corpus.name}: {corpus.unpack(folder)}")
+            fetch_file(file, corpus.mirrors, folder, listener)
+        if corpus.sentences:
+            listener(f"{corpus.name}: {unpack_sentences(folder, **corpus.sentences)}")
     return folder
 
 
@@ -70,13 +71,13 @@ def writing_into(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def fetch_file(file: RemoteFile, folder: Path, say: Say) -> None:
+def fetch_file(file: RemoteFile, mirrors: Iterable[str], folder: Path, say: Say) -> None:
     """Fetch one file unless it is there and correct."""
     path = folder / file.name
     if is_right(path, file, say):
         return
     failures = []
-    for url in file.mirrors:
+    for url in (mirror.format(name=file.name) for mirror in mirrors):
         try:
             sha256, size = download(url, path, file)
         except BadMirrorError as error:

@@ -13,9 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, limited, not_empty
+from manyheads.data.corpus import Pair, limited, not_empty, pair_from_record
 from manyheads.data.locate import Split, best_match, split_setting
-from manyheads.data.records import pair_from_record
 from manyheads.errors import DataError, require
 
 __all__ = ["read_hub_pairs"]

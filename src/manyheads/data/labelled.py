@@ -7,26 +7,22 @@ text contains one otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, kept_lines, not_empty, numbered_lines
+from manyheads.data.corpus import Pair, checked_text, kept_lines, not_empty, numbered_lines, parsed_json
 from manyheads.data.locate import Split, locate_one
-from manyheads.data.records import checked_text, parsed_json
 from manyheads.errors import DataError
 
 __all__ = ["BETWEEN", "join_texts", "labelled_file", "read_labelled", "split_texts"]
 
 BETWEEN = "\t"
-ENDINGS = (".tsv", ".jsonl")
 TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
 LABEL_COLUMNS = {"label", "labels", "class", "category"}  # what headers call columns, in lower case
 TEXT_COLUMNS = {"text", "text1", "text2", "sentence", "sentence1", "sentence2", "review", "premise", "hypothesis"}
 
-
-def labelled_file(config: DataConfig, split: Split) -> tuple[Path, ...]:
-    """Find the only file of a split."""
-    return (locate_one(config, split, ENDINGS, need_ending=True),)
+labelled_file = partial(locate_one, endings=(".tsv", ".jsonl"), need_ending=True)  # the only file of a split
 
 
 def read_labelled(config: DataConfig, split: Split) -> Iterator[Pair]:

@@ -71,7 +71,7 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     return paths
 
 
-def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, need_ending: bool) -> Path:
+def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, need_ending: bool) -> tuple[Path]:
     """Find the only file of a split of a task other than translation: as named, or with an ending added.
 
     Args:
@@ -92,10 +92,10 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
     names = [setting] if ended else [*([] if need_ending else [setting]), *(f"{setting}{end}" for end in endings)]
     found = next((path for name in names if (path := existing(root / name))), None)
     if found is not None:
-        return found
+        return (found,)
     if need_ending and not ended and existing(root / setting):
         raise DataError(f"{root / setting} must be named {' or '.join(endings)}, so that its layout is known.")
-    return one_file(root / names[0], split)  # raises, and names what is there
+    return (one_file(root / names[0], split),)  # raises, and names what is there
 
 
 def root_of(config: DataConfig) -> Path:
@@ -180,12 +180,11 @@ def missing_split(root: Path, setting: str, split: Split, config: DataConfig) ->
 def splits_of(root: Path, source: str, target: str) -> set[str]:
     """Return the splits that a folder holds in both languages."""
     names = {uncompressed(name) for name in file_names(root)}
-    return languages_of(names, source) & languages_of(names, target)
-
-
-def languages_of(names: Iterable[str], language: str) -> set[str]:
-    """Return the splits that have a file in this language."""
-    return {name.removesuffix(f".{language}") for name in names if name.endswith(f".{language}")}
+    sources, targets = (
+        {name.removesuffix(f".{language}") for name in names if name.endswith(f".{language}")}
+        for language in (source, target)
+    )
+    return sources & targets
 
 
 def best_match(wanted: str, found: Iterable[str]) -> str | None:

@@ -7,15 +7,14 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter, digest
+from manyheads.data.store import Encode, chunked
 
 __all__ = [
-    "Encode",
     "LongLine",
     "Measure",
     "Overlap",
@@ -26,8 +25,6 @@ __all__ = [
     "Unseen",
     "keys_of",
 ]
-
-Encode = Callable[[Sequence[str]], list[list[int]]]
 
 CHUNK = 4_096  # pairs tokenised in one call
 LONGEST = 5  # lines listed a side
@@ -199,8 +196,7 @@ class Measure:
 
     def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         """Measure pairs, and yield those with text on both sides, normalised."""
-        cleaned = map(self.filter.clean, pairs)
-        while chunk := list(islice(cleaned, CHUNK)):
+        for chunk in chunked(map(self.filter.clean, pairs), CHUNK):
             complete = [pair for pair in chunk if self.add(pair)]
             if self.encode:
                 self.add_tokens(complete, self.encode)

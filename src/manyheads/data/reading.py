@@ -1,20 +1,74 @@
-"""How the text of each task is found, read and filtered: one table of all tasks of `Config.task`."""
+"""How the text of each task is found, read and filtered: one table of all tasks of `Config.task`.
+
+Plain text is read here too: each line is a document, or the whole file is one. A `Pair` then holds a line as its
+target, and "" as its source. The lines of a whole file keep their ends.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 from manyheads.config.schema import DataConfig, Task
-from manyheads.data.corpus import Pair, read_pairs
-from manyheads.data.documents import read_documents, read_text, text_file
+from manyheads.data.corpus import Pair, kept_lines, not_empty, numbered_lines, read_pairs
 from manyheads.data.filtering import fault_of_document, fault_of_labelled, fault_of_pair, fault_of_text
 from manyheads.data.labelled import labelled_file, read_labelled
-from manyheads.data.locate import Split, locate
+from manyheads.data.locate import Split, locate, locate_one
 
-__all__ = ["READINGS", "Reading"]
+__all__ = ["READINGS", "Reading", "read_documents", "read_text"]
+
+text_file = partial(locate_one, endings=(".txt",), need_ending=False)  # the only file of a split, with any ending
+
+
+def read_documents(config: DataConfig, split: Split) -> Iterator[Pair]:
+    """Read the lines of a split; at most `data.limit` of train.
+
+    Raises:
+        DataError: when called, the file is missing; while reading, it has no lines or no text.
+    """
+    (path,) = text_file(config, split)
+    return lines_of(path, config, *kept_lines(config, split, path))
+
+
+def lines_of(path: Path, config: DataConfig, first: int = 0, end: int | None = None) -> Iterator[Pair]:
+    """Read the lines from `first`, counted from 0, up to `end`."""
+    lines = numbered_lines(path, config, first, end)
+    pairs = (Pair("", line.text, number, line.replaced) for number, line in lines)
+    return not_empty(pairs, f"{path}: no lines. Name a file that holds text.")
+
+
+def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
+    """Read the text of a split for a language model, line by line; limits of a whole file count characters.
+
+    Raises:
+        DataError: as `read_documents`.
+    """
+    if config.documents == "line":
+        return read_documents(config, split)
+    (path,) = text_file(config, split)
+    first, end = kept_lines(config, split, path, partial(count_characters, config))
+    return cut(lines_of(path, config), first, end)
+
+
+def count_characters(config: DataConfig, path: Path) -> int:
+    """Count the characters of a file, a line end as one."""
+    return sum(len(line.text) + 1 for _, line in numbered_lines(path, config))
+
+
+def cut(lines: Iterable[Pair], first: int, end: int | None) -> Iterator[Pair]:
+    """Yield lines with their ends, cut to the characters from `first`, counted from 0, up to `end`."""
+    offset = 0
+    for line in lines:
+        text = f"{line.target}\n"
+        kept = text[max(0, first - offset) : None if end is None else max(0, end - offset)]
+        offset += len(text)
+        if kept:
+            yield Pair("", kept, line.line, line.replaced)
+        if end is not None and offset >= end:
+            return
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,8 @@ from typing import Any
 from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter, fault_of_pair
-from manyheads.data.measures import (
-    Encode,
-    Measure,
-    Overlap,
-    OverlapCounter,
-    SideReport,
-    SplitReport,
-    Spread,
-    keys_of,
-)
+from manyheads.data.measures import Measure, Overlap, OverlapCounter, SideReport, SplitReport, Spread, keys_of
+from manyheads.data.store import Encode
 
 __all__ = ["DataReport", "Overlap", "SideReport", "SplitReport", "Spread", "report"]
 
@@ -73,8 +65,10 @@ def report(
     held_out = {name: list(pairs) for name, pairs in pairs_by_split.items() if name != "train"}
     overlaps = {name: OverlapCounter(pairs, normalize) for name, pairs in held_out.items()}
     measures: dict[str, Measure] = {}
+    counting = config.model_copy(update={"drop_duplicates": True})  # duplicates are counted, dropped or not
     for name in sorted(pairs_by_split, key=lambda name: name != "train"):
-        measures[name] = Measure(filter_of(name, config, normalize, held_out, fault), config.max_length, encode)
+        others = chain.from_iterable(held_out.values()) if name == "train" else ()
+        measures[name] = Measure(PairFilter(counting, normalize, others, fault), config.max_length, encode)
         for pair in measures[name].through(held_out.get(name, pairs_by_split[name])):
             keys = keys_of(pair)
             for other in overlaps.keys() - {name}:
@@ -92,19 +86,6 @@ def report(
             for name in pairs_by_split
         },
     )
-
-
-def filter_of(
-    name: str,
-    config: DataConfig,
-    normalize: Callable[[str], str],
-    held_out: Mapping[str, Iterable[Pair]],
-    fault: Callable[[Pair, DataConfig], str | None],
-) -> PairFilter:
-    """Return a filter that counts duplicates, dropped or not; only train is compared with the other splits."""
-    counting = config.model_copy(update={"drop_duplicates": True})
-    others = chain.from_iterable(held_out.values()) if name == "train" else ()
-    return PairFilter(counting, normalize, others, fault)
 
 
 def training_counts(counts: FilterCounts, config: DataConfig) -> FilterCounts:

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EpochPlan", "Sampler", "fixed_batches", "padding_share"]
+__all__ = ["EpochPlan", "Sampler", "fixed_batches"]
 
 Indices = NDArray[np.int64]
 
@@ -148,9 +148,3 @@ def fixed_batches(lengths: NDArray[np.int64], batch_tokens: int) -> list[Indices
         batches.append(order[start : start + rows])
         start += rows
     return batches
-
-
-def padding_share(lengths: NDArray[np.int64], batches: Sequence[Indices]) -> float:
-    """Return the share of padding positions, 0 to 1, if each batch is padded to its longest row."""
-    padded = sum(padding(lengths[batch]) for batch in batches)
-    return padded / (padded + sum(int(lengths[batch].sum()) for batch in batches))

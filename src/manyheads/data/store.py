@@ -1,21 +1,81 @@
-"""Store token ids in memory-mapped arrays: a corpus is tokenised once, and may be larger than memory."""
+"""Store the text of a training corpus and its token ids in memory-mapped files, which may be larger than memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from manyheads.data.corpus import Pair
 from manyheads.data.ragged import StoredFolder, written_folder
-from manyheads.data.texts import SIDES, TextStore, chunked
 
-__all__ = ["Encode", "TokenStore"]
+__all__ = ["Encode", "TextStore", "TokenStore", "TokenStream", "chunked"]
 
 Encode = Callable[[Sequence[str]], list[list[int]]]
 
-CHUNK = 16_384  # pairs tokenised in one call: enough for all processors
+WRITTEN = 4_096  # pairs written at once
+TOKENISED = 16_384  # texts tokenised in one call: enough for all processors
+SIDES = ("source", "target")
+
+
+class TextStore(StoredFolder):
+    """Normalised text of the kept pairs, one corpus after another.
+
+    Attributes:
+        lines: line number of each pair in its file (N,).
+        corpora: index of the corpus of each pair, counted from 0 (N,).
+        details: information that `build` stored beside the text.
+        sha256: SHA-256 of the text, in hexadecimal.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open a store that `build` wrote."""
+        super().__init__(folder)
+        self.texts = tuple(self.ragged(side, "<u1") for side in SIDES)
+        self.lines = self.plain("lines", "<i8")
+        self.corpora = self.plain("corpora", "<u1")
+        self.details: Mapping[str, Any] = self.index.get("details", {})
+        self.sha256 = str(self.index["sha256"])
+
+    def __len__(self) -> int:
+        return len(self.texts[0])
+
+    def text(self, side: int, rows: Iterable[int]) -> list[str]:
+        """Return the texts of one side of some pairs: side 0 is the source, 1 the target."""
+        return [self.texts[side][row].tobytes().decode() for row in rows]
+
+    def sides(self, most: int | None = None) -> tuple[Lines, Lines]:
+        """Return sources and targets as sequences; if there are more than `most` pairs, evenly spaced ones."""
+        step = 1 if most is None else max(1, -(-len(self) // most))
+        return Lines(self, 0, range(0, len(self), step)), Lines(self, 1, range(0, len(self), step))
+
+    @classmethod
+    def build(
+        cls, folder: Path, corpora: Iterable[Iterable[Pair]], *, key: str, details: Callable[[], Mapping[str, Any]]
+    ) -> TextStore:
+        """Write pairs into a folder; an existing folder is replaced.
+
+        Args:
+            folder: folder to write; its parent must exist.
+            corpora: the kept, normalised pairs of each corpus.
+            key: key for `has`.
+            details: called after the last pair; its result is stored, an exception ends the building.
+        """
+        digest = hashlib.sha256()
+        with written_folder(folder, key, plain=("lines", "corpora"), ragged=SIDES) as writer:
+            for number, pairs in enumerate(corpora):
+                for chunk in chunked(pairs, WRITTEN):
+                    digest.update("".join(f"{pair.source}\t{pair.target}\n" for pair in chunk).encode())
+                    writer.ragged("source", [np.frombuffer(pair.source.encode(), "<u1") for pair in chunk])
+                    writer.ragged("target", [np.frombuffer(pair.target.encode(), "<u1") for pair in chunk])
+                    writer.plain("lines", np.asarray([pair.line for pair in chunk], "<i8"))
+                    writer.plain("corpora", np.full(len(chunk), number, "<u1"))
+            writer.index |= {"details": dict(details()), "sha256": digest.hexdigest()}
+        return cls(folder)
 
 
 class TokenStore(StoredFolder):
@@ -58,8 +118,10 @@ class TokenStore(StoredFolder):
         """
         with written_folder(folder, key, plain=["rows"], ragged=SIDES) as writer:
             too_long = 0
-            for rows in chunked(range(len(texts)), CHUNK):
-                sides = [arrays(encode[side](texts.text(side, rows))) for side in (0, 1)]
+            for rows in chunked(range(len(texts)), TOKENISED):
+                sides = [
+                    [np.asarray(row, "<i4") for row in encode[side](texts.text(side, rows))] for side in (0, 1)
+                ]
                 longest = [max(len(source), len(target)) for source, target in zip(*sides, strict=True)]
                 kept = [i for i, length in enumerate(longest) if max_length is None or length <= max_length]
                 too_long += len(rows) - len(kept)
@@ -70,6 +132,73 @@ class TokenStore(StoredFolder):
         return cls(folder)
 
 
-def arrays(rows: list[list[int]]) -> list[NDArray[np.int32]]:
-    """Convert rows of ids to arrays."""
-    return [np.asarray(row, "<i4") for row in rows]
+class TokenStream(StoredFolder):
+    """Token ids of all documents, an end symbol after each.
+
+    Attributes:
+        tokens: (N,) int32.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open a stream that `build` wrote."""
+        super().__init__(folder)
+        self.tokens = self.plain("tokens", "<i4")
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @classmethod
+    def build(
+        cls,
+        folder: Path,
+        texts: TextStore,
+        encode: Encode,
+        *,
+        key: str,
+        end: int,
+        whole_files: bool,
+    ) -> TokenStream:
+        """Tokenise the targets of a text store into a folder; an existing folder is replaced.
+
+        Args:
+            folder: folder to write; its parent must exist.
+            texts: store of the text.
+            encode: function from text to ids.
+            key: key for `has`.
+            end: id of the end symbol.
+            whole_files: whether all text of a corpus is one document; else each text is one.
+        """
+        corpora = texts.corpora
+        with written_folder(folder, key, plain=["tokens"]) as writer:
+            for rows in chunked(range(len(texts)), TOKENISED):
+                tokens: list[int] = []
+                for row, ids in zip(rows, encode(texts.text(1, rows)), strict=True):
+                    tokens += ids
+                    if not whole_files or row + 1 == len(texts) or corpora[row + 1] != corpora[row]:
+                        tokens.append(end)
+                writer.plain("tokens", np.asarray(tokens, "<i4"))
+        return cls(folder)
+
+
+class Lines(Sequence[str]):
+    """A sequence of texts of one side, read from disk on access."""
+
+    def __init__(self, store: TextStore, side: int, rows: range) -> None:
+        self.store = store
+        self.side = side
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Lines(self.store, self.side, self.rows[index])
+        return self.store.text(self.side, [self.rows[index]])[0]
+
+
+def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield items in lists of the given size; the last one may be shorter."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

@@ -9,14 +9,13 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 from manyheads.data.lines import decode_lines
+from manyheads.data.locate import Split
 from manyheads.errors import DataError
 
 __all__ = ["split_sentences", "unpack_sentences"]
 
-Part = Literal["train", "valid", "test"]
 Sentences = list[tuple[str, str]]  # (English, the other language)
 
 LARGEST = 1 << 30  # bytes unpacked
@@ -92,19 +91,19 @@ def folded(text: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
-def part_of(english: str, one_in: int) -> Part:
+def part_of(english: str, one_in: int) -> Split:
     """Return the split of a sentence by its SHA-256: the same in every version of the file."""
     number = int(hashlib.sha256(english.encode()).hexdigest()[:8], 16) % one_in
     return "valid" if number == 0 else "test" if number == 1 else "train"
 
 
-def split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Part, Sentences]:
+def split_sentences(pairs: Iterable[tuple[str, str]], one_in: int) -> dict[Split, Sentences]:
     """Divide pairs by the English sentence, so that all its translations are in one split.
 
     Pairs with equal keys are kept once. A pair of train whose other side occurs in valid or test is left out, and a
     pair of valid whose other side occurs in test.
     """
-    parts: dict[Part, dict[tuple[str, str], tuple[str, str]]] = {"train": {}, "valid": {}, "test": {}}
+    parts: dict[Split, dict[tuple[str, str], tuple[str, str]]] = {"train": {}, "valid": {}, "test": {}}
     for pair in pairs:
         key = folded(pair[0]), folded(pair[1])
         if all(key):

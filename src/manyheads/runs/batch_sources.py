@@ -14,9 +14,7 @@ from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples
 from manyheads.data.masked import MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
 from manyheads.data.sampler import EpochPlan, Sampler
-from manyheads.data.store import TokenStore
-from manyheads.data.stream import TokenStream
-from manyheads.data.texts import TextStore
+from manyheads.data.store import TextStore, TokenStore, TokenStream
 from manyheads.errors import DataError
 from manyheads.tasks.classification import encode_texts, longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer, TokenizerPair

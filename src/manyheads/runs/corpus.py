@@ -21,9 +21,9 @@ from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
 from manyheads.data.report import DataReport, report
-from manyheads.data.texts import TextStore
+from manyheads.data.store import TextStore
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.text.identification import LanguageProfile, make_profile
+from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, unify
 
 __all__ = [

@@ -11,9 +11,9 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
-from manyheads.data.documents import read_text
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
+from manyheads.data.reading import read_text
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.scores import score
 from manyheads.interop.bundle import LoadedModel

@@ -15,7 +15,7 @@ from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.labelled import split_texts
 from manyheads.data.locate import Split
-from manyheads.data.stream import TokenStream
+from manyheads.data.store import TokenStream
 from manyheads.doctor.checks.formula import examine_attention
 from manyheads.doctor.checks.invariants import examine_own_model
 from manyheads.doctor.checks.machine import memory

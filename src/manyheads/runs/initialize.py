@@ -112,7 +112,7 @@ def extended(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listene
             f'model.init_vocabulary = "extend" is for words and characters; {config.model.init_from} has '
             f'tokenizer.kind = "{tokenizer.kind}", which spells new words with its pieces. Use "keep" or "replace".'
         )
-    new = [symbol for symbol in trained.vocabulary.ids if symbol not in tokenizer.vocabulary.ids]
+    new = [symbol for symbol in trained.ids if symbol not in tokenizer.ids]
     listener.message(f"vocabulary: {tokenizer.size:,} symbols kept, {len(new):,} new")
     return tokenizer.extended(new)
 

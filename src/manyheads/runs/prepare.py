@@ -10,8 +10,7 @@ from typing import Any
 
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
-from manyheads.data.store import Encode, TokenStore
-from manyheads.data.stream import TokenStream
+from manyheads.data.store import Encode, TokenStore, TokenStream
 from manyheads.errors import DataError
 from manyheads.model.transformer import Transformer
 from manyheads.runs.corpus import NO_SPACE, Corpus

@@ -29,7 +29,7 @@ from manyheads.tasks.classification import Classifier
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
-from manyheads.text.identification import LanguageProfile, confidences, has_letters
+from manyheads.text.languages import LanguageProfile, confidences, has_letters
 from manyheads.training.precision import pick_device
 
 __all__ = ["LanguageConfidence", "Models", "ServedRun", "check_runs", "load_models", "make_batcher"]

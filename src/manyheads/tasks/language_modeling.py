@@ -31,7 +31,7 @@ from manyheads.tasks.generation import (
     text_before_stop,
 )
 from manyheads.tasks.loading import LoadableModel
-from manyheads.text.incremental import growing_text
+from manyheads.text.interface import growing_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
 __all__ = ["Continuation", "GenerateOptions", "Generation", "Generator", "first_token"]

@@ -17,7 +17,7 @@ from manyheads.tasks.assembly import Assembler
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.parts import Line, split_line
 from manyheads.tasks.result import Candidate, Translation
-from manyheads.text.incremental import growing_text
+from manyheads.text.interface import growing_text
 from manyheads.text.tokenizer import EOS, TokenizerPair
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Self
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.text.interface import CONTROL_IDS, SPECIALS, Tokenizer, lower
+from manyheads.text.interface import CONTROL_IDS, SPECIALS, UNK, Tokenizer, lower
 from manyheads.text.normalize import normalize, unify
-from manyheads.text.vocabulary import Stored, SymbolTokenizer, Vocabulary
+from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols
 
 __all__ = ["ByteTokenizer", "CharacterTokenizer"]
 
@@ -22,22 +22,21 @@ class CharacterTokenizer(SymbolTokenizer):
 
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Iterable[str], languages: str) -> Self:
-        """Count the characters of the texts; raises as `Vocabulary.count`."""
+        """Count the characters of the texts; raises as `count_symbols`."""
         normal = map(unify if config.keep_space else normalize, texts)
         characters = chain.from_iterable(map(lower, normal) if config.lowercase else normal)
-        vocabulary = Vocabulary.count(characters, min_count=config.min_count, languages=languages)
-        return cls(vocabulary, languages, lowercase=config.lowercase, keep_space=config.keep_space)
+        symbols = count_symbols(characters, min_count=config.min_count, languages=languages)
+        return cls(symbols, languages, lowercase=config.lowercase, keep_space=config.keep_space)
 
     @classmethod
     def load(cls, data: bytes, language: str, *, keep_space: bool = False) -> Self:
         """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
         stored = Stored.from_bytes(data, kind=cls.kind, language=language)
-        vocabulary = Vocabulary(stored.symbols)
-        return cls(vocabulary, stored.languages, lowercase=stored.lowercase, keep_space=keep_space)
+        return cls(stored.symbols, stored.languages, lowercase=stored.lowercase, keep_space=keep_space)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each normalised text, one id a character."""
-        return [[self.vocabulary.id(character) for character in text] for text in self.prepare(texts)]
+        return [[self.ids.get(character, UNK) for character in text] for text in self.prepare(texts)]
 
 
 class ByteTokenizer(Tokenizer):

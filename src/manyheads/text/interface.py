@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 
 from manyheads.errors import UsageError
 from manyheads.text.normalize import normalize, unify
 
-__all__ = ["BOS", "EOS", "PAD", "SPECIALS", "UNK", "Tokenizer", "lower"]
+__all__ = ["BOS", "EOS", "PAD", "SPECIALS", "UNK", "Tokenizer", "growing_text", "lower"]
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
 CONTROL_IDS = frozenset((PAD, BOS, EOS))
+UNFINISHED = "\ufffd"  # stands for bytes that later bytes may complete to a character
 
 
 def lower(text: str) -> str:
@@ -136,3 +137,18 @@ class Tokenizer(ABC):
                 "Were the ids made by another tokenizer?"
             )
         return plain
+
+
+def growing_text(tokenizer: Tokenizer, tokens: Iterable[int]) -> Iterator[str]:
+    """Yield the text that each token adds, as soon as no later token can change it."""
+    ids: list[int] = []
+    shown = ""
+    for token in tokens:
+        ids.append(token)
+        text = tokenizer.decode(ids).rstrip(UNFINISHED)
+        if len(text) > len(shown) and text.startswith(shown):
+            yield text[len(shown) :]
+            shown = text
+    rest = tokenizer.decode(ids)[len(shown) :]
+    if rest:
+        yield rest

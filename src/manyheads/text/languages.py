@@ -1,10 +1,21 @@
-"""Language codes and their English names."""
+"""Language codes and names, and the language of a text, identified by character n-gram models.
+
+The model of a language (Cavnar and Trenkle 1994) has the most frequent sequences of one to three characters. The
+probability of a character after the two before it is interpolated with that after one and after none (Witten and
+Bell 1991).
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-__all__ = ["language_name", "same_language"]
+from manyheads.text.normalize import normalize
+
+__all__ = ["LanguageProfile", "confidences", "has_letters", "language_name", "make_profile", "same_language"]
 
 NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
@@ -17,6 +28,12 @@ NAMES = {
 }  # fmt: skip
 # What LibreTranslate's clients may say, and what it means.
 ALIASES = {"zh": "zh-hans", "zt": "zh-hant", "pb": "pt-br"}
+
+LONGEST = 3  # characters of a sequence
+KEPT = 4_000  # sequences kept of a language
+CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
+MAX_LENGTH = 2_000  # characters of a text that are used
+NO_LETTER = re.compile(r"[\W\d_]+")
 
 
 def base(code: str) -> str:
@@ -41,3 +58,94 @@ def same_language(asked: str, known: list[str]) -> str | None:
     exact = [code for form, code in forms if form == wanted]
     wider = [code for form, code in forms if base(form) == form and form == base(asked)]
     return next(iter([*exact, *wider]), None)
+
+
+def has_letters(text: str) -> bool:
+    """Return whether a text has letters."""
+    return any(character.isalpha() for character in text)
+
+
+def plain(text: str) -> str:
+    """Return the letters of a text in lower case, one blank for everything between and around them."""
+    return f" {NO_LETTER.sub(' ', normalize(text).lower()).strip()} "
+
+
+class LanguageProfile:
+    """Character n-gram model of a language."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        """Take the counts of sequences of 1 to 3 characters."""
+        self.counts = dict(counts)
+        self.after: Counter[str] = Counter()  # how often something was seen after each history
+        self.kinds: Counter[str] = Counter()  # and how many different characters
+        for sequence, count in self.counts.items():
+            self.after[sequence[:-1]] += count
+            self.kinds[sequence[:-1]] += 1
+
+    def probability(self, history: str, character: str) -> float:
+        """Return the probability of a character after up to two others."""
+        value = 1 / CHARACTERS
+        for length in range(len(history) + 1):
+            context = history[len(history) - length :]
+            kinds = self.kinds[context]
+            if kinds:
+                value = (self.counts.get(context + character, 0) + kinds * value) / (self.after[context] + kinds)
+        return value
+
+    def score(self, text: str) -> float:
+        """Return the log-probability of a text prepared by `plain`, in nats."""
+        return sum(
+            math.log(self.probability(text[max(0, start - LONGEST + 1) : start], text[start]))
+            for start in range(1, len(text))
+        )
+
+    def coverage(self, text: str) -> float:
+        """Return the share of the character pairs of a text that this language has, 0 to 1."""
+        pairs = [text[start : start + 2] for start in range(len(text) - 1)]
+        return sum(pair in self.counts for pair in pairs) / max(1, len(pairs))
+
+    def to_json(self) -> dict[str, int]:
+        """Return the JSON form that is stored in a run directory."""
+        return self.counts
+
+    @classmethod
+    def from_json(cls, content: Any) -> LanguageProfile:
+        """Read the JSON form of `to_json`.
+
+        Raises:
+            ValueError: the content has another form.
+        """
+        if not isinstance(content, dict) or len(content) > 10 * KEPT:
+            raise ValueError("no profile of a language")
+        for sequence, count in content.items():
+            if not (1 <= len(sequence) <= LONGEST and isinstance(count, int) and count > 0):
+                raise ValueError("no profile of a language")
+        return cls(content)
+
+
+def make_profile(texts: Iterable[str]) -> LanguageProfile:
+    """Count the character n-grams of texts."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        line = plain(text)
+        for length in range(1, LONGEST + 1):
+            counts.update(line[start : start + length] for start in range(len(line) - length + 1))
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return LanguageProfile(dict(ranked[:KEPT]))
+
+
+def confidences(text: str, profiles: Mapping[str, LanguageProfile]) -> Sequence[tuple[str, float]]:
+    """Return the confidence, 0 to 1, that a text is in each language, highest first.
+
+    The confidence is the probability of a language, given that the text is in one of them, times the coverage of
+    the text by its n-grams: text in another language or script gets a low confidence.
+    """
+    line = plain(text)[:MAX_LENGTH]
+    if not profiles or not line.strip():
+        return []
+    scores = {language: profile.score(line) for language, profile in profiles.items()}
+    best = max(scores.values())
+    weights = {language: math.exp(score - best) for language, score in scores.items()}
+    total = sum(weights.values())
+    sure = [(language, weight / total * profiles[language].coverage(line)) for language, weight in weights.items()]
+    return sorted(sure, key=lambda pair: (-pair[1], -scores[pair[0]]))

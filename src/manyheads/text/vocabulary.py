@@ -1,4 +1,4 @@
-"""Vocabularies as lists of symbols, and the tokenizers that are stored as such a list."""
+"""Tokenizers that are stored as JSON, and those whose vocabulary is a list of symbols."""
 
 from __future__ import annotations
 
@@ -11,51 +11,9 @@ from typing import ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from manyheads.errors import ConfigError, DataError, RunError
-from manyheads.text.interface import CONTROL_IDS, SPECIALS, UNK, Tokenizer
+from manyheads.text.interface import CONTROL_IDS, SPECIALS, Tokenizer
 
-__all__ = ["Stored", "StoredJson", "SymbolTokenizer", "Vocabulary", "damaged"]
-
-
-class Vocabulary:
-    """Symbols and their ids; the four special symbols come first.
-
-    Args:
-        symbols: distinct symbols without the special ones; the first gets id 4.
-    """
-
-    def __init__(self, symbols: Iterable[str]) -> None:
-        self.symbols = (*SPECIALS, *symbols)
-        self.ids = {symbol: i for i, symbol in enumerate(self.symbols) if i >= len(SPECIALS)}
-
-    def __len__(self) -> int:
-        return len(self.symbols)
-
-    @classmethod
-    def count(cls, occurrences: Iterable[str], *, min_count: int, languages: str) -> Self:
-        """Number the symbols seen at least `min_count` times by falling count, then alphabetically.
-
-        Raises:
-            DataError: there are no symbols.
-            ConfigError: no symbol occurs often enough.
-        """
-        counts = Counter(occurrences)
-        for special in SPECIALS:
-            counts.pop(special, None)
-        if not counts:
-            raise DataError(f"no text to make the vocabulary of {languages} from. Check data.train.")
-        kept = [symbol for symbol, count in counts.items() if count >= min_count]
-        if not kept:
-            raise ConfigError(
-                [
-                    f"tokenizer.min_count = {min_count} leaves no symbol of {languages}. "
-                    f"Use at most {max(counts.values())}."
-                ]
-            )
-        return cls(sorted(kept, key=lambda symbol: (-counts[symbol], symbol)))
-
-    def id(self, symbol: str) -> int:
-        """Return the id of a symbol, or UNK; the text ``<pad>`` is not padding."""
-        return self.ids.get(symbol, UNK)
+__all__ = ["Stored", "StoredJson", "SymbolTokenizer", "count_symbols", "damaged"]
 
 
 class StoredJson(BaseModel):
@@ -119,10 +77,31 @@ class Stored(StoredJson):
         return stored
 
 
+def count_symbols(occurrences: Iterable[str], *, min_count: int, languages: str) -> list[str]:
+    """Return the symbols seen at least `min_count` times, without special ones, by falling count, then in order.
+
+    Raises:
+        DataError: there are no symbols.
+        ConfigError: no symbol occurs often enough.
+    """
+    counts = Counter(occurrences)
+    for special in SPECIALS:
+        counts.pop(special, None)
+    if not counts:
+        raise DataError(f"no text to make the vocabulary of {languages} from. Check data.train.")
+    kept = [symbol for symbol, count in counts.items() if count >= min_count]
+    if not kept:
+        mistake = f"leaves no symbol of {languages}. Use at most {max(counts.values())}."
+        raise ConfigError([f"tokenizer.min_count = {min_count} {mistake}"])
+    return sorted(kept, key=lambda symbol: (-counts[symbol], symbol))
+
+
 class SymbolTokenizer(Tokenizer):
-    """A tokenizer with a `Vocabulary`; decoding joins the symbols with a separator.
+    """A tokenizer with a list of symbols; decoding joins them with a separator.
 
     Attributes:
+        symbols: symbols by id, the special ones first.
+        ids: id of each symbol; special ones have none, so that the text ``<pad>`` is not padding.
         languages: languages of the training text, ``de`` or ``de+en``.
         pipeline: spaCy pipeline that splits text into words (words only).
     """
@@ -132,31 +111,34 @@ class SymbolTokenizer(Tokenizer):
     pipeline = ""
 
     def __init__(
-        self, vocabulary: Vocabulary, languages: str, *, lowercase: bool, keep_space: bool = False
+        self, symbols: Iterable[str], languages: str, *, lowercase: bool, keep_space: bool = False
     ) -> None:
+        """Take the distinct symbols without the special ones; the first gets id 4."""
         super().__init__(lowercase=lowercase, keep_space=keep_space)
-        self.vocabulary = vocabulary
+        self.symbols = (*SPECIALS, *symbols)
+        self.ids = {symbol: i for i, symbol in enumerate(self.symbols) if i >= len(SPECIALS)}
         self.languages = languages
 
     @property
     def size(self) -> int:
         """Vocabulary size, the special symbols included."""
-        return len(self.vocabulary)
+        return len(self.symbols)
 
     def extended(self, symbols: Iterable[str]) -> Self:
         """Return this tokenizer with further symbols added at the end."""
         longer = copy(self)
-        longer.vocabulary = Vocabulary((*self.vocabulary.symbols[len(SPECIALS) :], *symbols))
+        longer.symbols = (*self.symbols, *symbols)
+        longer.ids = self.ids | {symbol: i for i, symbol in enumerate(longer.symbols) if i >= self.size}
         longer.__dict__.pop("sha256", None)  # the cached digest of the shorter vocabulary
         return longer
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join the symbols; words are always joined by blanks."""
-        return self.separator.join(self.vocabulary.symbols[i] for i in self.check(ids) if i not in CONTROL_IDS)
+        return self.separator.join(self.symbols[i] for i in self.check(ids) if i not in CONTROL_IDS)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the symbols; a blank is shown as ``▁``."""
-        return [self.vocabulary.symbols[i].replace(" ", "▁") for i in self.check(ids)]
+        return [self.symbols[i].replace(" ", "▁") for i in self.check(ids)]
 
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""
@@ -165,7 +147,7 @@ class SymbolTokenizer(Tokenizer):
             lowercase=self.lowercase,
             languages=self.languages,
             pipeline=self.pipeline,
-            symbols=self.vocabulary.symbols[len(SPECIALS) :],
+            symbols=self.symbols[len(SPECIALS) :],
         ).to_bytes()
 
 

@@ -8,9 +8,9 @@ from typing import Self
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import require
-from manyheads.text.interface import lower
+from manyheads.text.interface import UNK, lower
 from manyheads.text.normalize import clean
-from manyheads.text.vocabulary import Stored, SymbolTokenizer, Vocabulary, damaged
+from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols, damaged
 
 __all__ = ["MULTILINGUAL", "WordTokenizer", "word_splitter"]
 
@@ -55,23 +55,23 @@ class WordTokenizer(SymbolTokenizer):
     kind = "words"
     separator = " "
 
-    def __init__(self, vocabulary: Vocabulary, languages: str, pipeline: str, *, lowercase: bool) -> None:
-        super().__init__(vocabulary, languages, lowercase=lowercase)
+    def __init__(self, symbols: Iterable[str], languages: str, pipeline: str, *, lowercase: bool) -> None:
+        super().__init__(symbols, languages, lowercase=lowercase)
         self.pipeline, self.split = word_splitter(pipeline)
 
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Iterable[str], languages: str) -> Self:
-        """Count the words of the texts; raises as `Vocabulary.count` and `word_splitter`."""
+        """Count the words of the texts; raises as `count_symbols` and `word_splitter`."""
         pipeline, split = word_splitter(MULTILINGUAL if "+" in languages else languages)
         words = (lower(word) if config.lowercase else word for text in texts for word in split(text))
-        vocabulary = Vocabulary.count(words, min_count=config.min_count, languages=languages)
-        return cls(vocabulary, languages, pipeline, lowercase=config.lowercase)
+        symbols = count_symbols(words, min_count=config.min_count, languages=languages)
+        return cls(symbols, languages, pipeline, lowercase=config.lowercase)
 
     @classmethod
     def load(cls, data: bytes, language: str) -> Self:
         """Load from the bytes of `to_bytes`; raises `RunError`, and `MissingExtraError` without spaCy."""
         stored = Stored.from_bytes(data, kind=cls.kind, language=language)
-        loaded = cls(Vocabulary(stored.symbols), stored.languages, stored.pipeline, lowercase=stored.lowercase)
+        loaded = cls(stored.symbols, stored.languages, stored.pipeline, lowercase=stored.lowercase)
         if loaded.pipeline != stored.pipeline:
             raise damaged(cls.kind, f'its spaCy rules "{stored.pipeline}" need a package that is not installed')
         return loaded
@@ -79,9 +79,8 @@ class WordTokenizer(SymbolTokenizer):
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each text, one id a word; white space that is not in the vocabulary is dropped."""
         self.refuse_string(texts)
-        known = self.vocabulary.ids
-        kept = ((w for w in self.words(text) if w in known or not w.isspace()) for text in texts)
-        return [[self.vocabulary.id(word) for word in words] for words in kept]
+        kept = ((word for word in self.words(text) if word in self.ids or not word.isspace()) for text in texts)
+        return [[self.ids.get(word, UNK) for word in words] for words in kept]
 
     def words(self, text: str) -> list[str]:
         """Split one text into words, lower-cased if configured."""

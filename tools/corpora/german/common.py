@@ -1,29 +1,17 @@
-"""What the kinds of German-English sentence share: to be, and how two texts become a sentence."""
+"""What the kinds of German-English sentence share: to be, and two main clauses in a row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from tools.corpora import english
-from tools.corpora.choice import Rng, Sentence, capitalize
+from tools.corpora.choice import Half, Texts
 from tools.corpora.german.words import Adjective, Phrase
 
-__all__ = ["AND", "LINKS", "Half", "Kinds", "Texts", "be", "being", "finished", "linked", "was"]
-
-Texts = tuple[str, str]  # German and English
-Half = tuple[Texts, list[str]]  # two texts and the combinations in them
-Kinds = dict[Callable[[Rng], Sentence], float]  # kinds of sentence with their frequencies
+__all__ = ["AND", "LINKS", "be", "being", "linked", "was"]
 
 AM = ("bin", "bist", "ist", "sind")
 WAS = ("war", "warst", "war", "waren")
 AND = ("und", "and")
 LINKS = (AND, ("aber", "but"))
-
-
-def finished(texts: Texts, combinations: Iterable[str], mark: str = ".") -> Sentence:
-    """The sentence of two texts: capital letters in front, the mark at the end."""
-    german, said = texts
-    return Sentence(capitalize(german) + mark, capitalize(said) + mark, tuple(combinations))
 
 
 def linked(link: Texts, first: Half, second: Half) -> Half:

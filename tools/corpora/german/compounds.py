@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from tools.corpora.choice import Rng, Sentence, combine
+from tools.corpora.choice import Kinds, Rng, Sentence, Texts, combine, finished
 from tools.corpora.clause import NO_TIME, Time
-from tools.corpora.german.clauses import (
-    FUTURE,
-    ON_DAY,
-    PAST,
-    Clause,
-    fronted,
-    inverted,
-    statement,
-    verb_last,
-)
-from tools.corpora.german.common import Kinds, Texts, be, being, finished, was
+from tools.corpora.german.clauses import TIMES, Clause, fronted, inverted, statement, verb_last
+from tools.corpora.german.common import be, being, was
 from tools.corpora.german.drawing import Drawing, Use
 from tools.corpora.german.phrases import pronoun
 from tools.corpora.german.words import Phrase, noun_phrase
@@ -24,7 +15,7 @@ __all__ = ["Compounds"]
 RELATIVE = {"m": ("der", "den"), "f": ("die", "die"), "n": ("das", "das")}
 KNOWN = ("name", "kin", "pronoun")  # whom a pronoun can stand for
 CONSUMED = ("fruit", "dish", "pastry", "food", "drink")
-WEATHER_TIMES = (Time("morgen", "tomorrow"), Time("übermorgen", "the day after tomorrow"), *ON_DAY)
+WEATHER_TIMES = (Time("morgen", "tomorrow"), Time("übermorgen", "the day after tomorrow"), *TIMES.on_day)
 DOUBTS = (("ich weiß", "I do"), ("wir wissen", "we do"), ("er weiß", "he does"), ("sie weiß", "she does"))
 
 
@@ -87,7 +78,7 @@ class Compounds:
         use, states = rng.pick(self.causes)
         clause, letter = self.words.started(rng, use, subject=self.words.subject(rng, rng.pick(KNOWN)))
         clause.negative, subject = False, clause.subject
-        clause.time = rng.pick(rng.pick((PAST if letter == "p" else FUTURE, ON_DAY)))
+        clause.time = rng.pick(rng.pick((TIMES.past if letter == "p" else TIMES.future, TIMES.on_day)))
         place, where = rng.pick(use.places)
         if place:
             clause.combinations.append(combine(use.verb.infinitive, place))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tools.corpora.german.clauses import times
+from tools.corpora.german.clauses import TIMES
 from tools.corpora.german.drawing import Drawing, Use
 from tools.corpora.german.words import Noun, noun_phrase
+from tools.corpora.grammar import count_statements
 
-__all__ = ["count_statements", "object_texts", "subject_texts", "time_texts"]
+__all__ = ["count_sentences", "object_texts", "subject_texts"]
 
 
 def singular_and_plural(noun: Noun) -> list[tuple[str, bool]]:
@@ -36,24 +37,11 @@ def object_texts(use: Use) -> set[str]:
     }
 
 
-def time_texts(use: Use) -> set[str]:
-    """Every time of the past that goes with a verb."""
-    return {time.foreign for group in times("lately" if "q" in use.modes else "past").items for time in group}
-
-
-def count_statements(drawing: Drawing) -> int:
-    """The statements "SUBJECT hat TIME OBJECT PARTICIPLE" of the verbs with an object.
-
-    Each part is counted as its set of different texts, and each choice of parts is a sentence that the grammar
-    can make. Pronouns, other tenses and word orders, negations, questions and all other kinds of sentence are
-    left out, so this is a lower bound.
-    """
-    subjects = len(subject_texts(drawing))
-    objects: dict[str, set[str]] = {}
-    whens: dict[str, int] = {}
-    for use in drawing.object_uses.items:
-        if use.who == "human" and "p" in use.modes:
-            verb = use.verb.infinitive
-            objects[verb] = objects.get(verb, set()) | object_texts(use)
-            whens[verb] = min(whens.get(verb, 10**9), len(time_texts(use)))
-    return sum(subjects * whens[verb] * len(texts) for verb, texts in objects.items())
+def count_sentences(drawing: Drawing) -> int:
+    """Count the statements "SUBJECT hat TIME OBJECT PARTICIPLE" of the verbs with an object: a lower bound."""
+    statements = (
+        (use.verb.infinitive, object_texts(use), len(TIMES.past_texts("q" in use.modes)))
+        for use in drawing.object_uses.items
+        if use.who == "human" and "p" in use.modes
+    )
+    return count_statements(len(subject_texts(drawing)), statements)

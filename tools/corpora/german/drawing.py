@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from tools.corpora.choice import Rng, Weighted, combine, join
-from tools.corpora.clause import NO_TIME, Time
-from tools.corpora.german.clauses import NOW, Clause, draw_time
+from tools.corpora.clause import Time
+from tools.corpora.german.clauses import NOW, TIMES, Clause
 from tools.corpora.german.phrases import OBJECTIVE, PRONOUNS, Phrases
 from tools.corpora.german.words import Lexicon, Noun, Phrase, Verb
 
@@ -128,15 +128,9 @@ class Drawing(Phrases):
 
     def time(self, rng: Rng, letter: str, quick: bool) -> Time:
         """A time that fits a mode, a near one for what is over soon."""
-        if letter in "hi":
-            return draw_time(rng, "habit")
         if letter == "g":
             return NOW
-        if letter == "p":
-            return draw_time(rng, "lately" if quick else "past")
-        if letter == "f" or (letter == "m" and rng.chance(0.4)):
-            return draw_time(rng, "soon" if quick else "future")
-        return NO_TIME
+        return TIMES.draw(rng, letter, quick, 0.4)
 
     def met(self, clause: Clause, phrase: Phrase) -> None:
         """Note that a noun phrase has joined a clause."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tools.corpora.choice import Rng, Sentence, Weighted, combine, join
+from tools.corpora.choice import Half, Kinds, Rng, Sentence, Texts, Weighted, combine, finished, join
 from tools.corpora.clause import NO_TIME, Time
-from tools.corpora.german.clauses import PAST
-from tools.corpora.german.common import LINKS, Half, Kinds, Texts, be, finished, linked, was
+from tools.corpora.german.clauses import TIMES
+from tools.corpora.german.common import LINKS, be, linked, was
 from tools.corpora.german.drawing import Drawing
 from tools.corpora.german.phrases import NOBODY
 from tools.corpora.german.words import Noun, Phrase, noun_phrase
@@ -86,7 +86,7 @@ class Facts:
             rng.pick(self.said["states"]),
             rng.chance(0.5),
         )
-        texts = self.copula(rng, subject, adjective, past, rng.pick(PAST[:4]) if past else TODAY)
+        texts = self.copula(rng, subject, adjective, past, rng.pick(TIMES.past[:4]) if past else TODAY)
         met = [combine(adjective, subject.head)] if subject.head else []
         return finished(texts, [*met, *subject.combinations])
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tools.corpora import english
-from tools.corpora.choice import Rng, Sentence, Weighted, combine, join
+from tools.corpora.choice import Half, Kinds, Rng, Sentence, Weighted, combine, finished, join
 from tools.corpora.clause import NO_TIME
-from tools.corpora.german.clauses import CLOCK, DATES, ON_DAY
-from tools.corpora.german.common import AND, LINKS, Half, Kinds, be, finished, linked, was
+from tools.corpora.german.clauses import TIMES
+from tools.corpora.german.common import AND, LINKS, be, linked, was
 from tools.corpora.german.drawing import Drawing
 from tools.corpora.german.phrases import NOBODY
 from tools.corpora.german.words import Noun, Phrase, noun_phrase, number
@@ -98,14 +98,14 @@ class Figures:
     def event(self, rng: Rng) -> Sentence:
         """Das Konzert beginnt am Montag um halb vier."""
         (event, name), (german, said) = rng.pick(self.said["events"]), rng.pick(EVENTS)
-        day, clock = rng.pick((NO_TIME, rng.pick(ON_DAY))), rng.pick(CLOCK)
+        day, clock = rng.pick((NO_TIME, rng.pick(TIMES.on_day))), rng.pick(TIMES.clock)
         texts = (join(event, german, day.foreign, clock.foreign), join(name, said, day.english, clock.english))
         return finished(texts, [combine(event, clock.foreign)])
 
     def departure(self, rng: Rng) -> Sentence:
         """Der Zug nach Berlin fährt um halb vier ab."""
         (german, prefix, said), (inside, word) = rng.pick(TRAINS), rng.pick(self.cities)
-        city, name, clock = inside.removeprefix("in "), word.removeprefix("in "), rng.pick(CLOCK)
+        city, name, clock = inside.removeprefix("in "), word.removeprefix("in "), rng.pick(TIMES.clock)
         link, linked = ("nach", "to") if prefix == "ab" else ("aus", "from")
         texts = (
             f"der Zug {link} {city} {german} {clock.foreign} {prefix}",
@@ -116,7 +116,7 @@ class Figures:
     def birth(self, rng: Rng) -> Sentence:
         """Anna wurde am dritten Mai 1987 in Berlin geboren."""
         subject = self.words.subject(rng, rng.pick(("name", "name", "kin", "pronoun")), "023")
-        date, year, (city, said) = rng.pick(DATES), rng.pick(YEARS), rng.pick(self.cities)
+        date, year, (city, said) = rng.pick(TIMES.dates), rng.pick(YEARS), rng.pick(self.cities)
         texts = (
             f"{subject.nominative} {BECAME[subject.person]} {date.foreign} {year} {city} geboren",
             f"{subject.english} {was(subject)[1]} born {said} {date.english} {year}",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tools.corpora.choice import Rng, Sentence, combine, join
+from tools.corpora.choice import Kinds, Rng, Sentence, Texts, combine, finished, join
 from tools.corpora.clause import NO_TIME
 from tools.corpora.german.clauses import Clause, fronted, question, statement
-from tools.corpora.german.common import Kinds, Texts, finished
 from tools.corpora.german.drawing import Drawing, Use
 from tools.corpora.german.words import Phrase
 

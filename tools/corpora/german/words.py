@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
 
 from tools.corpora import english
-from tools.corpora.choice import combine, join, read_lexicon
+from tools.corpora.choice import Lexicon as BaseLexicon
+from tools.corpora.choice import combine, expanded, join, read_lexicon
 
 __all__ = ["Adjective", "Lexicon", "Noun", "Phrase", "Verb", "load_lexicon", "noun_phrase", "number", "ordinal"]
 
@@ -118,21 +118,8 @@ class Phrase:
     definite: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    """All words, and the noun classes by name."""
-
-    nouns: dict[str, Noun]
-    kinds: dict[str, tuple[str, ...]]
-    adjectives: dict[str, Adjective]
-    verbs: dict[str, Verb]
-    names: dict[str, Phrase]
-    tables: dict[str, Any]
-
-    def resolve(self, words: str) -> tuple[Noun, ...]:
-        """The nouns meant by a list of classes and nouns."""
-        found = [self.kinds.get(word, (word,)) for word in words.split()]
-        return tuple(self.nouns[noun] for noun in dict.fromkeys(sum(found, ())))
+class Lexicon(BaseLexicon[Noun, Adjective, Verb, Phrase]):
+    """The German words."""
 
     def genitive(self, noun: Noun) -> str:
         """The owner in the genitive singular."""
@@ -149,7 +136,7 @@ def load_lexicon() -> Lexicon:
     adjectives, fitting = {}, dict[str, list[str]]()
     for predicative, stem, word, comparative, english_comparative, fits in tables["adjectives"]["list"]:
         adjectives[predicative] = Adjective(predicative, stem, word, comparative, english_comparative)
-        for noun in dict.fromkeys(sum((kinds.get(fit, (fit,)) for fit in fits.split()), ())):
+        for noun in expanded(fits, kinds):
             fitting.setdefault(noun, []).append(predicative)
     nouns = {}
     for kind, rows in tables["nouns"].items():

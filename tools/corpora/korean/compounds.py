@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tools.corpora import english
-from tools.corpora.choice import Rng, Sentence, Weighted, combine, join
+from tools.corpora.choice import Kinds, Rng, Sentence, Texts, Weighted, combine, finished, join
 from tools.corpora.clause import NO_TIME, Time
-from tools.corpora.korean.clauses import ON_DAY, PAST, Clause, embedded, statement
-from tools.corpora.korean.common import Kinds, Texts, finished, quality
+from tools.corpora.korean.clauses import TIMES, Clause, embedded, statement
 from tools.corpora.korean.drawing import Drawing, Use
 from tools.corpora.korean.hangul import SSANG_SIOS, Predicate, particle, with_final
 from tools.corpora.korean.phrases import COMMON
-from tools.corpora.korean.verbs import past_said
+from tools.corpora.korean.verbs import past_said, quality
 from tools.corpora.korean.words import Phrase, noun_phrase
 
 __all__ = ["Compounds"]
@@ -23,8 +22,8 @@ TOLD_OF = Weighted({"name": 6, "person": 3, "kin": 3})
 GIVERS = Weighted({"I": 4, "name": 6, "person": 2, "kin": 3})
 WHO_FEELS = Weighted({"I": 3, "we": 1, "name": 7})
 WHICH = Phrase("", "who", "who", "", 2, "")
-WEATHER_PAST = (*PAST[:2], *ON_DAY)
-WEATHER_FUTURE = (Time("내일", "tomorrow"), Time("모레", "the day after tomorrow"), *ON_DAY)
+WEATHER_PAST = (*TIMES.past[:2], *TIMES.on_day)
+WEATHER_FUTURE = (Time("내일", "tomorrow"), Time("모레", "the day after tomorrow"), *TIMES.on_day)
 CONSUMED = ("fruit", "dish", "snack", "drink")
 PEOPLE = ("person", "kin", "parent", "senior")
 
@@ -145,7 +144,7 @@ class Compounds:
         subject = self.words.subject(rng, WHO_FEELS)
         clause, _ = self.words.started(rng, use, "p", subject)
         clause.mode, clause.negative = "past", False
-        clause.time = rng.pick(rng.pick((PAST[:4], ON_DAY)))
+        clause.time = rng.pick(rng.pick((TIMES.past[:4], TIMES.on_day)))
         place, where = rng.pick(use.places)
         clause.before = f"{predicate.infinitive}서 {place}"
         clause.rest = where

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tools.corpora.korean.clauses import times
+from tools.corpora.grammar import count_statements
+from tools.corpora.korean.clauses import TIMES
 from tools.corpora.korean.drawing import Drawing, Use
 from tools.corpora.korean.hangul import particle
 from tools.corpora.korean.words import Noun, noun_phrase
 
-__all__ = ["count_statements", "object_texts", "subject_texts", "time_texts"]
+__all__ = ["count_sentences", "object_texts", "subject_texts"]
 
 
 def phrase_texts(nouns: tuple[Noun, ...], kind: str) -> set[str]:
@@ -32,24 +33,11 @@ def object_texts(use: Use) -> set[str]:
     return phrase_texts(use.nouns, "object")
 
 
-def time_texts(use: Use) -> set[str]:
-    """Every time of the past that goes with a verb."""
-    return {time.foreign for group in times("lately" if "q" in use.modes else "past").items for time in group}
-
-
-def count_statements(drawing: Drawing) -> int:
-    """The statements "TOPIC TIME OBJECT VERB" in the past.
-
-    Each part is counted as its set of different texts, and each choice of parts is a sentence that the grammar
-    can make. Counted objects, places, companions, other tenses, denials, questions and all other kinds of
-    sentence are left out, so this is a lower bound.
-    """
-    subjects = len(subject_texts(drawing))
-    objects: dict[str, set[str]] = {}
-    whens: dict[str, int] = {}
-    for use in drawing.object_uses.items:
-        if "p" in use.modes:
-            verb = use.verb.past_stem()
-            objects[verb] = objects.get(verb, set()) | object_texts(use)
-            whens[verb] = min(whens.get(verb, 10**9), len(time_texts(use)))
-    return sum(subjects * whens[verb] * len(texts) for verb, texts in objects.items())
+def count_sentences(drawing: Drawing) -> int:
+    """Count the statements "TOPIC TIME OBJECT VERB" in the past, without counted objects: a lower bound."""
+    statements = (
+        (use.verb.past_stem(), object_texts(use), len(TIMES.past_texts("q" in use.modes)))
+        for use in drawing.object_uses.items
+        if "p" in use.modes
+    )
+    return count_statements(len(subject_texts(drawing)), statements)

@@ -8,7 +8,7 @@ from functools import cache
 from tools.corpora import english
 from tools.corpora.choice import Rng, Weighted, combine, join
 from tools.corpora.clause import NO_TIME, Time
-from tools.corpora.korean.clauses import NOW, Clause, draw_time
+from tools.corpora.korean.clauses import NOW, TIMES, Clause
 from tools.corpora.korean.hangul import Predicate, directional, native, particle
 from tools.corpora.korean.phrases import ANYBODY, COMMON, COMPANIONS, I_MYSELF, Phrases, own
 from tools.corpora.korean.words import Lexicon, Noun, Phrase
@@ -128,15 +128,9 @@ class Drawing(Phrases):
 
     def time(self, rng: Rng, letter: str, quick: bool) -> Time:
         """A time that fits a mode, a near one for what is over soon."""
-        if letter in "hi":
-            return draw_time(rng, "habit")
         if letter == "g":
             return NOW if rng.chance(0.5) else NO_TIME
-        if letter == "p":
-            return draw_time(rng, "lately" if quick else "past")
-        if letter == "f" or (letter == "m" and rng.chance(0.5)):
-            return draw_time(rng, "soon" if quick else "future")
-        return NO_TIME
+        return TIMES.draw(rng, letter, quick, 0.5)
 
     def use(self, rng: Rng, uses: Weighted[Use], allowed: str) -> Use:
         """A use that has one of the allowed modes."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tools.corpora import english
-from tools.corpora.choice import Rng, Sentence, Weighted, combine, join
+from tools.corpora.choice import Kinds, Rng, Sentence, Texts, Weighted, combine, finished, join
 from tools.corpora.clause import NO_TIME, Time
-from tools.corpora.korean.clauses import PAST
-from tools.corpora.korean.common import Kinds, Texts, finished, quality
+from tools.corpora.korean.clauses import TIMES
 from tools.corpora.korean.drawing import Drawing
 from tools.corpora.korean.hangul import particle
 from tools.corpora.korean.phrases import COUNTS
+from tools.corpora.korean.verbs import quality
 from tools.corpora.korean.words import Noun, Phrase, noun_phrase
 
 __all__ = ["Facts"]
@@ -134,7 +134,7 @@ class Facts:
         """민수 씨는 어제 아주 피곤했어요."""
         subject, adjective = self.words.subject(rng, WHO_FEELS), rng.pick(self.said["states"])
         past = rng.chance(0.5)
-        time = rng.pick(PAST[:4]) if past else TODAY
+        time = rng.pick(TIMES.past[:4]) if past else TODAY
         texts = self.be(rng, subject, adjective, "past" if past else "present", time)
         met = [combine(adjective, subject.head)] if subject.head else []
         return finished(texts, [*met, *subject.combinations])

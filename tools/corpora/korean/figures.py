@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tools.corpora import english
-from tools.corpora.choice import Rng, Sentence, Weighted, combine, join
+from tools.corpora.choice import Half, Kinds, Rng, Sentence, Weighted, combine, finished, join
 from tools.corpora.clause import NO_TIME
-from tools.corpora.korean.clauses import CLOCK, MONTH_LENGTHS, ON_DAY, Clause, statement
-from tools.corpora.korean.common import Half, Kinds, finished
+from tools.corpora.korean.clauses import TIMES, Clause, statement
 from tools.corpora.korean.drawing import Drawing
 from tools.corpora.korean.hangul import native, particle, sino
 from tools.corpora.korean.words import noun_phrase
@@ -113,9 +112,9 @@ class Figures:
 
     def event(self, rng: Rng) -> Sentence:
         """회의는 월요일 세 시 반에 시작해요."""
-        (event, name), clock = rng.pick(self.said["events"]), rng.pick(CLOCK)
+        (event, name), clock = rng.pick(self.said["events"]), rng.pick(TIMES.clock)
         korean, said = rng.pick(EVENTS)
-        day = rng.pick(ON_DAY) if rng.chance(0.5) else NO_TIME
+        day = rng.pick(TIMES.on_day) if rng.chance(0.5) else NO_TIME
         texts = (
             join(particle(event, "topic"), day.foreign.removesuffix("에"), clock.foreign, korean),
             join(name, said, clock.english, day.english),
@@ -124,7 +123,7 @@ class Figures:
 
     def departure(self, rng: Rng) -> Sentence:
         """부산에 가는 기차는 세 시 반에 떠나요."""
-        (city, name), (vehicle, word), clock = rng.pick(CITIES), rng.pick(VEHICLES), rng.pick(CLOCK)
+        (city, name), (vehicle, word), clock = rng.pick(CITIES), rng.pick(VEHICLES), rng.pick(TIMES.clock)
         if rng.chance(0.6):
             texts = (
                 f"{city}에 가는 {particle(vehicle, 'topic')} {clock.foreign} 떠나요",
@@ -141,7 +140,7 @@ class Figures:
         """민수 씨는 1987년 5월 3일에 서울에서 태어났어요."""
         subject, (city, name) = self.words.subject(rng, WHO_WAS_BORN), rng.pick(CITIES)
         year, month = rng.pick(YEARS), rng.pick(range(1, 13))
-        day = rng.pick(range(1, MONTH_LENGTHS[month - 1] + 1))
+        day = rng.pick(range(1, english.MONTH_LENGTHS[month - 1] + 1))
         born = "태어나셨어요" if subject.honorific else "태어났어요"
         date = f"{day} {english.MONTHS[month - 1]} {year}"
         texts = (

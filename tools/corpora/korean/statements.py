@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tools.corpora.choice import Rng, Sentence, Weighted, combine, join
+from tools.corpora.choice import Kinds, Rng, Sentence, Weighted, combine, finished, join
 from tools.corpora.clause import NO_TIME, question_english, statement_english
 from tools.corpora.korean.clauses import fronted, predicate, question, statement
-from tools.corpora.korean.common import Kinds, finished
 from tools.corpora.korean.drawing import Drawing
 from tools.corpora.korean.hangul import particle
 from tools.corpora.korean.words import Phrase

@@ -6,7 +6,7 @@ from functools import cache
 
 from tools.corpora.korean.hangul import Predicate
 
-__all__ = ["conclude", "deny", "past_said"]
+__all__ = ["conclude", "deny", "past_said", "quality"]
 
 
 @cache
@@ -72,3 +72,10 @@ def long_denial(mode: str, honorific: bool) -> str:
 def past_said(verb: Predicate) -> str:
     """What was done, as reported: 갔다고."""
     return f"{verb.past_stem()}다고"
+
+
+def quality(adjective: Predicate, mode: str, honorific: bool, negative: bool) -> str:
+    """An adjective as predicate: 커요, 컸어요, 크지 않아요, 친절하세요."""
+    if negative:
+        return f"{adjective.stem}지 {long_denial(mode, honorific)}"
+    return conclude(adjective, mode, honorific, False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from tools.corpora import english
-from tools.corpora.choice import combine, join, read_lexicon
+from tools.corpora.choice import Lexicon as BaseLexicon
+from tools.corpora.choice import combine, expanded, join, read_lexicon
 from tools.corpora.english import EnglishVerb
 from tools.corpora.korean.hangul import Predicate, native
 
@@ -100,25 +100,8 @@ class Phrase:
     combinations: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    """All words, and the noun classes by name."""
-
-    nouns: dict[str, Noun]
-    kinds: dict[str, tuple[str, ...]]
-    adjectives: dict[str, Adjective]
-    verbs: dict[str, Predicate]
-    names: dict[str, Name]
-    tables: dict[str, Any]
-
-    def resolve(self, words: str) -> tuple[Noun, ...]:
-        """The nouns meant by a list of classes and nouns."""
-        return tuple(self.nouns[noun] for noun in expanded(words, self.kinds))
-
-
-def expanded(words: str, kinds: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """A list of classes and nouns as the nouns, each once."""
-    return tuple(dict.fromkeys(sum((kinds.get(word, (word,)) for word in words.split()), ())))
+class Lexicon(BaseLexicon[Noun, Adjective, Predicate, Name]):
+    """The Korean words."""
 
 
 @cache

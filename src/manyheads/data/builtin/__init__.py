@@ -12,14 +12,13 @@ from functools import cache
 from importlib.resources import files
 from itertools import islice
 from types import MappingProxyType
-from typing import Literal
 
 from manyheads.data.corpus import Pair
+from manyheads.data.locate import Split
 from manyheads.errors import DataError
 
-__all__ = ["BUILTIN", "CORPUS_SIZES", "Split", "builtin_pairs"]
+__all__ = ["BUILTIN", "CORPUS_SIZES", "builtin_pairs"]
 
-Split = Literal["train", "valid", "test"]
 Texts = tuple[tuple[str, str], ...]
 
 CORPUS_SIZES: Mapping[Split, int] = MappingProxyType({"train": 20_000, "valid": 500, "test": 500})  # in this order

@@ -11,7 +11,7 @@ from itertools import accumulate
 from manyheads.serving.markup.blocks import Block, Token, make_block
 from manyheads.serving.markup.tag_projection import project_tags
 from manyheads.tasks.result import Translation
-from manyheads.text.identification import has_letters
+from manyheads.text.languages import has_letters
 
 __all__ = ["Document", "plain_document", "read_blocks", "read_html"]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.text.conftest import GERMAN
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.text.incremental import growing_text
+from manyheads.text.interface import growing_text
 from manyheads.text.tokenizer import Tokenizer, train_tokenizers
 
 TEXTS = [*GERMAN, "der Hund läuft und singt, zwei Hunde ☃ a b c"]

@@ -8,8 +8,16 @@ import math
 import pytest
 
 from manyheads.data.builtin import builtin_pairs
-from manyheads.text.identification import LONGEST, LanguageProfile, confidences, has_letters, make_profile, plain
-from manyheads.text.languages import language_name, same_language
+from manyheads.text.languages import (
+    LONGEST,
+    LanguageProfile,
+    confidences,
+    has_letters,
+    language_name,
+    make_profile,
+    plain,
+    same_language,
+)
 
 
 def sentences(name: str, split: str, count: int) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.documents import read_text
+from manyheads.data.reading import read_text
 
 TEXT = "one\n\n  two\tthree\none\nlast"
 
