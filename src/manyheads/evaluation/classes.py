@@ -21,6 +21,9 @@ __all__ = [
     "macro_f1",
 ]
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
 BINS = 15  # of confidence, as Guo et al. (2017) use
 
 
@@ -62,7 +65,7 @@ class ClassScores:
     confusion: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, probabilities: NDArray[np.float64], right: NDArray[np.int64], labels: Sequence[str]) -> ClassScores:
+    def of(cls, probabilities: FloatArray, right: IntArray, labels: Sequence[str]) -> ClassScores:
         """Score probabilities (N, C) against the true classes (N,).
 
         Raises:
@@ -95,33 +98,31 @@ class ClassScores:
         }
 
 
-def confusion_matrix(right: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+def confusion_matrix(right: IntArray, predicted: IntArray, classes: int) -> IntArray:
     """Count the texts of each class (row) by prediction (column): right (N,), predicted (N,) -> (C, C)."""
     counts = np.bincount(right * classes + predicted, minlength=classes * classes)
     return counts.reshape(classes, classes).astype(np.int64)
 
 
-def accuracy(confusion: NDArray[np.int64]) -> float:
+def accuracy(confusion: IntArray) -> float:
     """Return the accuracy of a confusion matrix (C, C)."""
     return float(np.trace(confusion) / max(1, confusion.sum()))
 
 
-def f1_by_class(
-    confusion: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def f1_by_class(confusion: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return precision, recall and F1 (C,) of each class of a confusion matrix (C, C); 0 / 0 counts as 0."""
     hits = np.diag(confusion).astype(np.float64)
     predicted, right = confusion.sum(0), confusion.sum(1)
     return hits / np.maximum(1, predicted), hits / np.maximum(1, right), 2 * hits / np.maximum(1, predicted + right)
 
 
-def macro_f1(confusion: NDArray[np.int64]) -> float:
+def macro_f1(confusion: IntArray) -> float:
     """Return the mean F1 of the classes that occur in the labels or the predictions."""
     seen = (confusion.sum(0) + confusion.sum(1)) > 0
     return float(f1_by_class(confusion)[2][seen].mean()) if seen.any() else 0.0
 
 
-def calibration_error(probabilities: NDArray[np.float64], right: NDArray[np.int64], bins: int = BINS) -> float:
+def calibration_error(probabilities: FloatArray, right: IntArray, bins: int = BINS) -> float:
     """Return the expected calibration error (Guo et al. 2017, equation 3), 0 to 1.
 
     Predictions are sorted into bins of equal width by the probability of the predicted class; in each, the mean

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from manyheads.errors import DataError, UsageError, require
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-    from sacrebleu.metrics.ter import TER
+    from sacrebleu.metrics.base import Metric
 
 __all__ = [
     "Protocol",
@@ -88,45 +86,32 @@ def score(
         raise UsageError(f'protocol = "{protocol}" is unknown: use one of {", ".join(get_args(Protocol))}')
     check_lines(outputs, references)
     if protocol == "sacrebleu":
+        label = ""
         tokenizer, warnings = choose_tokenizer(language)
         warnings += [*doubts("outputs", outputs), *doubts("references", references)]
-        return _measure(outputs, references, tokenizer=tokenizer, label="", warnings=warnings)
-    cut = _spacy_tokenizer if protocol == "spacy-lowercase" else _moses_tokenizer
-    tokenize, label, warnings = cut(_primary(language))
-    return _measure(
-        [tokenize(line) for line in outputs],
-        [tokenize(line) for line in references],
-        tokenizer="none",
-        label=f"|protocol:{protocol}|{label}",
-        warnings=warnings,
-    )
-
-
-def _measure(
-    outputs: Sequence[str], references: Sequence[str], *, tokenizer: str, label: str, warnings: list[str]
-) -> Scores:
-    """Run the three metrics; a label marks lower-cased tokens, and is added to the signatures."""
-    bleu, chrf, ter = metrics(tokenizer, lowercase=bool(label))
-    figures = {
-        name: metric.corpus_score(outputs, [references]).score
-        for name, metric in (("bleu", bleu), ("chrf", chrf), ("ter", ter))
-    }
-    signature = {
-        name: f"{metric.get_signature()}{label}" for name, metric in (("bleu", bleu), ("chrf", chrf), ("ter", ter))
-    }
+    else:
+        cut = _spacy_tokenizer if protocol == "spacy-lowercase" else _moses_tokenizer
+        tokenize, version, warnings = cut(_primary(language))
+        tokenizer, label = "none", f"|protocol:{protocol}|{version}"
+        outputs, references = ([tokenize(line) for line in lines] for lines in (outputs, references))
+    named = metrics(tokenizer, lowercase=protocol != "sacrebleu")
+    figures = {name: metric.corpus_score(outputs, [references]).score for name, metric in named.items()}
+    signature = {name: f"{metric.get_signature()}{label}" for name, metric in named.items()}
     return Scores(**figures, signature=signature, warnings=tuple(warnings))
 
 
-def metrics(tokenizer: str, *, lowercase: bool = False) -> tuple[BLEU, CHRF, TER]:
-    """Build sacreBLEU's metrics with its defaults; its import is slow, so it is imported here only.
+def metrics(tokenizer: str, *, lowercase: bool = False) -> dict[str, Metric]:
+    """Return sacreBLEU's "bleu", "chrf" and "ter" with its defaults.
 
-    `force` turns off sacreBLEU's warning about tokenised outputs; `Scores.warnings` replaces it.
+    Its import is slow, so it is imported here only. `force` turns off its warning about tokenised outputs;
+    `Scores.warnings` replaces it.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
-    return BLEU(tokenize=tokenizer, lowercase=lowercase, force=True), CHRF(lowercase=lowercase), TER()
+    bleu = BLEU(tokenize=tokenizer, lowercase=lowercase, force=True)
+    return {"bleu": bleu, "chrf": CHRF(lowercase=lowercase), "ter": TER()}
 
 
 def check_lines(outputs: Sequence[str], references: Sequence[str], *, name: str = "outputs") -> None:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyheads.errors import DataError, UsageError
+from manyheads.evaluation.classes import FloatArray, IntArray
 from manyheads.evaluation.scores import check_lines, choose_tokenizer, doubts, metrics
 
-if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
-
 __all__ = ["BootstrapResult", "paired_bootstrap", "paired_bootstrap_of_labels"]
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int64]
 
 # How many (sample, line) pairs are in memory at a time, 8 bytes each.
 CELLS = 4_000_000
@@ -88,11 +82,13 @@ def paired_bootstrap(
     tokenizer, warnings = choose_tokenizer(language)
     for name, lines in (("outputs", outputs), ("baseline outputs", baseline), ("references", references)):
         warnings += doubts(name, lines)
-    bleu, chrf, _ = metrics(tokenizer)
-    measured = bleu if metric == "bleu" else chrf
-    ours, theirs = (_sentence_counts(measured, lines, references) for lines in (outputs, baseline))
+    measured = metrics(tokenizer)[metric]
+    ours, theirs = (  # the counts of each line: (lines, counts); their sums over lines give the score
+        np.array(measured._extract_corpus_statistics(lines, [references]), np.float64)
+        for lines in (outputs, baseline)
+    )
 
-    def formula(sums: Floats) -> Floats:
+    def formula(sums: FloatArray) -> FloatArray:
         return np.array([measured._compute_score_from_stats(row).score for row in sums.astype(np.int64).tolist()])
 
     result = _compared(metric, ours, theirs, formula, samples, seed)
@@ -103,9 +99,9 @@ def paired_bootstrap(
 
 
 def paired_bootstrap_of_labels(
-    predicted: Labels,
-    baseline: Labels,
-    right: Labels,
+    predicted: IntArray,
+    baseline: IntArray,
+    right: IntArray,
     classes: int,
     *,
     metric: Literal["accuracy", "macro_f1"] = "accuracy",
@@ -139,7 +135,12 @@ def paired_bootstrap_of_labels(
 
 
 def _compared(
-    metric: str, ours: Floats, theirs: Floats, formula: Callable[[Floats], Floats], samples: int, seed: int
+    metric: str,
+    ours: FloatArray,
+    theirs: FloatArray,
+    formula: Callable[[FloatArray], FloatArray],
+    samples: int,
+    seed: int,
 ) -> BootstrapResult:
     """Compare two systems given by counts of each line, (lines, counts); the formula turns sums into scores."""
     if samples < 1:
@@ -164,13 +165,13 @@ def _compared(
     )
 
 
-def _class_counts(given: Labels, right: Labels, classes: int) -> Floats:
+def _class_counts(given: IntArray, right: IntArray, classes: int) -> FloatArray:
     """Return for each text the class hit, the class predicted and the true class, one-hot: (N, 3 x C)."""
     eye = np.eye(classes)
     return np.concatenate([eye[right] * (given == right)[:, None], eye[given], eye[right]], axis=1)
 
 
-def _macro_f1_of(sums: Floats) -> Floats:
+def _macro_f1_of(sums: FloatArray) -> FloatArray:
     """Return the macro F1: (S, [C hits, C predicted, C true]) -> (S,)."""
     hits, given, right = np.moveaxis(sums.reshape(len(sums), 3, -1), 1, 0)
     seen = given + right > 0
@@ -178,12 +179,7 @@ def _macro_f1_of(sums: Floats) -> Floats:
     return np.asarray(100 * f1.sum(1) / seen.sum(1))
 
 
-def _sentence_counts(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> Floats:
-    """Return the counts of a metric for each line: (lines, counts). Their sums over lines give the score."""
-    return np.array(metric._extract_corpus_statistics(outputs, [references]), dtype=np.float64)
-
-
-def _draws(lines: int, samples: int, seed: int) -> Iterator[Floats]:
+def _draws(lines: int, samples: int, seed: int) -> Iterator[FloatArray]:
     """Yield how often each sample contains each line: (some samples, lines) at a time, to bound the memory."""
     random = np.random.default_rng(seed)
     part = max(1, CELLS // lines)

@@ -38,32 +38,19 @@ class Access:
         Raises:
             ApiError: a key is missing (400) or wrong (403), or there were too many requests (429).
         """
-        address, limit = self.address(request.scope), self.settings.requests_a_minute
-        if self.ring is None:
-            self.count(f"address {address}", limit)
-            return
-        secret = fields.text("api_key") or bearer(request.scope)
-        if secret is None:
-            raise ApiError(400, "Please contact the server operator to get an API key")
-        key = self.ring.find(secret)
-        if key is None:
-            self.count(f"address {address}", limit)
-            raise ApiError(403, "Invalid API key")
-        self.count(f"key {key.name}", limit if key.req_limit is None else key.req_limit)
-
-    def count(self, client: str, limit: int) -> None:
-        """Count a request of a key or address.
-
-        Args:
-            client: the bucket's name, such as "key weblate".
-            limit: requests per minute; 0 means no limit.
-
-        Raises:
-            ApiError: 429, the limit is exceeded.
-        """
+        client, limit, key = f"address {self.address(request.scope)}", self.settings.requests_a_minute, None
+        if self.ring is not None:
+            secret = fields.text("api_key") or bearer(request.scope)
+            if secret is None:
+                raise ApiError(400, "Please contact the server operator to get an API key")
+            key = self.ring.find(secret)
+        if key is not None:
+            client, limit = f"key {key.name}", limit if key.req_limit is None else key.req_limit
         seconds = self.limiter.take(client, limit)
         if seconds:
             raise ApiError(429, f"Slowdown: {limit} per 1 minute", retry_after=seconds)
+        if self.ring is not None and key is None:
+            raise ApiError(403, "Invalid API key")
 
     def address(self, scope: Scope) -> str:
         """Return the client's address; behind a trusted proxy, the last entry of X-Forwarded-For."""

@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import time
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling
 from manyheads.serving.fields import Fields, missing_field
 from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
 from manyheads.serving.responses import ApiError, json_bytes, json_response
-from manyheads.serving.service import Service
-from manyheads.tasks.language_modeling import Continuation, GenerateOptions, Generation, Generator
+from manyheads.serving.service import Service, WorkerTask
+from manyheads.tasks.language_modeling import Continuation, GenerateOptions, Generator
 
-__all__ = ["CompletionRequest", "complete", "routes"]
+__all__ = ["complete", "models"]
 
 MAX_TOKENS = 4_096  # of a completion
 MAX_SAMPLES = 16
@@ -43,6 +42,7 @@ class CompletionRequest:
         options: of the generation.
         echo: whether each completion begins with its prompt.
         stream: whether the completion is sent in pieces.
+        identifier: random identifier of the response.
     """
 
     name: str
@@ -50,6 +50,7 @@ class CompletionRequest:
     options: GenerateOptions
     echo: bool
     stream: bool
+    identifier: str = field(default_factory=lambda: f"cmpl-{secrets.token_hex(12)}")
 
 
 @dataclass(frozen=True)
@@ -64,61 +65,22 @@ class CompletionGroup:
         return self.generator.generate(list(payloads), self.options, cancelled)
 
 
-@dataclass(frozen=True, eq=False)
-class StreamingGroup:
-    """A `BatchGroup` of one prompt, whose completion is streamed.
-
-    Attributes:
-        on_piece: called with each piece of the text.
-    """
-
-    generator: Generator
-    options: GenerateOptions
-    handle: RequestHandle
-    on_piece: Callable[[str], None]
-
-    def compute(self, payloads: Sequence[str], cancelled: Cancelled) -> list[str]:
-        """Stream the completion; return why it ended, as `Generation.ended`.
-
-        Raises:
-            RequestCancelled: the request was cancelled.
-        """
-        pieces = self.generator.stream(payloads[0], self.options)
-        while not self.handle.cancelled:
-            try:
-                self.on_piece(next(pieces))
-            except StopIteration as end:
-                return [end.value]
-        pieces.close()
-        raise RequestCancelled
-
-
 async def complete(request: Request) -> Response:
     """POST /v1/completions."""
     service, fields = await Service.read(request)
-    generator = fields.model(service.models.generators, "language model")
-    name = next(name for name, model in service.models.generators.items() if model is generator)
-    completion = completion_request(fields, name, service)
+    name = fields.model_name(service.models.generators, "language model")
+    generator, completion = service.models.generators[name], completion_request(fields, name, service)
     service.metrics.count_texts(len(completion.prompts), sum(map(len, completion.prompts)))
     if completion.stream:
         return await streaming_response(request, service, generator, completion)
     group = CompletionGroup(generator, completion.options)
-    continuations = await service.requests.run(
-        request.receive,
-        lambda handle: service.batcher.compute_all(
-            [
-                QueueItem(group, prompt, size_of(generator, prompt, completion), handle)
-                for prompt in completion.prompts
-            ]
-        ),
-    )
+    options = completion.options  # the sizes are upper bounds of the tokens of a prompt and its completions
+    sizes = [
+        min(generator.window, len(prompt.encode()) + options.max_tokens) * options.samples
+        for prompt in completion.prompts
+    ]
+    continuations = await service.compute(request, group, completion.prompts, sizes)
     return json_response(completion_json(completion, continuations, generator))
-
-
-def size_of(generator: Generator, prompt: str, completion: CompletionRequest) -> int:
-    """Return an upper bound of the tokens that a prompt and its completions take of a batch."""
-    options = completion.options
-    return min(generator.window, len(prompt.encode()) + options.max_tokens) * options.samples
 
 
 def completion_request(fields: Fields, name: str, service: Service) -> CompletionRequest:
@@ -132,8 +94,7 @@ def completion_request(fields: Fields, name: str, service: Service) -> Completio
             raise ApiError(400, f"{unsupported} is not supported")
     if "prompt" not in fields.values:
         raise missing_field("prompt")
-    value = fields.texts("prompt") if fields.get("prompt") is not None else ""
-    prompts = value if isinstance(value, list) else [value]
+    prompts = [""] if fields.get("prompt") is None else fields.texts("prompt")
     limits = service.settings
     for size, limit in ((len(prompts), limits.batch_limit), (sum(map(len, prompts)), limits.char_limit)):
         if size > limit:
@@ -175,8 +136,7 @@ def stops_of(fields: Fields) -> tuple[str, ...]:
     """Return the texts before which a completion ends."""
     if fields.get("stop") is None:
         return ()
-    value = fields.texts("stop")
-    stops = tuple(value) if isinstance(value, list) else (value,)
+    stops = tuple(fields.texts("stop"))
     if len(stops) > MAX_STOPS or not all(stops):
         raise ApiError(400, f"stop takes at most {MAX_STOPS} texts, none of them empty")
     return stops
@@ -188,14 +148,10 @@ def completion_json(
     """Return the JSON object of a response that is not streamed."""
     samples = [(continuation, sample) for continuation in continuations for sample in continuation.samples]
     prompt_tokens = sum(map(len, generator.tokenizer.encode(completion.prompts)))
-    completion_tokens = sum(count_tokens(sample) for _, sample in samples)
-    return header_json(completion, new_id()) | {
-        "choices": [
-            choice_json(
-                (continuation.prompt if completion.echo else "") + sample.text, FINISH_REASONS[sample.ended], index
-            )
-            for index, (continuation, sample) in enumerate(samples)
-        ],
+    completion_tokens = sum(len(sample.tokens) - (sample.ended == "end") for _, sample in samples)
+    texts = [(continuation.prompt if completion.echo else "") + sample.text for continuation, sample in samples]
+    reasons = [FINISH_REASONS[sample.ended] for _, sample in samples]
+    return response_json(completion, list(zip(texts, reasons, strict=True))) | {
         "usage": {
             "prompt_tokens": prompt_tokens,
             "completion_tokens": completion_tokens,
@@ -204,24 +160,18 @@ def completion_json(
     }
 
 
-def count_tokens(sample: Generation) -> int:
-    """Return the number of generated tokens without the end symbol."""
-    return len(sample.tokens) - (sample.ended == "end")
-
-
-def header_json(completion: CompletionRequest, identifier: str) -> dict[str, Any]:
-    """Return the members that every response and every event begins with."""
-    return {"id": identifier, "object": "text_completion", "created": int(time()), "model": completion.name}
-
-
-def new_id() -> str:
-    """Return a random identifier of a response."""
-    return f"cmpl-{secrets.token_hex(12)}"
-
-
-def choice_json(text: str, reason: str | None, index: int = 0) -> dict[str, Any]:
-    """Return one entry of `choices`."""
-    return {"text": text, "index": index, "logprobs": None, "finish_reason": reason}
+def response_json(completion: CompletionRequest, choices: Sequence[tuple[str, str | None]]) -> dict[str, Any]:
+    """Return the members of every response and every event; a choice is a text with why it ended, or None."""
+    return {
+        "id": completion.identifier,
+        "object": "text_completion",
+        "created": int(time()),
+        "model": completion.name,
+        "choices": [
+            {"text": text, "index": index, "logprobs": None, "finish_reason": reason}
+            for index, (text, reason) in enumerate(choices)
+        ],
+    }
 
 
 async def streaming_response(
@@ -243,9 +193,9 @@ async def streaming_response(
         loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
     def generate(handle: RequestHandle) -> str:
-        group = StreamingGroup(generator, completion.options, handle, put)
+        task = WorkerTask(lambda _: stream(generator, completion, handle, put))
         try:
-            (reason,) = service.batcher.compute_all([QueueItem(group, completion.prompts[0], 1, handle)])
+            (reason,) = service.batcher.compute_all([QueueItem(task, None, 1, handle)])
         finally:
             put(None)
         return str(reason)
@@ -253,28 +203,46 @@ async def streaming_response(
     ended = service.requests.start(request_handle, generate)
     timer = loop.call_later(service.requests.timeout, request_handle.cancel)
     ended.add_done_callback(lambda _: timer.cancel())
-    identifier = new_id()
+
+    def text_event(text: str, reason: str | None = None) -> bytes:
+        return event(response_json(completion, [(text, reason)]))
 
     async def events() -> AsyncIterator[bytes]:
         try:
             if completion.echo and completion.prompts[0]:
-                yield event(
-                    header_json(completion, identifier) | {"choices": [choice_json(completion.prompts[0], None)]}
-                )
+                yield text_event(completion.prompts[0])
             while (piece := await pieces.get()) is not None:
-                yield event(header_json(completion, identifier) | {"choices": [choice_json(piece, None)]})
+                yield text_event(piece)
             try:
                 reason = FINISH_REASONS[await ended]
             except RequestCancelled:
                 message = f"The request took longer than {service.requests.timeout:g} seconds and was stopped"
                 yield event({"error": {"message": message, "type": "server_error", "param": None, "code": None}})
                 return
-            yield event(header_json(completion, identifier) | {"choices": [choice_json("", reason)]})
+            yield text_event("", reason)
             yield b"data: [DONE]\n\n"
         finally:
             request_handle.cancel()
 
     return StreamingResponse(events(), media_type="text/event-stream")
+
+
+def stream(
+    generator: Generator, completion: CompletionRequest, handle: RequestHandle, on_piece: Callable[[str], None]
+) -> str:
+    """Call `on_piece` with each piece of a completion's text; return why it ended, as `Generation.ended`.
+
+    Raises:
+        RequestCancelled: the request was cancelled.
+    """
+    pieces = generator.stream(completion.prompts[0], completion.options)
+    while not handle.cancelled:
+        try:
+            on_piece(next(pieces))
+        except StopIteration as end:
+            return str(end.value)
+    pieces.close()
+    raise RequestCancelled
 
 
 def event(content: dict[str, Any]) -> bytes:
@@ -287,11 +255,3 @@ async def models(request: Request) -> Response:
     names = Service.of(request).models.generators
     data = [{"id": name, "object": "model", "created": 0, "owned_by": "manyheads"} for name in names]
     return json_response({"object": "list", "data": data})
-
-
-def routes() -> list[Route]:
-    """Return the routes of this module."""
-    return [
-        Route("/v1/completions", complete, methods=["POST"]),
-        Route("/v1/models", models, methods=["GET"]),
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import httptools
@@ -14,6 +13,10 @@ __all__ = ["Connection"]
 REQUEST_ARRIVAL_SECONDS = 20.0  # from a request's first byte, or the opening of its connection, to its last byte
 MAX_HEAD_BYTES = 2**18  # of a request line and headers: 5,000 characters in a query string may take 45,000
 MAX_CONNECTIONS = 1_000
+INVALID_REQUEST = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 33\r\nconnection: close\r\n\r\n"
+    b'{"error": "Invalid HTTP request"}'
+)
 
 
 class Connection(HttpToolsProtocol):
@@ -133,9 +136,5 @@ class Connection(HttpToolsProtocol):
             self.cycle.keep_alive = False
             return
         if not answering or not (self.pipeline or self.cycle.response_started):
-            content = json.dumps({"error": "Invalid HTTP request"}).encode()
-            self.transport.write(
-                b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
-                b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(content), content)
-            )
+            self.transport.write(INVALID_REQUEST)
         self.transport.close()

@@ -10,30 +10,32 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
-from manyheads.serving.responses import ApiError, ClientDisconnected
+from manyheads.serving.responses import ApiError
 from manyheads.serving.settings import ServeSettings
 
 __all__ = ["Fields", "check_size", "missing_field", "read_fields", "replace_surrogates"]
 
 MAX_FIELDS = 100
 BODY_SECONDS = 10.0  # that a client may take to send its body
-Model = TypeVar("Model")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Fields:
     """The fields of a request by name.
+
+    All methods but `get` raise `ApiError` 400 with the name of the field where its value is missing and has no
+    default, is of another type, or is out of range.
 
     Attributes:
         values: texts, or with JSON values of any type.
@@ -49,33 +51,21 @@ class Fields:
         return None if value in (None, "", []) else value
 
     def text(self, name: str) -> str | None:
-        """Return a text; None if it is missing.
-
-        Raises:
-            ApiError: 400, the value is not text.
-        """
+        """Return a text; None if it is missing."""
         value = self.get(name)
         if value is not None and not isinstance(value, str):
             raise ApiError(400, f"Invalid request: {name} parameter must be text")
         return value
 
     def required(self, name: str) -> str:
-        """Return a text that must not be missing.
-
-        Raises:
-            ApiError: 400, the value is missing or not text.
-        """
+        """Return a text that must not be missing."""
         value = self.text(name)
         if value is None:
             raise missing_field(name)
         return value
 
     def integer(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
-        """Return an integer, which may be written as text.
-
-        Raises:
-            ApiError: 400, the value is not an integer, or is not from `least` to `most`.
-        """
+        """Return an integer from `least` to `most`, which may be written as text."""
         value = self.get(name)
         if value is None:
             return default
@@ -92,11 +82,7 @@ class Fields:
         return value
 
     def number(self, name: str, default: float) -> float:
-        """Return a number, which may be written as text.
-
-        Raises:
-            ApiError: 400, the value is not a finite number.
-        """
+        """Return a finite number, which may be written as text."""
         value = self.get(name)
         if value is None:
             return default
@@ -109,11 +95,7 @@ class Fields:
         return number
 
     def boolean(self, name: str) -> bool:
-        """Return true or false; false if the value is missing.
-
-        Raises:
-            ApiError: 400, the value is not a JSON boolean.
-        """
+        """Return a JSON boolean; false if it is missing."""
         value = self.get(name)
         if value is None:
             return False
@@ -121,35 +103,26 @@ class Fields:
             raise ApiError(400, f"Invalid request: {name} parameter must be true or false")
         return value
 
-    def texts(self, name: str) -> str | list[str]:
-        """Return a text, or with JSON a list of texts, which is not empty.
-
-        Raises:
-            ApiError: 400, the value is missing or of another type.
-        """
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of a field that holds one, or with JSON a list of them; at least one."""
         value = self.get(name)
         if value is None:
             raise missing_field(name)
         if isinstance(value, str):
-            return replace_surrogates(value if self.is_json else value.replace("\r\n", "\n").replace("\r", "\n"))
+            value = [value if self.is_json else value.replace("\r\n", "\n").replace("\r", "\n")]
         if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise ApiError(400, f"Invalid request: {name} parameter must be text or a list of texts")
         return [replace_surrogates(text) for text in value]
 
     def limited_texts(self, settings: ServeSettings) -> tuple[list[str], bool]:
-        """Return the texts `q`, and whether they were sent as a list.
-
-        Raises:
-            ApiError: 400, the texts are missing, too many or too long.
-        """
-        value = self.texts("q")
-        texts = value if isinstance(value, list) else [value]
+        """Return the texts `q`, at most so many and so long as allowed, and whether they were sent as a list."""
+        texts = self.texts("q")
         check_size(len(texts), settings.batch_limit)
         check_size(sum(map(len, texts)), settings.char_limit)
-        return texts, isinstance(value, list)
+        return texts, isinstance(self.get("q"), list)
 
-    def model(self, models: Mapping[str, Model], kind: str) -> Model:
-        """Return the model that the field `model` names, or the only one.
+    def model_name(self, models: Collection[str], kind: str) -> str:
+        """Return the field `model`, which names one of the models; it may be missing where there is only one.
 
         Raises:
             ApiError: no model has this name (404), or no name was given where there are several models (400).
@@ -157,10 +130,10 @@ class Fields:
         name = self.text("model")
         if not models:
             raise ApiError(404, f"No {kind} is served here")
-        if name is not None and name in models:
-            return models[name]
         if name is None and len(models) == 1:
-            return next(iter(models.values()))
+            return next(iter(models))
+        if name is not None and name in models:
+            return name
         raise ApiError(404 if name else 400, f"model must be one of: {', '.join(models)}")
 
 
@@ -217,8 +190,6 @@ async def read_body(request: Request, limit: int) -> bytes:
                     raise too_large
     except TimeoutError as error:
         raise ApiError(408, "Invalid request: the body came too slowly") from error
-    except ClientDisconnect as error:
-        raise ClientDisconnected from error
     return b"".join(parts)
 
 

@@ -7,50 +7,36 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from manyheads.errors import ManyheadsError
-from manyheads.runs import page
 from manyheads.runs.inspect import curves, inspect_loaded
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling
 from manyheads.serving.fields import Fields, check_size, missing_field, replace_surrogates
 from manyheads.serving.models import ServedRun
-from manyheads.serving.queue_items import QueueItem, RequestHandle
+from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
-from manyheads.serving.service import Service
-from manyheads.tasks.inspecting import InspectOptions, inspect_model
+from manyheads.serving.service import Service, WorkerTask
+from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.inspecting.isolation import isolated
 from manyheads.tasks.inspecting.next_token import next_tokens
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.translation import Translator
 from manyheads.text.sentences import sentence_spans
 
-__all__ = ["COMPUTING_PATHS", "routes"]
+__all__ = ["inspect", "model", "models", "next_token", "training", "translate"]
 
-COMPUTING_PATHS = ("/api/translate", "/api/inspect", "/api/next", "/api/model", "/api/curves")
 MAX_BEAM = 16
 MAX_GENERATED = 256
 MAX_PADDING = 8
 SHOWN_TOKENS = 20  # most probable next tokens
-
-
-@dataclass(frozen=True, eq=False)
-class WorkerTask:
-    """A function that a worker of the queue calls for one request, as a `BatchGroup` of one item."""
-
-    function: Callable[[Cancelled], Any]
-
-    def compute(self, payloads: Sequence[None], cancelled: Cancelled) -> list[Any]:
-        """Call the function; see `BatchGroup.compute`."""
-        return [self.function(cancelled) for _ in payloads]
 
 
 async def models(request: Request) -> Response:
@@ -91,7 +77,7 @@ async def translate(request: Request) -> Response:
         }
 
     service.metrics.count_texts(1, len(text))
-    return json_response(await run_task(request, service, task))
+    return json_response(await service.requests.run(request.receive, task))
 
 
 async def inspect(request: Request) -> Response:
@@ -99,23 +85,22 @@ async def inspect(request: Request) -> Response:
     service, fields, run = await read_request(request)
     text = text_of(fields, service, may_be_empty=True)
     target = fields.text("target")
-    prefix, beam = ids_of(fields), beam_of(fields)
-    padding = fields.integer("padding", 0, most=MAX_PADDING)
-    max_tokens = fields.integer("max_tokens", 0, most=MAX_GENERATED)
+    prefix = fields.get("prefix") or []
+    if not isinstance(prefix, list) or any(type(token) is not int for token in prefix):
+        raise ApiError(400, "Invalid request: prefix parameter must be a list of token ids")
+    options = InspectOptions(
+        target=None if target is None else replace_surrogates(target),
+        prefix=tuple(prefix),
+        beam_size=beam_of(fields),
+        padding=fields.integer("padding", 0, most=MAX_PADDING),
+        max_tokens=fields.integer("max_tokens", 0, most=MAX_GENERATED),
+        run=run.name,
+    )
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        model = isolated(run.torch_model(), cancelled)
-        options = InspectOptions(
-            target=None if target is None else replace_surrogates(target),
-            prefix=prefix,
-            beam_size=beam,
-            padding=padding,
-            max_tokens=max_tokens,
-            run=run.name,
-        )
-        return inspect_loaded(model, text, options).packed_dict()
+        return inspect_loaded(isolated(run.torch_model, cancelled), text, options).packed_dict()
 
-    return json_response(await run_task(request, service, worker_task(service, compute)))
+    return await compute_response(request, service, compute)
 
 
 async def next_token(request: Request) -> Response:
@@ -142,21 +127,13 @@ async def next_token(request: Request) -> Response:
         (continuation,) = generator.generate([text], options, cancelled)
         return {"text": continuation.samples[0].text}
 
-    return json_response(await run_task(request, service, worker_task(service, compute)))
+    return await compute_response(request, service, compute)
 
 
 async def model(request: Request) -> Response:
     """GET /api/model: the tensors, position encodings, schedule, and the code of the paper's symbols."""
     service, _, run = await read_request(request)
-
-    def compute(_: Cancelled) -> dict[str, Any]:
-        if run.document is None:
-            loaded = run.torch_model()
-            inspection = inspect_model(loaded.config, loaded.model, total_steps=run.total_steps(), run=run.name)
-            run.document = page.model_document(inspection)
-        return run.document
-
-    return json_response(await run_task(request, service, worker_task(service, compute)))
+    return await compute_response(request, service, lambda _: run.document)
 
 
 async def training(request: Request) -> Response:
@@ -169,7 +146,7 @@ async def training(request: Request) -> Response:
         except ManyheadsError:
             return {"runs": []}
 
-    return json_response(await run_task(request, service, worker_task(service, compute)))
+    return await compute_response(request, service, compute)
 
 
 async def read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
@@ -179,34 +156,22 @@ async def read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
         ApiError: the body, the key or the name of the run is not valid.
     """
     service, fields = await Service.read(request)
-    return service, fields, fields.model(service.models.runs, "model")
+    return service, fields, service.models.runs[fields.model_name(service.models.runs, "model")]
 
 
-async def run_task(
-    request: Request, service: Service, task: Callable[[RequestHandle], dict[str, Any]]
-) -> dict[str, Any]:
-    """Run a task in the request pool.
+async def compute_response(
+    request: Request, service: Service, function: Callable[[Cancelled], dict[str, Any]]
+) -> Response:
+    """Call a function in a worker of the queue, so that no more threads compute than there are workers.
 
     Raises:
-        ApiError: 400 with the message of a `ManyheadsError`; others as `RequestPool.run`.
+        ApiError: 400 with the message of a `ManyheadsError`; others as `Service.compute`.
     """
     try:
-        return await service.requests.run(request.receive, task)
+        (result,) = await service.compute(request, WorkerTask(function), [None], [1])
     except ManyheadsError as error:
         raise ApiError(400, str(error)) from error
-
-
-def worker_task(
-    service: Service, function: Callable[[Cancelled], dict[str, Any]]
-) -> Callable[[RequestHandle], dict[str, Any]]:
-    """Return a task that a worker of the queue runs, so that no more threads compute than there are workers."""
-
-    def task(handle: RequestHandle) -> dict[str, Any]:
-        item = QueueItem(WorkerTask(function), None, 1, handle)
-        result: dict[str, Any] = service.batcher.compute_all([item])[0]
-        return result
-
-    return task
+    return json_response(result)
 
 
 def text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> str:
@@ -222,27 +187,6 @@ def text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> 
     return replace_surrogates(text or "")
 
 
-def ids_of(fields: Fields) -> tuple[int, ...]:
-    """Return the token ids that an output must begin with."""
-    ids = fields.get("prefix") or []
-    valid = isinstance(ids, list) and all(isinstance(token, int) and not isinstance(token, bool) for token in ids)
-    if not valid:
-        raise ApiError(400, "Invalid request: prefix parameter must be a list of token ids")
-    return tuple(ids)
-
-
 def beam_of(fields: Fields) -> int | None:
     """Return the beam size; None means that of the run."""
     return fields.integer("beam", 0, most=MAX_BEAM) or None
-
-
-def routes() -> list[Route]:
-    """Return the routes of this module."""
-    return [
-        Route("/api/models", models, methods=["GET"]),
-        Route("/api/translate", translate, methods=["POST"]),
-        Route("/api/inspect", inspect, methods=["POST"]),
-        Route("/api/next", next_token, methods=["POST"]),
-        Route("/api/model", model, methods=["GET"]),
-        Route("/api/curves", training, methods=["GET"]),
-    ]

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -101,16 +102,8 @@ class KeyRing:
     def __init__(self, file: KeyFile) -> None:
         self.file = file
         self.keys = file.read()
-        self.state = self.stat()
-        self.checked_at = monotonic()
-
-    def stat(self) -> tuple[int, int] | None:
-        """Return modification time (ns) and inode of the file, or None if it is missing."""
-        try:
-            status = self.file.path.stat()
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_ino
+        self.state: tuple[int, int] | None = None  # modification time (ns) and inode of the file
+        self.checked_at = 0.0
 
     def find(self, secret: str) -> Key | None:
         """Return the key with this secret, or None; all keys are compared, each in constant time."""
@@ -127,13 +120,11 @@ class KeyRing:
         if monotonic() - self.checked_at < RELOAD_SECONDS:
             return
         self.checked_at = monotonic()
-        state = self.stat()
-        if state is None or state == self.state:
-            return
-        try:
-            self.keys, self.state = self.file.read(), state
-        except DataError:
-            return
+        with suppress(OSError, DataError):
+            status = self.file.path.stat()
+            state = status.st_mtime_ns, status.st_ino
+            if state != self.state:
+                self.keys, self.state = self.file.read(), state
 
 
 def digest(secret: str) -> str:

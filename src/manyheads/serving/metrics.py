@@ -16,10 +16,12 @@ __all__ = ["Metrics"]
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds of a response
 
 
-class Metrics:
-    """The metrics of one server, in a registry of their own."""
+class Metrics(Collector):
+    """The metrics of one server, in a registry of their own; those of pool and queue are read when rendered."""
 
     def __init__(self, requests: RequestPool, batcher: Batcher) -> None:
+        self.pool = requests
+        self.batcher = batcher
         disable_created_metrics()  # type: ignore[no-untyped-call]  # else each counter has a second series with the time of its creation
         self.registry = CollectorRegistry()
         self.requests = Counter(
@@ -35,7 +37,7 @@ class Metrics:
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self.registry.register(QueueCollector(requests, batcher))
+        self.registry.register(self)
         self.texts = Counter("manyheads_texts", "Texts that were computed.", registry=self.registry)
         self.characters = Counter("manyheads_characters", "Characters of these texts.", registry=self.registry)
 
@@ -53,18 +55,10 @@ class Metrics:
         """Return all metrics in Prometheus' text format (version 0.0.4)."""
         return generate_latest(self.registry)
 
-
-class QueueCollector(Collector):
-    """Reads the request pool and the queue when the metrics are rendered."""
-
-    def __init__(self, requests: RequestPool, batcher: Batcher) -> None:
-        self.requests = requests
-        self.batcher = batcher
-
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics of the queue."""
+        """Yield the metrics of the request pool and the queue."""
         gauges = (
-            ("requests_running", "Requests that are computed or wait.", self.requests.running),
+            ("requests_running", "Requests that are computed or wait.", self.pool.running),
             ("rows_waiting", "Sentences that wait for a worker.", len(self.batcher.waiting)),
             ("rows_computing", "Sentences in the batches that are computed.", len(self.batcher.computing)),
         )

@@ -8,6 +8,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +22,20 @@ from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.runs.corpus import languages_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
-from manyheads.runs.page import described, example_of
+from manyheads.runs.page import described, example_of, model_document
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.classification import Classifier
+from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation import Translator
 from manyheads.text.languages import LanguageProfile, confidences, has_letters
 from manyheads.training.precision import pick_device
 
-__all__ = ["LanguageConfidence", "Models", "ServedRun", "check_runs", "load_models", "make_batcher"]
+__all__ = ["LanguageConfidence", "Models", "ServedRun", "load_models", "make_batcher"]
 
 Pair = tuple[str, str]
 LanguageConfidence = tuple[str, float]  # language code, confidence in percent
@@ -40,6 +43,7 @@ MAX_WORKERS = 8
 WORKER_NICENESS = 5  # increment of "nice": beside another busy thread, a worker keeps a quarter of a core
 
 
+@dataclass(frozen=True)
 class LanguageDetector:
     """Detects languages by character n-gram profiles of the runs' training texts.
 
@@ -48,9 +52,8 @@ class LanguageDetector:
         fallback: language returned with confidence 0 where no language can be detected.
     """
 
-    def __init__(self, profiles: Mapping[str, LanguageProfile] | None = None, fallback: str = "en") -> None:
-        self.profiles = profiles or {}
-        self.fallback = fallback
+    profiles: Mapping[str, LanguageProfile] = field(default_factory=dict)
+    fallback: str = "en"
 
     def detect(self, text: str) -> Sequence[LanguageConfidence]:
         """Return languages with their confidence, the most probable first; at least one."""
@@ -68,32 +71,29 @@ class ServedRun:
         folder: the run directory, or the exported folder.
         loaded: the model that computes.
         description: see `manyheads.runs.page.described`.
-        inspectable: the model in PyTorch where `loaded` is an export; loaded at the first inspection.
-        document: cached description of the model's tensors and code; made at the first request.
     """
 
     name: str
     folder: Path
     loaded: Loaded
     description: dict[str, Any]
-    inspectable: Loaded | None = None
-    document: dict[str, Any] | None = None
 
+    @cached_property
     def torch_model(self) -> Loaded:
-        """Return the model in PyTorch, which can be inspected.
+        """The model in PyTorch, which can be inspected; loaded at the first inspection where `loaded` is an export.
 
         Raises:
             RunError: the folder holds an export, and no run.
         """
         if not isinstance(self.loaded, Translator) or isinstance(self.loaded.engine, (TorchEngine, NativeEngine)):
             return self.loaded
-        if self.inspectable is None:
-            self.inspectable = load_for_inspection(self.folder, "cpu")
-        return self.inspectable
+        return load_for_inspection(self.folder, "cpu")
 
-    def total_steps(self) -> int | None:
-        """Return the planned number of updates of the training, or None if it is not known."""
-        return last_total_steps(self.folder)
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The tensors, position encodings, schedule and code of the model, for the page."""
+        model, steps = self.torch_model, last_total_steps(self.folder)
+        return model_document(inspect_model(model.config, model.model, total_steps=steps, run=self.name))
 
 
 @dataclass
@@ -123,19 +123,33 @@ class Models:
         """Return the target languages of a source language, and itself, as LibreTranslate lists it."""
         return sorted({target for other, target in self.translators if other == source} | {source})
 
+    def add(self, run: Path, loaded: Loaded) -> None:
+        """Add a run; for the page, it is named as its folder, with a number appended where that name is taken.
 
-def check_runs(runs: Sequence[Path], engine: str) -> None:
-    """Check that all runs exist, before any is loaded.
-
-    Raises:
-        UsageError: no run was given.
-        RunError: a run is missing.
-    """
-    if not runs:
-        raise UsageError("there is nothing to serve. Give at least one run.")
-    for run in runs:
-        if not (engine == "ctranslate2" and is_export(run)):
-            RunDirectory.existing(run)
+        Raises:
+            UsageError: another run has the same language pair, or the same task and name.
+        """
+        folder = run.resolve()
+        if isinstance(loaded, Translator):
+            pair = (loaded.config.data.source, loaded.config.data.target)
+            if pair in self.translators:
+                raise UsageError(
+                    f"{run} translates {pair[0]}-{pair[1]}, and so does a run before it. Serve one of them."
+                )
+            self.translators[pair] = loaded
+        elif folder.name in (self.classifiers if isinstance(loaded, Classifier) else self.generators):
+            raise UsageError(
+                f"two runs are named {folder.name}. Clients choose by that name: give one folder another."
+            )
+        elif isinstance(loaded, Classifier):
+            self.classifiers[folder.name] = loaded
+        else:
+            self.generators[folder.name] = loaded
+        names = chain([folder.name], (f"{folder.name}-{number}" for number in count(2)))
+        name = next(name for name in names if name not in self.runs)
+        is_run = not is_export(run)
+        description = described(loaded.config, name, example=example_of(run) if is_run else "", watched=is_run)
+        self.runs[name] = ServedRun(name, folder, loaded, description)
 
 
 def load_models(
@@ -149,73 +163,37 @@ def load_models(
     """
     models = Models()
     for run in runs:
-        task = "translation" if is_export(run) else RunDirectory.existing(run).config().task
-        loaded: Loaded
-        if task == "translation":
-            loaded = add_translator(models, run, settings)
-        elif task == "classification":
-            loaded = Classifier.load(run, device=settings.device)
-            models.classifiers[new_name(run, models.classifiers)] = loaded
-        elif task == "language-modeling":
-            loaded = Generator.load(run, device=settings.device)
-            models.generators[new_name(run, models.generators)] = loaded
-        else:
-            raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
-        add_run(models, run, loaded)
-    models.detector = make_detector(runs, models.languages, log)
+        models.add(run, load_model(run, settings))
+    models.detector = make_detector(models, log)
     warm_up(models, batcher)
     return models
 
 
-def add_run(models: Models, run: Path, loaded: Loaded) -> None:
-    """Add a run for the page, named as its folder, with a number appended where that name is taken."""
-    folder = run.resolve()
-    name = folder.name
-    for number in range(2, len(models.runs) + 3):
-        if name not in models.runs:
-            break
-        name = f"{folder.name}-{number}"
-    is_run = not is_export(run)
-    description = described(loaded.config, name, example=example_of(run) if is_run else "", watched=is_run)
-    models.runs[name] = ServedRun(name, folder, loaded, description)
+def load_model(run: Path, settings: ServeSettings) -> Loaded:
+    """Load the model of a run; raises `RunError` as `load_models`."""
+    match "translation" if is_export(run) else RunDirectory.existing(run).config().task:
+        case "translation":
+            engine, precision = settings.engine, settings.precision
+            return Translator.load(run, device=settings.device, engine=engine, precision=precision)
+        case "classification":
+            return Classifier.load(run, device=settings.device)
+        case "language-modeling":
+            return Generator.load(run, device=settings.device)
+        case task:
+            raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
 
 
-def add_translator(models: Models, run: Path, settings: ServeSettings) -> Translator:
-    """Load a translator and add it under its language pair."""
-    translator = Translator.load(run, device=settings.device, engine=settings.engine, precision=settings.precision)
-    pair = (translator.config.data.source, translator.config.data.target)
-    if pair in models.translators:
-        raise UsageError(f"{run} translates {pair[0]}-{pair[1]}, and so does a run before it. Serve one of them.")
-    models.translators[pair] = translator
-    return translator
+def make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetector:
+    """Return a detector of the translators' languages; counts of a language in several runs are added up.
 
-
-def new_name(run: Path, others: dict[str, object] | dict[str, Classifier] | dict[str, Generator]) -> str:
-    """Return the name of a run's folder, by which clients choose the model.
-
-    Raises:
-        UsageError: another run has this name.
+    Exported folders have no profiles; `log` gets a warning where a language has none.
     """
-    name = run.resolve().name
-    if name in others:
-        raise UsageError(f"two runs are named {name}. Clients choose by that name: give one folder another.")
-    return name
-
-
-def make_detector(runs: Sequence[Path], languages: Sequence[str], log: Callable[[str], None]) -> LanguageDetector:
-    """Return a detector for the languages of some runs; counts of a language in several runs are added up.
-
-    Args:
-        runs: run directories; exported folders are skipped, as they have no profile.
-        languages: codes of the served languages.
-        log: gets a warning where a language has no profile.
-    """
+    languages = models.languages
     counts: dict[str, Counter[str]] = {language: Counter() for language in languages}
-    for run in runs:
-        if is_export(run) or RunDirectory.existing(run).config().task != "translation":
-            continue
-        for language, profile in languages_of(RunDirectory(run)).items():
-            counts[language].update(profile.counts)
+    for run in models.runs.values():
+        if isinstance(run.loaded, Translator) and not is_export(run.folder):
+            for language, profile in languages_of(RunDirectory(run.folder)).items():
+                counts[language].update(profile.counts)
     profiles = {language: LanguageProfile(grams) for language, grams in counts.items() if grams}
     missing = [language for language in languages if language not in profiles]
     if missing:

@@ -22,14 +22,7 @@ __all__ = ["queued_translator"]
 ATTENTION_LOCK = threading.Lock()  # attention is recorded in the model's own modules: one search at a time
 
 
-@dataclass(frozen=True)
-class Row:
-    """A source's token ids with the search options of this row alone."""
-
-    ids: Sequence[int]
-    prefix: Ids = ()
-    forbidden: tuple[Ids, ...] = ()
-    required: tuple[Ids, ...] = ()
+Row = tuple[Ids, Ids, tuple[Ids, ...], tuple[Ids, ...]]  # token ids; prefix, forbidden and required ids of the row
 
 
 @dataclass(frozen=True)
@@ -41,13 +34,9 @@ class SearchGroup:
 
     def compute(self, payloads: Sequence[Row], cancelled: Cancelled) -> list[list[Hypothesis]]:
         """Search for all rows; see `BatchGroup.compute`."""
-        options = replace(
-            self.options,
-            prefixes=per_row([row.prefix for row in payloads]),
-            forbidden=per_row([row.forbidden for row in payloads]),
-            required=per_row([row.required for row in payloads]),
-        )
-        rows = [row.ids for row in payloads]
+        rows, *constraints = zip(*payloads, strict=True)
+        prefixes, forbidden, required = (values if any(values) else () for values in constraints)
+        options = replace(self.options, prefixes=prefixes, forbidden=forbidden, required=required)
         if options.alignment or options.rivals or options.coverage_penalty:
             with ATTENTION_LOCK:
                 return self.engine.search(rows, options, cancelled)
@@ -68,11 +57,6 @@ class ContinuousSearchGroup:
     def begin(self) -> ContinuousBatching:
         """Return an empty batch; see `ContinuousBatchGroup.begin`."""
         return self.engine.begin(self.options)
-
-
-def per_row(values: list[Any]) -> tuple[Any, ...]:
-    """Return one entry per row, or an empty tuple where no row has a value."""
-    return tuple(values) if any(values) else ()
 
 
 class QueuedEngine:
@@ -97,7 +81,7 @@ class QueuedEngine:
             group = SearchGroup(self.engine, common)
             none = ((),) * len(rows)
             constraints = (options.prefixes or none, options.forbidden or none, options.required or none)
-            payloads = [Row(*row) for row in zip(rows, *constraints, strict=True)]
+            payloads = list(zip(rows, *constraints, strict=True))
         items = [
             QueueItem(group, payload, (len(ids) + 1) * width, self.handle)
             for payload, ids in zip(payloads, rows, strict=True)

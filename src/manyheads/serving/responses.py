@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from starlette.requests import ClientDisconnect as ClientDisconnected
 from starlette.responses import Response
 
 __all__ = ["ApiError", "ClientDisconnected", "error_response", "json_bytes", "json_response"]
@@ -18,22 +19,14 @@ class ApiError(Exception):
     Attributes:
         status: the HTTP status.
         message: for the client; it never holds text of the request beyond names of languages and formats.
-        retry_after: seconds after which the client may try again; None sends no `Retry-After` header.
+        headers: `Retry-After` in whole seconds, or none.
     """
 
     def __init__(self, status: int, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
-        self.retry_after = retry_after
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of the response: `Retry-After` in whole seconds, or none."""
-        return {} if self.retry_after is None else {"Retry-After": str(max(1, math.ceil(self.retry_after)))}
-
-
-class ClientDisconnected(Exception):
-    """The client closed its connection before the response was sent."""
+        self.headers = {} if retry_after is None else {"Retry-After": str(max(1, math.ceil(retry_after)))}
 
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -52,4 +45,4 @@ def error_response(error: ApiError, path: str) -> Response:
     if path.startswith("/v1/"):
         kind = "invalid_request_error" if error.status < 500 else "server_error"
         content = {"error": {"message": error.message, "type": kind, "param": None, "code": None}}
-    return json_response(content, error.status, error.headers())
+    return json_response(content, error.status, error.headers)

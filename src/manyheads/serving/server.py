@@ -14,19 +14,20 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 from types import FrameType
 
 import uvicorn
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.errors import UsageError
+from manyheads.interop.bundle import is_export
 from manyheads.serving.access import Access
-from manyheads.serving.app import make_app
+from manyheads.serving.app import App
 from manyheads.serving.connections import Connection
-from manyheads.serving.models import check_runs, load_models, make_batcher
+from manyheads.serving.models import load_models, make_batcher
 from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
@@ -53,14 +54,18 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
         RunError: a run cannot be opened.
         DataError: the file of keys cannot be read.
     """
-    check_runs(runs, settings.engine)
+    for run in runs:
+        if not (settings.engine == "ctranslate2" and is_export(run)):
+            RunDirectory.existing(run)
     access = Access(settings)
     keep_decoding_small()
-    with bound_socket(settings) as sock, switch_interval(SWITCH_INTERVAL):
+    with bound_socket(settings) as sock:
+        sys.setswitchinterval(SWITCH_INTERVAL)
         batcher = make_batcher(settings)
         requests = RequestPool(settings.queue, settings.timeout, batcher)
         service = Service(settings, batcher, requests, access, log)
-        server = Server(service, runs, url_of(settings, sock))
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        server = Server(service, runs, f"http://{host}:{sock.getsockname()[1]}")  # the port that was really bound
         logging.getLogger("uvicorn.error").disabled = True  # its messages may quote what clients sent
         server.run(sockets=[sock])
         requests.cancel_all()
@@ -87,7 +92,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, service: Service, runs: Sequence[Path], url: str) -> None:
         config = uvicorn.Config(
-            make_app(service),
+            App(service),
             http=Connection,
             ws="none",
             lifespan="off",
@@ -117,7 +122,8 @@ class Server(uvicorn.Server):
                 self.failure = error
                 self.should_exit = True
             return
-        freeze_garbage_collector()
+        gc.collect()
+        gc.freeze()  # a full pass over all present objects would stop every thread for 0.2 seconds
         service.ready = True
         pairs = [f"{source}-{target}" for source, target in service.models.translators]
         names = [*pairs, *service.models.classifiers, *service.models.generators]
@@ -141,25 +147,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def freeze_garbage_collector() -> None:
-    """Exempt all present objects from garbage collection: a full pass would stop every thread for 0.2 seconds."""
-    gc.collect()
-    gc.freeze()
-
-
-@contextmanager
-def switch_interval(seconds: float) -> Iterator[None]:
-    """Set the interpreter's thread switch interval while the context is open."""
-    previous = sys.getswitchinterval()
-    sys.setswitchinterval(seconds)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(previous)
-
-
-@contextmanager
-def bound_socket(settings: ServeSettings) -> Iterator[socket.socket]:
+def bound_socket(settings: ServeSettings) -> socket.socket:
     """Open a listening socket at the configured address.
 
     Raises:
@@ -183,12 +171,5 @@ def bound_socket(settings: ServeSettings) -> Iterator[socket.socket]:
                 f"{where} is taken by another program. Choose another port, such as --port {settings.port + 1}."
             ) from error
         raise UsageError(f"{where} cannot be had: {os.strerror(error.errno or 0)}.") from error
-    with sock:
-        sock.setblocking(False)
-        yield sock
-
-
-def url_of(settings: ServeSettings, sock: socket.socket) -> str:
-    """Return the URL of the server, with the port that was really bound."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{sock.getsockname()[1]}"
+    sock.setblocking(False)
+    return sock

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from starlette.requests import Request
 
+from manyheads.search.interface import Cancelled
 from manyheads.serving.access import Access
 from manyheads.serving.batching import Batcher
 from manyheads.serving.fields import Fields, read_fields
 from manyheads.serving.metrics import Metrics
 from manyheads.serving.models import Models
+from manyheads.serving.queue_items import BatchGroup, QueueItem
 from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.settings import ServeSettings
 
-__all__ = ["Service"]
+__all__ = ["Service", "WorkerTask"]
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerTask:
+    """A function that a worker of the queue calls for one request, as a `BatchGroup` of one item."""
+
+    function: Callable[[Cancelled], Any]
+
+    def compute(self, payloads: Sequence[None], cancelled: Cancelled) -> list[Any]:
+        """Call the function; see `BatchGroup.compute`."""
+        return [self.function(cancelled) for _ in payloads]
 
 
 @dataclass
@@ -49,7 +62,7 @@ class Service:
     @classmethod
     def of(cls, request: Request) -> Self:
         """Return the service of the server that received a request."""
-        service = request.app.state.service
+        service = request.app.service
         assert isinstance(service, cls)
         return service
 
@@ -64,3 +77,18 @@ class Service:
         fields = await read_fields(request, service.settings.body_limit)
         service.access.check(request, fields)
         return service, fields
+
+    async def compute(
+        self, request: Request, group: BatchGroup, payloads: Sequence[Any], sizes: Sequence[int]
+    ) -> list[Any]:
+        """Compute payloads of a request, with the tokens that each takes of a batch, and return their results.
+
+        Raises:
+            ApiError: there are too many requests (503), or this one took too long (504); see `RequestPool.run`.
+        """
+        return await self.requests.run(
+            request.receive,
+            lambda handle: self.batcher.compute_all(
+                [QueueItem(group, payload, size, handle) for payload, size in zip(payloads, sizes, strict=True)]
+            ),
+        )

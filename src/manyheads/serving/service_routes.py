@@ -1,9 +1,16 @@
-"""Routes about the server itself: /health, /metrics and /spec (OpenAPI)."""
+"""Routes about the server itself: /health, /metrics, /spec (OpenAPI), and files for a browser.
+
+The files of two folders beside this module are read once, when the server starts: `page/` is served at /, its other
+files below /page/; `explorer/` at /docs, its other files below /docs/. Not by starlette's `StaticFiles`: it sends
+scripts with their comments, and is one route for log and metrics.
+"""
 
 from __future__ import annotations
 
 import hmac
 import json
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +19,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from manyheads import __version__
+from manyheads.runs.page import PAGE, script_of
 from manyheads.serving.access import bearer
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
 
-__all__ = ["document", "routes"]
+__all__ = ["document", "health", "metrics", "spec", "static_routes"]
+
+HERE = Path(__file__).parent
+FOLDERS = (("page", "/", "/page/"), ("explorer", "/docs", "/docs/"))  # folder, address of its index, and of others
+MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 
 
 async def health(request: Request) -> Response:
@@ -46,15 +58,6 @@ async def spec(request: Request) -> Response:
     return json_response(document(service.settings, service.models.languages))
 
 
-def routes() -> list[Route]:
-    """Return the routes of this module."""
-    return [
-        Route("/health", health, methods=["GET"]),
-        Route("/metrics", metrics, methods=["GET"]),
-        Route("/spec", spec, methods=["GET"]),
-    ]
-
-
 def document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of a server: `openapi.json` with its limits.
 
@@ -62,7 +65,7 @@ def document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
         settings: the server's limits.
         codes: codes of the served languages.
     """
-    content: dict[str, Any] = json.loads(Path(__file__).with_name("openapi.json").read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads((HERE / "openapi.json").read_text(encoding="utf-8"))
     content["info"]["version"] = __version__
     schemas = content["components"]["schemas"]
     schemas["Text"]["maxLength"] = settings.char_limit
@@ -90,3 +93,32 @@ def add_errors(content: dict[str, Any]) -> None:
         for status, response in (common | responses).items():
             if "content" not in response:
                 responses[status] = response | {"content": {"application/json": schema}}
+
+
+def static_routes() -> list[Route]:
+    """Return one route per file for a browser."""
+    routes = []
+    for folder, index, others in FOLDERS:
+        for path in sorted((HERE / folder).iterdir()):
+            if path.suffix in MEDIA_TYPES:
+                address = index if path.name == "index.html" else others + path.name
+                routes.append(Route(address, file_endpoint(path)))
+    return routes
+
+
+def file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that sends a file, or 304 if the browser has it already.
+
+    Scripts of the page are sent without indentation and comments.
+    """
+    content = path.read_bytes()
+    if path.suffix == ".js" and path.parent == PAGE:
+        content = script_of(content.decode()).encode()
+    headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
+
+    async def endpoint(request: Request) -> Response:
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers, media_type=MEDIA_TYPES[path.suffix])
+
+    return endpoint

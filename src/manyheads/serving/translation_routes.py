@@ -8,11 +8,9 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from manyheads.errors import UsageError
 from manyheads.serving.fields import Fields
-from manyheads.serving.markup.document import Document, plain_document, read_html
+from manyheads.serving.markup.document import Document, read_html
 from manyheads.serving.models import LanguageConfidence
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
@@ -21,7 +19,7 @@ from manyheads.serving.service import Service
 from manyheads.tasks.options import TranslateOptions
 from manyheads.text.languages import language_name, same_language
 
-__all__ = ["TranslationRequest", "detect", "languages", "routes", "settings", "translate", "translations"]
+__all__ = ["detect", "languages", "no_files", "no_suggestions", "settings", "translate"]
 
 AUTO = "auto"
 
@@ -104,19 +102,6 @@ async def no_suggestions(request: Request) -> Response:
     raise ApiError(403, "Suggestions are disabled on this server.")
 
 
-def routes() -> list[Route]:
-    """Return the routes of this module."""
-    return [
-        Route("/translate", translate, methods=["POST"]),
-        Route("/detect", detect, methods=["POST"]),
-        Route("/languages", languages, methods=["GET"]),
-        Route("/frontend/settings", settings, methods=["GET"]),
-        Route("/translate_file", no_files, methods=["POST"]),
-        Route("/download_file/{name:path}", no_files, methods=["GET"]),
-        Route("/suggest", no_suggestions, methods=["POST"]),
-    ]
-
-
 def translation_request(fields: Fields, service: Service) -> TranslationRequest:
     """Check the fields of a request.
 
@@ -160,23 +145,22 @@ def translations(service: Service, query: TranslationRequest, handle: RequestHan
     Raises:
         ApiError: 400, no served translator has this language pair.
     """
-    documents = [read_html(text) if query.html else plain_document(text) for text in query.texts]
+    documents = [read_html(text) if query.html else Document(text) for text in query.texts]
     sources = [source_of(document, query, service) for document in documents]
     results: list[list[str]] = [[document.unchanged] for document in documents]
     by_source: dict[str, list[int]] = {}
     for index, (document, (source, _)) in enumerate(zip(documents, sources, strict=True)):
-        if source != query.target and document.has_letters:
-            by_source.setdefault(source, []).append(index)
-    for source in by_source:
+        if source == query.target or not document.has_letters:
+            continue
         if (source, query.target) not in service.models.translators:
             raise ApiError(
                 400,
                 f"{language_name(query.target)} ({query.target}) is not available as a target language from "
                 f"{language_name(source)} ({source})",
             )
+        by_source.setdefault(source, []).append(index)
     for source, indices in by_source.items():
-        chosen = [documents[index] for index in indices]
-        translated = translate_documents(service, source, query, chosen, handle)
+        translated = translate_documents(service, source, query, [documents[index] for index in indices], handle)
         for index, texts in zip(indices, translated, strict=True):
             results[index] = texts
     return translation_json(query, results, [language_json(language) for language in sources])
@@ -207,14 +191,8 @@ def translate_documents(
     count = 0 if query.html else query.alternatives
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)
-    try:
-        translated = translator.translate(
-            texts,
-            n_best=count + 1,
-            options=TranslateOptions(split="sentences", token_scores=False, alignment=tagged),
-        )
-    except UsageError as error:
-        raise ApiError(400, str(error)) from error
+    options = TranslateOptions(split="sentences", token_scores=False, alignment=tagged)
+    translated = translator.translate(texts, n_best=count + 1, options=options)
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     remaining = iter(translated)
     return [document.assemble([next(remaining) for _ in document.texts]) for document in documents]

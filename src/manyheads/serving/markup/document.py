@@ -13,7 +13,7 @@ from manyheads.serving.markup.tag_projection import project_tags
 from manyheads.tasks.result import Translation
 from manyheads.text.languages import has_letters
 
-__all__ = ["Document", "plain_document", "read_blocks", "read_html"]
+__all__ = ["Document", "read_blocks", "read_html"]
 
 
 def words(text: str) -> frozenset[str]:
@@ -26,11 +26,12 @@ INLINE = words(
     "sup time tt u var"
 )
 VOID = words("area base br col embed hr img input link meta param source track wbr")
-VOID_INLINE = frozenset(("img", "wbr", "input"))
+VOID_INLINE = words("img wbr input")
 # Elements whose content is not translated.
 UNTOUCHED_INLINE = words("code kbd samp svg math canvas audio video object")
 UNTOUCHED = words("pre script style template textarea noscript head") | UNTOUCHED_INLINE
-CLASSES = frozenset(("notranslate", "mention", "hashtag"))
+ALL_INLINE = INLINE | UNTOUCHED_INLINE | VOID_INLINE  # elements that do not end a block
+CLASSES = words("notranslate mention hashtag")
 Attributes = list[tuple[str, str | None]]
 
 
@@ -40,28 +41,26 @@ class Document:
 
     Attributes:
         unchanged: the text as it was sent.
-        pieces: markup that is copied (str) and blocks that are translated; of plain text, the text alone.
-        is_html: whether the text is HTML.
+        pieces: of HTML, markup that is copied (str) and blocks that are translated; None for plain text.
     """
 
     unchanged: str
-    pieces: list[str | Block]
-    is_html: bool
+    pieces: list[str | Block] | None = None
 
     @property
     def blocks(self) -> list[Block]:
         """Return the blocks that are translated: those with a letter."""
-        return [piece for piece in self.pieces if isinstance(piece, Block) and has_letters(piece.text)]
+        return [piece for piece in self.pieces or [] if isinstance(piece, Block) and has_letters(piece.text)]
 
     @property
     def texts(self) -> list[str]:
         """Return the texts that are translated."""
-        return [block.text for block in self.blocks] if self.is_html else [self.unchanged]
+        return [self.unchanged] if self.pieces is None else [block.text for block in self.blocks]
 
     @property
     def has_letters(self) -> bool:
         """Return whether there is anything to translate."""
-        return bool(self.blocks) if self.is_html else has_letters(self.unchanged)
+        return any(has_letters(text) for text in self.texts)
 
     @property
     def is_tagged(self) -> bool:
@@ -70,7 +69,7 @@ class Document:
 
     def assemble(self, translations: Sequence[Translation]) -> list[str]:
         """Return whole texts, best first, from the translations of `texts`; of HTML only the best one."""
-        if not self.is_html:
+        if self.pieces is None:
             return [hypothesis.text for hypothesis in translations[0].hypotheses] or [self.unchanged]
         remaining = iter(translations)
         parts = []
@@ -85,14 +84,9 @@ class Document:
         return ["".join(parts)]
 
 
-def plain_document(text: str) -> Document:
-    """Return the document of a plain text."""
-    return Document(text, [text], is_html=False)
-
-
 def read_html(text: str) -> Document:
     """Return the document of an HTML text; invalid HTML is accepted."""
-    return Document(text, read_blocks(text), is_html=True)
+    return Document(text, read_blocks(text))
 
 
 def read_blocks(source: str) -> list[str | Block]:
@@ -119,9 +113,8 @@ class BlockReader(HTMLParser):
         self.pieces: list[str | Block] = []
         self.tokens: list[Token] = []
         self.block_start = 0  # offset of the present block in the source
-        self.skipping: tuple[str, int, bool] | None = (
-            None  # untranslated element: name, offset, whether it is inline
-        )
+        # The untranslated element that is read: its name, its offset, and whether it is inline.
+        self.skipping: tuple[str, int, bool] | None = None
         self.depth = 0  # nested elements of that name
 
     @property
@@ -141,29 +134,18 @@ class BlockReader(HTMLParser):
         if self.skipping is not None:
             self.depth += tag == self.skipping[0] and not raw.endswith("/>")
             return
-        inline = tag in INLINE or tag in UNTOUCHED_INLINE or tag in VOID_INLINE
         if is_untouched(tag, attrs) and tag not in VOID:
-            self.skipping, self.depth = (tag, self.position, inline), 1
-            if not inline:
-                self.end_block(self.position)
-        elif tag in VOID_INLINE:
-            self.tokens.append(Token("atom", raw))
-        elif inline:
+            self.skipping, self.depth = (tag, self.position, tag in ALL_INLINE), 1
+        elif tag in INLINE:
             self.tokens.append(Token("open", raw, tag))
         else:
-            self.end_block(self.position)
-            self.keep(raw)
+            self.copy(self.position, self.position + len(raw), inline=tag in VOID_INLINE)
 
     def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
         """Handle `<x/>` as in XHTML, where it is a whole element; in HTML it would open one."""
-        raw = self.get_starttag_text() or ""
-        if self.skipping is not None:
-            return
-        if tag in INLINE or tag in UNTOUCHED_INLINE or tag in VOID_INLINE:
-            self.tokens.append(Token("atom", raw))
-        else:
-            self.end_block(self.position)
-            self.keep(raw)
+        if self.skipping is None:
+            end = self.position + len(self.get_starttag_text() or "")
+            self.copy(self.position, end, inline=tag in ALL_INLINE)
 
     def handle_endtag(self, tag: str) -> None:
         """Handle an end tag."""
@@ -173,16 +155,11 @@ class BlockReader(HTMLParser):
             self.depth -= tag == name
             if self.depth == 0:
                 self.skipping = None
-                self.keep_untranslated(start, end, inline=inline)
-            return
-        raw = self.source[self.position : end]
-        if tag in INLINE:
-            self.tokens.append(Token("close", raw, tag))
-        elif tag in UNTOUCHED_INLINE:
-            self.tokens.append(Token("atom", raw))
+                self.copy(start, end, inline=inline)
+        elif tag in INLINE:
+            self.tokens.append(Token("close", self.source[self.position : end], tag))
         else:
-            self.end_block(self.position)
-            self.keep(raw)
+            self.copy(self.position, end, inline=tag in UNTOUCHED_INLINE)
 
     def handle_data(self, data: str) -> None:
         """Handle unescaped text."""
@@ -194,22 +171,19 @@ class BlockReader(HTMLParser):
         if self.skipping is None:
             end = self.source.find("-->", self.position) + 3 if self.source.startswith("<!--", self.position) else 0
             end = end if end >= 3 else self.tag_end()
-            self.tokens.append(Token("atom", self.source[self.position : end]))
+            self.copy(self.position, end, inline=True)
 
     handle_comment = handle_pi = unknown_decl = keep_declaration
     handle_decl = keep_declaration  # type: ignore[assignment]  # HTMLParser passes the argument by position
 
-    def keep_untranslated(self, start: int, end: int, *, inline: bool) -> None:
-        """Copy a part of the source, in the present block if it is inline, else behind it."""
+    def copy(self, start: int, end: int, *, inline: bool) -> None:
+        """Copy a part of the source: as an atom of the present block if it is inline, else behind that block."""
         if inline:
             self.tokens.append(Token("atom", self.source[start:end]))
-        else:
-            self.keep(self.source[start:end])
-
-    def keep(self, raw: str) -> None:
-        """Add markup that is copied, after the block before it has ended."""
-        self.pieces.append(raw)
-        self.block_start += len(raw)
+            return
+        self.end_block(start)
+        self.pieces.append(self.source[start:end])
+        self.block_start = end
 
     def end_block(self, end: int) -> None:
         """End the present block at an offset of the source."""
@@ -224,7 +198,7 @@ class BlockReader(HTMLParser):
         """End the last block and return all pieces."""
         if self.skipping is not None:  # never closed: the rest of the source belongs to it
             _, start, inline = self.skipping
-            self.keep_untranslated(start, len(self.source), inline=inline)
+            self.copy(start, len(self.source), inline=inline)
         self.end_block(len(self.source))
         return self.pieces
 

@@ -11,17 +11,12 @@ from itertools import accumulate
 
 from manyheads.serving.markup.blocks import Atom, Block, Element
 
-__all__ = ["escaped", "project_tags"]
+__all__ = ["project_tags"]
 
 WORD = re.compile(r"\S+")
 AFTER_A_WORD = ".,;:!?…)]}»”’。，、！？"
 BEFORE_A_WORD = "([{«„“‚‘¿¡"
 Region = tuple[int, int]
-
-
-def escaped(text: str) -> str:
-    """Escape text for HTML."""
-    return escape(text, quote=False)
 
 
 def project_tags(block: Block, text: str, links: str | None) -> str:
@@ -36,7 +31,7 @@ def project_tags(block: Block, text: str, links: str | None) -> str:
         links: the word alignment as pairs "source-target", separated by blanks; None means a monotone alignment.
     """
     if not block.is_tagged:
-        return escaped(text)
+        return escape(text, quote=False)
     projector = TagProjector(block.text, text, links)
     return projector.render(block.root, projector.whole, 0, len(text))
 
@@ -47,21 +42,16 @@ class PlacedMarkup:
 
     Attributes:
         start, end: offsets in the translation.
-        order: its index among its siblings in the source.
-        markup: the HTML of an atom.
+        markup: the HTML of an atom, with a blank before or behind it where one is needed.
         element: the element, or None for an atom.
         region: words of the translation in the element.
-        before, behind: a blank to add before or behind an atom.
     """
 
     start: int
     end: int
-    order: int
     markup: str = ""
     element: Element | None = None
     region: Region = (0, 0)
-    before: str = ""
-    behind: str = ""
 
 
 class TagProjector:
@@ -81,34 +71,36 @@ class TagProjector:
         """Return the HTML of the translation from start to end with the children of an element."""
         parts, offset = [], start
         for child in self.place_children(element, region, start, end):
-            parts += [escaped(self.target[offset : child.start]), child.before]
-            if child.element is None:
-                parts.append(child.markup)
-            else:
+            parts += [escape(self.target[offset : child.start], quote=False), child.markup]
+            if child.element is not None:
                 inner = self.render(child.element, child.region, child.start, child.end)
                 parts += [child.element.opening, inner, child.element.closing]
-            parts.append(child.behind)
             offset = child.end
-        return "".join([*parts, escaped(self.target[offset:end])])
+        return "".join([*parts, escape(self.target[offset:end], quote=False)])
 
     def place_children(self, element: Element, region: Region, start: int, end: int) -> list[PlacedMarkup]:
         """Return the children of an element with their offsets, in order and without overlap."""
         placed: list[PlacedMarkup] = []
         taken: set[int] = set()
-        for order, child in enumerate(element.children):
+        for child in element.children:
             if isinstance(child, Atom):
-                placed.append(self.place_atom(child, element, region, order))
+                placed.append(self.place_atom(child, element, region))
                 continue
             words = self.source_words_in(child)
             own = best_run([word in words for word in self.aligned], region, taken)
             if own is None:
                 offset = self.gap(child.start, element, region)
-                placed.append(PlacedMarkup(offset, offset, order, element=child, region=(0, 0)))
+                placed.append(PlacedMarkup(offset, offset, element=child))
                 continue
             taken |= set(range(*own))
             first, last = self.edges(child, own)
-            placed.append(PlacedMarkup(first, last, order, element=child, region=own))
-        return without_overlap(sorted(placed, key=lambda markup: (markup.start, markup.order)), start, end)
+            placed.append(PlacedMarkup(first, last, element=child, region=own))
+        placed.sort(key=lambda markup: markup.start)
+        for markup in placed:  # within start and end, and behind its predecessor
+            markup.start = min(max(markup.start, start), end)
+            markup.end = min(max(markup.end, markup.start), end)
+            start = markup.end
+        return placed
 
     def source_words_in(self, element: Element) -> range:
         """Return the words of the source that are wholly or partly in an element."""
@@ -128,14 +120,14 @@ class TagProjector:
             start = min(end - 1, end - len(self.target[start:end].lstrip(BEFORE_A_WORD)))
         return start, end
 
-    def place_atom(self, atom: Atom, element: Element, region: Region, order: int) -> PlacedMarkup:
+    def place_atom(self, atom: Atom, element: Element, region: Region) -> PlacedMarkup:
         """Return an atom with its offset: between two words, or at the end of one."""
         at = self.gap(atom.offset, element, region)
         behind_word = at > 0 and not self.target[at - 1].isspace()
         before_word = at < len(self.target) and not self.target[at].isspace()
         before = " " if atom.before and behind_word else ""
         behind = " " if atom.behind and before_word and self.target[at] not in AFTER_A_WORD else ""
-        return PlacedMarkup(at, at, order, atom.raw, before=before, behind=behind)
+        return PlacedMarkup(at, at, f"{before}{atom.raw}{behind}")
 
     def gap(self, offset: int, element: Element, region: Region) -> int:
         """Return the offset in the translation, within a region, for an offset in the source.
@@ -200,12 +192,3 @@ def best_run(wanted: Sequence[bool], region: Region, taken: set[int]) -> Region 
         if score > best_score:
             best, best_score = (first, word + 1), score
     return best
-
-
-def without_overlap(placed: Sequence[PlacedMarkup], start: int, end: int) -> list[PlacedMarkup]:
-    """Clip placed markup to start and end, and to the end of its predecessor."""
-    for markup in placed:
-        markup.start = min(max(markup.start, start), end)
-        markup.end = min(max(markup.end, markup.start), end)
-        start = markup.end
-    return list(placed)

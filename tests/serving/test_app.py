@@ -1,0 +1,92 @@
+"""Every exception of a route is answered in the shape that its clients know, and counted and logged once."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from manyheads.errors import DataError, UsageError
+from manyheads.serving.app import CLIENT_CLOSED_REQUEST, App, response_to
+from manyheads.serving.responses import ApiError
+from manyheads.serving.settings import ServeSettings
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (ApiError(429, "Slowdown"), 429, "Slowdown"),
+        (UsageError("2 texts in one example"), 400, "2 texts in one example"),
+        (HTTPException(404), 404, "Not Found"),
+    ],
+)
+def test_an_expected_error_has_its_status_and_the_shape_of_its_path(
+    error: Exception, status: int, message: str
+) -> None:
+    response = response_to(error, "/classify")
+    assert response is not None
+    assert (response.status_code, response.body) == (status, f'{{"error": "{message}"}}'.encode())
+    response = response_to(error, "/v1/completions")
+    assert response is not None
+    assert response.status_code == status
+    assert f'"message": "{message}"'.encode() in bytes(response.body)
+
+
+def test_a_method_that_is_not_allowed_names_those_that_are() -> None:
+    response = response_to(HTTPException(405, headers={"Allow": "POST"}), "/translate")
+    assert response is not None
+    assert response.headers["allow"] == "POST"
+
+
+def test_a_client_that_left_is_only_logged_and_other_errors_are_not_expected() -> None:
+    response = response_to(ClientDisconnect(), "/translate")
+    assert response is not None
+    assert response.status_code == CLIENT_CLOSED_REQUEST
+    assert response_to(DataError("/home/somebody/keys.json cannot be read"), "/translate") is None
+    assert response_to(ZeroDivisionError("secret"), "/translate") is None
+
+
+def answer(path: str, error: Exception | None = None) -> tuple[httpx.Response, list[str], list[tuple[Any, ...]]]:
+    """Ask an application whose routes raise an error; return the answer, the log and the counted requests."""
+    log, counted = list[str](), list[tuple[Any, ...]]()
+    service = SimpleNamespace(
+        settings=ServeSettings(),
+        ready=True,
+        requests=SimpleNamespace(draining=False, overload_error=lambda: None),
+        metrics=SimpleNamespace(count_request=lambda *request: counted.append(request[:3])),
+        log=log.append,
+    )
+    app = App(service)  # type: ignore[arg-type]
+    if error is not None:
+
+        async def fail(*_: object) -> None:
+            raise error
+
+        app.router = fail  # type: ignore[assignment]
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            return await client.post(path, params={"q": "secret"})
+
+    return asyncio.run(ask()), log, counted
+
+
+def test_an_unexpected_error_is_500_and_its_message_is_not_told() -> None:
+    response, log, counted = answer("/translate", ZeroDivisionError("secret"))
+    assert (response.status_code, response.json()) == (500, {"error": "Internal server error"})
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert log[0].startswith("fault ZeroDivisionError at ")
+    assert "secret" not in "".join(log)
+    assert counted == [("POST", "/translate", 500)]
+
+
+def test_a_path_without_a_route_is_counted_as_other() -> None:
+    response, log, counted = answer("/secret")
+    assert (response.status_code, response.json()) == (404, {"error": "Not Found"})
+    assert counted == [("POST", "other", 404)]
+    assert "secret" not in "".join(log)
