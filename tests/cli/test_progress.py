@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from manyheads.cli.progress import LiveProgress, NoProgress, PlainProgress, duration, open_progress
+from manyheads.cli.progress import LiveProgress, PlainProgress, Progress, duration, open_progress
 from manyheads.cli.verbs import Settings
 from manyheads.training.log import StepReport, ValidationReport
 
@@ -156,7 +156,7 @@ def test_without_a_terminal_lines_are_plain_even_when_colour_is_asked_for(
 
 def test_quiet_tells_results_only(capsys: pytest.CaptureFixture[str]) -> None:
     with open_progress(Settings(quiet=True)) as progress:
-        assert isinstance(progress, NoProgress)
+        assert type(progress) is Progress
         progress.message("begins")
         progress.step(REPORT)
         progress.validation(VALIDATION)

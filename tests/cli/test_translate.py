@@ -12,12 +12,21 @@ from pathlib import Path
 import pytest
 
 from manyheads.cli.main import run
-from manyheads.cli.streams import ConstraintFiles, input_lines, write_results
-from manyheads.cli.translate import LineNumbers, output_lines, with_warnings
+from manyheads.cli.streams import (
+    ConstraintFiles,
+    WarnedLines,
+    batches,
+    collect_warnings,
+    input_lines,
+    write_results,
+)
+from manyheads.cli.translate import TRUNCATED, output_lines, warnings_of
 from manyheads.cli.translate import translations as translations_of
 from manyheads.errors import DataError
-from manyheads.tasks.translation import Candidate, TranslateOptions, Translation
+from manyheads.tasks.assembly import WARNINGS
+from manyheads.tasks.translation import Candidate, Translation
 
+REPETITION = WARNINGS["repetition"]
 STRANGE = ["a\u2028b", "", "c\x85\x0b\x0c\x1cd", "   ", "가나\rx", "last"]
 
 
@@ -57,23 +66,17 @@ def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 def translations(
     translator: Upper, lines: Iterator[str], size: int, n_best: int = 1, constraints: ConstraintFiles | None = None
 ) -> Iterator[Translation]:
-    return translations_of(
-        translator,  # type: ignore[arg-type]
-        lines,
-        size,
-        None,
-        n_best,
-        constraints or ConstraintFiles(),
-        TranslateOptions(),
-    )
+    translate_lines = partial(translator.translate, n_best=n_best)
+    return translations_of(translate_lines, batches(lines, size), constraints or ConstraintFiles())
 
 
 def write(
     results: Iterator[Translation], stream: io.BytesIO, n_best: int = 1, *, as_json: bool = False
-) -> LineNumbers:
+) -> WarnedLines:
     """Write translations as the verb does; returns the lines with warnings."""
-    warned = LineNumbers(list)
-    write_results(with_warnings(results, warned), stream, partial(output_lines, n_best=n_best), as_json=as_json)
+    warned = WarnedLines(list)
+    checked = collect_warnings(results, warned, warnings_of)
+    write_results(checked, stream, partial(output_lines, n_best=n_best), as_json=as_json)
     return warned
 
 
@@ -88,13 +91,13 @@ def test_a_line_out_for_each_line_in(tmp_path: Path) -> None:
         "",
     ]
     assert translator.sizes == [4, 2]
-    assert cut == {"truncated": [6], "repetition": [2, 6]}
+    assert cut == {TRUNCATED: [6], REPETITION: [2, 6]}
 
 
 def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
     stream = io.BytesIO()
     found = translations(Upper(), iter(["a", "", "b"]), 2, 2)
-    assert write(found, stream, 2) == {"repetition": [2]}
+    assert write(found, stream, 2) == {REPETITION: [2]}
     assert stream.getvalue().decode().split("\n") == [
         "0 ||| A0  . ||| -0.0000",
         "0 ||| A1  . ||| -1.0000",
@@ -106,7 +109,7 @@ def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
 
 def test_json_is_one_document_with_an_entry_for_each_line() -> None:
     stream = io.BytesIO()
-    assert write(translations(Upper(), iter(STRANGE), 4), stream, as_json=True)["truncated"] == [6]
+    assert write(translations(Upper(), iter(STRANGE), 4), stream, as_json=True)[TRUNCATED] == [6]
     document = json.loads(stream.getvalue())
     assert [entry["source"] for entry in document] == STRANGE
     assert document[1]["translation"] == ""

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from tests.tasks.test_classification import make_classifier
 from tests.tasks.test_inspecting import KOREAN, korean
 from tests.tasks.test_language_modeling import make_generator
 
 from manyheads.errors import UsageError
 from manyheads.inspection.base import FORMATS
-from manyheads.inspection.charts import Table, heat_map_chart, shown, tick_text, ticks, visible
+from manyheads.inspection.charts import HeatMap, Table, shown, tick_text, ticks, visible
 from manyheads.inspection.colours import ink_on, shade
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.inspection.lines import chart_lines, csv_of
-from manyheads.inspection.terminal import display_width, fit
+from manyheads.inspection.terminal import fit
 from manyheads.inspection.views import AttentionSelection
 from manyheads.tasks.inspecting import (
     inspect_classification,
@@ -83,7 +84,7 @@ def test_texts_stand_inside_the_picture(everything: list[Inspection]) -> None:
     for one, view in [pair for document in everything for pair in names(document)]:
         root = ElementTree.fromstring(one.to_svg(view))
         for mark in root.findall(f"{SVG}text"):
-            assert float(mark.get("x", "0")) + display_width(mark.text or "") * 5 <= float(root.get("width", "0"))
+            assert float(mark.get("x", "0")) + cell_len(mark.text or "") * 5 <= float(root.get("width", "0"))
 
 
 def test_the_heat_map_holds_every_weight_and_every_token(found: TranslationInspection) -> None:
@@ -150,7 +151,7 @@ def test_the_policy_allows_the_style_that_the_page_has(found: TranslationInspect
 
 
 def test_hostile_text_is_shown_and_not_obeyed() -> None:
-    chart = heat_map_chart(
+    chart = HeatMap(
         HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], np.ones((1, 1), np.float32), row_title=HOSTILE, column_title="x"
     )
 
@@ -177,7 +178,7 @@ def korean_model() -> Inspection:
 
 
 def test_a_cell_that_a_spreadsheet_would_compute_is_only_text() -> None:
-    chart = heat_map_chart("", "", ["=1+1"], ["-"], np.ones((1, 1), np.float32), row_title="r", column_title="c")
+    chart = HeatMap("", "", ["=1+1"], ["-"], np.ones((1, 1), np.float32), row_title="r", column_title="c")
     assert csv_of([chart]) == "r \\ c,-\r\n'=1+1,1.0\r\n"
 
 
@@ -194,35 +195,35 @@ def test_control_characters_become_signs() -> None:
 def test_rows_of_a_heat_map_stand_under_each_other(found: TranslationInspection, width: int) -> None:
     lines = found.lines("attention", width=width)
     rows = [line for line in lines if "│" in line]
-    assert len({display_width(line.partition("│")[0]) for line in rows}) == 1
+    assert len({cell_len(line.partition("│")[0]) for line in rows}) == 1
     assert len(rows) % len(found.target.tokens) == 0
-    assert max(map(display_width, lines)) <= max(width, 90)
+    assert max(map(cell_len, lines)) <= max(width, 90)
     assert not any("\x1b" in line for line in lines)
 
 
 def test_the_largest_weight_of_a_row_is_a_number() -> None:
     weights = np.array([[0.1, 0.65, 0.25], [0.9, 0.1, 0.0]], np.float32)
-    chart = heat_map_chart("t", "", ["나", "b"], ["x", "y", "z"], weights, row_title="", column_title="")
+    chart = HeatMap("t", "", ["나", "b"], ["x", "y", "z"], weights, row_title="", column_title="")
     lines = chart_lines(chart, 80)
     assert lines[2:4] == ["나 │    0.65░░░░", " b │0.90        "]
     hidden = np.array([[False, False, True], [False, False, False]])
-    chart = heat_map_chart("t", "", ["나", "b"], ["x"] * 3, weights, row_title="", column_title="", hidden=hidden)
+    chart = HeatMap("t", "", ["나", "b"], ["x"] * 3, weights, row_title="", column_title="", hidden=hidden)
     assert chart_lines(chart, 80)[2] == "나 │    0.65·   "
 
 
 def test_a_large_map_says_what_it_leaves_out_and_a_named_one_leaves_out_nothing() -> None:
     values = np.zeros((70, 90), np.float32)
     places = [str(place) for place in range(90)]
-    plain = heat_map_chart("t", "", places[:70], [], values, row_title="", column_title="")
+    plain = HeatMap("t", "", places[:70], [], values, row_title="", column_title="")
     assert chart_lines(plain, 80)[2] == "Shown: one row in 2, one column in 4."
-    named = heat_map_chart("t", "", places[:70], places, values, row_title="", column_title="")
+    named = HeatMap("t", "", places[:70], places, values, row_title="", column_title="")
     rows = [line for line in chart_lines(named, 80) if "│" in line]
     assert len(rows) == 3 * 70
 
 
 def test_a_table_is_cut_to_the_width_and_no_further_than_needed() -> None:
     table = Table("t", "", ("a", "b"), (("x" * 90, 1), ("y", 2)))
-    assert max(map(display_width, chart_lines(table, 60))) <= 60
+    assert max(map(cell_len, chart_lines(table, 60))) <= 60
     assert any("x" * 90 in line for line in chart_lines(table, 100))
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import torch
+from rich.cells import cell_len
 
-from manyheads.inspection.terminal import display_width, heat_map
+from manyheads.inspection.terminal import fit, heat_map
 
 
 def test_a_wide_letter_takes_two_columns_and_a_combining_one_none() -> None:
-    assert display_width("한국") == 4
-    assert display_width("ab") == 2
-    assert display_width("e\u0301") == 1
+    assert fit("한국", 5) == "한국 "
+    assert fit("ab", 2) == "ab"
+    assert fit("e\u0301", 2) == "e\u0301 "
+    assert fit("\u1112\u1161\u11ab", 3) == "\u1112\u1161\u11ab ", "a syllable of three letters is as wide as one"
 
 
 def test_rows_and_columns_stand_under_each_other_in_hangul_too() -> None:
     lines = heat_map(torch.tensor([[0.0, 1.0], [0.5, 0.25]]), ["나는", "go"], ["ab", "저는"])
-    edges = {display_width(line.partition("│")[0]) for line in lines[:2]}
+    edges = {cell_len(line.partition("│")[0]) for line in lines[:2]}
     assert edges == {5}
     assert lines[0].endswith("│  ██")
     assert lines[1].endswith("│▒▒░░")

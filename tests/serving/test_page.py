@@ -314,7 +314,7 @@ def test_what_comes_next_follows_the_sliders(clean: Reader) -> None:
         "document.querySelector('[data-figure=\"continue.next\"] .bar-value').textContent.startsWith('1.000')"
     )
     assert bars.first.inner_text() != before
-    clean.page.get_by_role("button", name="Write on").click()
+    clean.page.get_by_role("button", name="Generate").click()
     clean.page.locator("mark").wait_for()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, device_option, json_option, option, set_option
-from manyheads.cli.verbs import echo_result, settings_of, verb, verb_group
+from manyheads.cli.verbs import current_settings, echo_result, verb, verb_group
 
 __all__ = ["VERBS"]
 
@@ -23,10 +23,7 @@ def bench() -> None:
 @option("--rounds", type=COUNT, default=5, help="Number of measurements.")
 @option("--updates", type=COUNT, default=10, help="Number of optimiser updates per measurement.")
 @json_option
-@click.pass_context
-def train(
-    context: click.Context, config: str, overrides: tuple[str, ...], rounds: int, updates: int, as_json: bool
-) -> None:
+def train(config: str, overrides: tuple[str, ...], rounds: int, updates: int, as_json: bool) -> None:
     """Measure the speed of training, also as a share of the fastest matrix product on this machine.
 
     CONFIG is a TOML file or the name of a recipe; the default, demo-de-en, uses built-in text. No file is written.
@@ -39,7 +36,7 @@ def train(
     from manyheads.cli.progress import open_progress
     from manyheads.runs.bench_train import bench_train
 
-    with open_progress(settings_of(context)) as progress:
+    with open_progress(current_settings()) as progress:
         speed = bench_train(settings, rounds=rounds, updates=updates, listener=progress)
     echo_result(speed, as_json=as_json)
 
@@ -72,9 +69,7 @@ def train(
 @option("--sentences", type=COUNT, default=500, help="Maximum number of test sentences to use.")
 @option("--rounds", type=COUNT, default=3, help="Number of measurements.")
 @json_option
-@click.pass_context
 def decode(
-    context: click.Context,
     run: Path,
     precision: str,
     device: str,
@@ -88,7 +83,7 @@ def decode(
     from manyheads.cli.progress import open_progress
     from manyheads.runs.bench_decode import bench_decode
 
-    with open_progress(settings_of(context)) as progress:
+    with open_progress(current_settings()) as progress:
         speed = bench_decode(
             run,
             precision=precision,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,18 +10,20 @@ import click
 
 from manyheads.cli.options import PATH, device_option, json_option, output_option
 from manyheads.cli.streams import (
+    WarnedLines,
     batches,
     check_output,
+    collect_warnings,
     input_lines,
     lines_at_once,
-    numbers_text,
     open_output,
+    print_warnings,
     write_results,
 )
-from manyheads.cli.verbs import settings_of, verb
+from manyheads.cli.verbs import verb, warn
 
 if TYPE_CHECKING:
-    from manyheads.tasks.classification import Classification, Classifier
+    from manyheads.tasks.classification import Classification
 
 __all__ = ["VERBS"]
 
@@ -32,10 +34,7 @@ __all__ = ["VERBS"]
 @device_option
 @output_option("labels")
 @json_option
-@click.pass_context
-def classify(
-    context: click.Context, run: Path, file: Path, device: str, output: Path | None, as_json: bool
-) -> None:
+def classify(run: Path, file: Path, device: str, output: Path | None, as_json: bool) -> None:
     """Classify each line of FILE or standard input: print its label, a tab and the probability of the label.
 
     Empty lines stay empty. If the classifier takes two texts, separate them by a tab. --json prints the
@@ -45,38 +44,18 @@ def classify(
 
     from manyheads.tasks.classification import Classifier
 
-    quiet = settings_of(context).quiet
-    size = lines_at_once(file, "label", quiet=quiet)
+    size = lines_at_once(file, "label")
     classifier = Classifier.load(run, device=device)
-    if classifier.warning and not quiet:
-        click.echo(f"warning: {classifier.warning}", err=True)
+    if classifier.warning:
+        warn(classifier.warning)
     lines = input_lines(file, classifier.config.data.invalid_utf8)
-    truncated: list[int] = []
-    results = classifications(classifier, lines, size, truncated)
+    results = chain.from_iterable(map(classifier.classify, batches(lines, size)))
+    warned = WarnedLines(list)
+    warning = f"longer than {classifier.longest:,} tokens, and only their beginning was read"
+    checked = collect_warnings(results, warned, lambda result: [warning] if result.truncated else [])
     with open_output(output) as sink:
-        write_results(results, sink, output_lines, as_json=as_json)
-    if truncated and not quiet:
-        click.echo(
-            f"warning: longer than {classifier.longest:,} tokens, and only their beginning was read: "
-            f"line {numbers_text(truncated)}",
-            err=True,
-        )
-
-
-def classifications(
-    classifier: Classifier, lines: Iterator[str], size: int, truncated: list[int]
-) -> Iterator[Classification]:
-    """Yield the classification of each line in order, classifying `size` lines in one call.
-
-    The numbers of truncated lines, from 1, are added to `truncated`.
-    """
-    number = 0
-    for batch in batches(lines, size):
-        for result in classifier.classify(batch):
-            number += 1
-            if result.truncated:
-                truncated.append(number)
-            yield result
+        write_results(checked, sink, output_lines, as_json=as_json)
+    print_warnings(warned)
 
 
 def output_lines(index: int, result: Classification) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from manyheads.cli.options import json_option, option, set_option
-from manyheads.cli.verbs import echo_json, echo_result, settings_of, verb, verb_group
+from manyheads.cli.verbs import current_settings, echo, echo_result, verb, verb_group
 
 __all__ = ["VERBS"]
 
@@ -27,8 +27,7 @@ def data() -> None:
     help="Directory in which the folder of the corpus is created.",
 )
 @json_option
-@click.pass_context
-def fetch(context: click.Context, name: str | None, root: Path, as_json: bool) -> None:
+def fetch(name: str | None, root: Path, as_json: bool) -> None:
     """Download the public corpus NAME and verify it; without NAME, list all corpora."""
     from manyheads.cli.progress import open_progress
     from manyheads.data import download
@@ -38,17 +37,12 @@ def fetch(context: click.Context, name: str | None, root: Path, as_json: bool) -
             {"name": corpus.name, "description": corpus.description, "terms": corpus.terms}
             for corpus in download.CORPORA.values()
         ]
-        if as_json:
-            echo_json(corpora)
-        for corpus in [] if as_json else corpora:
-            click.echo("{name}\n  {description}\n  Terms: {terms}".format(**corpus))
+        lines = ("{name}\n  {description}\n  Terms: {terms}".format(**corpus) for corpus in corpora)
+        echo(corpora, lines, as_json=as_json)
         return
-    with open_progress(settings_of(context)) as progress:
+    with open_progress(current_settings()) as progress:
         folder = download.fetch(name, root, listener=progress.message)
-    if as_json:
-        echo_json({"name": name, "root": str(folder)})
-    else:
-        click.echo(f"Use it with: --set data.root={folder}")
+    echo({"name": name, "root": str(folder)}, [f"Use it with: --set data.root={folder}"], as_json=as_json)
 
 
 @verb("data report", data)

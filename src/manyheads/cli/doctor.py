@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from manyheads.cli.options import LANGUAGE, json_option, option, set_option
-from manyheads.cli.verbs import echo_json, settings_of, verb
+from manyheads.cli.verbs import current_settings, echo, echo_json, verb
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,10 +40,7 @@ LABEL = re.compile(r" *(?:(?:seen|cause|cure|page) +|\S{1,16} {2,})?")
     help="Language of causes and cures: English or Korean; measured figures are described in English.",
 )
 @json_option
-@click.pass_context
-def doctor(
-    context: click.Context, subject: str | None, overrides: tuple[str, ...], language: Language, as_json: bool
-) -> None:
+def doctor(subject: str | None, overrides: tuple[str, ...], language: Language, as_json: bool) -> None:
     """Find problems in this machine, a configuration or a trained run; exit with code 1 if there are any.
 
     CONFIG is a TOML file or the name of a recipe: the doctor examines its text, its settings and a newly
@@ -58,22 +55,19 @@ def doctor(
 
         report = examine_machine()
     else:
-        report = examine(context, subject, overrides)
-    if as_json:
-        echo_json(report.to_json(language))
-    else:
-        for line in fold_lines(report.lines(language), terminal_width()):
-            click.echo(line)
-    context.exit(report.exit_code)
+        report = examine(subject, overrides)
+    lines = fold_lines(report.lines(language), terminal_width())
+    echo(report.to_json(language), lines, as_json=as_json)
+    raise click.exceptions.Exit(report.exit_code)
 
 
-def examine(context: click.Context, subject: str, overrides: tuple[str, ...]) -> Diagnosis:
+def examine(subject: str, overrides: tuple[str, ...]) -> Diagnosis:
     """Examine a run if `subject` is a directory, else a configuration."""
     if Path(subject).is_dir():
         from manyheads.cli.progress import open_progress
         from manyheads.runs.examine_run import examine_run
 
-        with open_progress(settings_of(context)) as progress:
+        with open_progress(current_settings()) as progress:
             return examine_run(Path(subject), overrides=overrides, listener=progress)
     from manyheads.config.load import load_config, resolve_recipe
 
@@ -82,7 +76,7 @@ def examine(context: click.Context, subject: str, overrides: tuple[str, ...]) ->
     from manyheads.cli.progress import open_progress  # imports torch: only once the configuration is valid
     from manyheads.runs.examine_config import examine_config
 
-    with open_progress(settings_of(context)) as progress:
+    with open_progress(current_settings()) as progress:
         return examine_config(config, subject, listener=progress)
 
 
@@ -107,11 +101,8 @@ def museum(name: str | None, language: Language, as_json: bool) -> None:
         listed = [
             {"number": each.number, "name": each.name, "title": each.text(language).title} for each in exhibits()
         ]
-        if as_json:
-            echo_json(listed)
-            return
-        for row in listed:
-            click.echo(f"{row['number']:>2}  {row['name']:<24}  {row['title']}")
+        lines = (f"{row['number']:>2}  {row['name']:<24}  {row['title']}" for row in listed)
+        echo(listed, lines, as_json=as_json)
         return
     chosen = exhibit(name)
     if as_json:
@@ -151,7 +142,7 @@ def fold_lines(lines: Iterable[str], width: int | None) -> Iterator[str]:
 
 def widened(text: str) -> str:
     """Return a text with a filler behind each wide character, so that its length is its width in columns."""
-    return "".join(one + FILLER * (unicodedata.east_asian_width(one) in "WF") for one in text)
+    return "".join(letter + FILLER * (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
 VERBS = {"doctor": doctor, "museum": museum}

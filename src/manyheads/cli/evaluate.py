@@ -9,14 +9,12 @@ import click
 
 from manyheads.cli.options import PATH, json_option, option, output_option, set_option
 from manyheads.cli.streams import open_output, text_line
-from manyheads.cli.verbs import echo_result, settings_of, verb
+from manyheads.cli.verbs import current_settings, echo_result, verb
 
 if TYPE_CHECKING:
     from manyheads.data.locate import Split
 
 __all__ = ["VERBS"]
-
-FILE = click.Path(path_type=Path)
 
 
 @verb("evaluate")
@@ -27,10 +25,10 @@ FILE = click.Path(path_type=Path)
     default="test",
     help="Split of the run's data to evaluate on.",
 )
-@option("--source", type=FILE, metavar="FILE", help="File to evaluate on instead of a split.")
+@option("--source", type=PATH, metavar="FILE", help="File to evaluate on instead of a split.")
 @option(
     "--reference",
-    type=FILE,
+    type=PATH,
     metavar="FILE",
     help="File of reference translations or labels, one line for each line of --source.",
 )
@@ -38,9 +36,7 @@ FILE = click.Path(path_type=Path)
 @set_option
 @output_option("translations or labels")
 @json_option
-@click.pass_context
 def evaluate(
-    context: click.Context,
     run: Path,
     split: Split,
     source: Path | None,
@@ -52,9 +48,9 @@ def evaluate(
 ) -> None:
     """Score RUN on its test set or on files, or test whether it differs significantly from another run."""
     if source is None and reference is not None:
-        raise click.UsageError("--source and --reference belong together.", context)
+        raise click.UsageError("--source and --reference belong together.")
     if against is not None and output is not None:
-        raise click.UsageError("--output does not go with --against.", context)
+        raise click.UsageError("--output does not go with --against.")
 
     from manyheads.cli.progress import open_progress
     from manyheads.runs.compare import Comparison
@@ -63,7 +59,7 @@ def evaluate(
     from manyheads.runs.evaluate import evaluate as evaluate_run
 
     result: Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation | Comparison
-    with open_progress(settings_of(context)) as progress:
+    with open_progress(current_settings()) as progress:
         if against is None:
             result = evaluate_run(
                 run, split=split, source=source, reference=reference, overrides=overrides, listener=progress
@@ -79,7 +75,9 @@ def evaluate(
                 listener=progress,
             )
     if output is not None and isinstance(result, TextEvaluation | MaskedEvaluation):
-        raise click.UsageError("--output is for translations and labels; a language model is only asked.", context)
+        raise click.UsageError(
+            "--output is for translations and labels; the evaluation of a language model writes no text."
+        )
     if output is not None and isinstance(result, Evaluation | ClassEvaluation):
         with open_output(output) as file:
             file.writelines(text_line(text) for text in result.outputs)

@@ -6,28 +6,18 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import json_option, option
-from manyheads.cli.verbs import echo_json, echo_result, settings_of, verb
+from manyheads.cli.options import PATH, json_option, option
+from manyheads.cli.verbs import current_settings, echo, echo_result, verb
 
 __all__ = ["VERBS"]
 
 FORMATS = ["ctranslate2", "argos", "huggingface", "onnx", "sentence-transformers"]
-QUANTIZATIONS = [
-    "float32",
-    "int8",
-    "int8_float32",
-    "int8_bfloat16",
-    "int8_float16",
-    "bfloat16",
-    "float16",
-    "int16",
-]
-FOLDER = click.Path(path_type=Path)
+QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16"]
 
 
 @verb("export")
-@click.argument("run", type=FOLDER)
-@click.argument("out", type=FOLDER)
+@click.argument("run", type=PATH)
+@click.argument("out", type=PATH)
 @option("--to", type=click.Choice(FORMATS), required=True, help="Format to write, named after the program.")
 @option(
     "--quantization",
@@ -41,10 +31,7 @@ FOLDER = click.Path(path_type=Path)
     help="Keep a quantized export even if it loses more than 1 BLEU or 0.1 nats per token.",
 )
 @json_option
-@click.pass_context
-def export(
-    context: click.Context, run: Path, out: Path, to: str, quantization: str | None, force: bool, as_json: bool
-) -> None:
+def export(run: Path, out: Path, to: str, quantization: str | None, force: bool, as_json: bool) -> None:
     """Convert RUN to the format of another program, write it to OUT, and compare the outputs of both.
 
     OUT is a new directory, or for argos a file that ends in .argosmodel. OUT is written only if the outputs agree.
@@ -53,14 +40,14 @@ def export(
     from manyheads.cli.progress import open_progress
     from manyheads.runs.export import export as export_run
 
-    with open_progress(settings_of(context)) as progress:
+    with open_progress(current_settings()) as progress:
         result = export_run(run, out, to, quantization=quantization, force=force, listener=progress)
     echo_result(result, as_json=as_json)
 
 
 @verb("import")
 @click.argument("model")
-@click.argument("out", type=FOLDER)
+@click.argument("out", type=PATH)
 @option(
     "--source",
     metavar="LANGUAGE",
@@ -118,12 +105,11 @@ def import_(
 
 
 @verb("push")
-@click.argument("run", type=FOLDER)
+@click.argument("run", type=PATH)
 @click.argument("name")
 @option("--private", is_flag=True, help="Create the repository as private, if it does not exist yet.")
 @json_option
-@click.pass_context
-def push(context: click.Context, run: Path, name: str, private: bool, as_json: bool) -> None:
+def push(run: Path, name: str, private: bool, as_json: bool) -> None:
     """Upload the model of RUN to the Hugging Face hub as NAME, in the form user/name (extra hf).
 
     The README.md of RUN must name a licence.
@@ -131,12 +117,9 @@ def push(context: click.Context, run: Path, name: str, private: bool, as_json: b
     from manyheads.cli.progress import open_progress
     from manyheads.runs.export import push as push_run
 
-    with open_progress(settings_of(context)) as progress:
+    with open_progress(current_settings()) as progress:
         address = push_run(run, name, private=private, listener=progress)
-    if as_json:
-        echo_json({"run": str(run), "name": name, "address": address})
-    else:
-        click.echo(f"{run}: {address}")
+    echo({"run": str(run), "name": name, "address": address}, [f"{run}: {address}"], as_json=as_json)
 
 
 VERBS = {"export": export, "import": import_, "push": push}

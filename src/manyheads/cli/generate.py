@@ -1,4 +1,4 @@
-"""`generate`: text that a language model writes after a prompt."""
+"""`generate`: continue prompts with a language model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from manyheads.cli.options import (
     output_option,
 )
 from manyheads.cli.streams import check_output, input_lines, numbers_text, open_output, write_json
-from manyheads.cli.verbs import settings_of, verb
+from manyheads.cli.verbs import verb, warn
 from manyheads.errors import UsageError
 from manyheads.search.options import Sampling
 
@@ -49,9 +49,7 @@ SEPARATOR = "---"  # line between two texts
 @device_option
 @output_option("texts")
 @json_option
-@click.pass_context
 def generate(
-    context: click.Context,
     run: Path,
     file: Path | None,
     prompt: str | None,
@@ -73,13 +71,13 @@ def generate(
     is a prompt. Each generated text is printed after its prompt; a line of --- separates the texts.
     """
     if file is not None and prompt is not None:
-        raise click.UsageError("--prompt and FILE are two ways to begin. Give one.", context)
+        raise click.UsageError("--prompt and FILE both set the prompt. Give one of them.")
     if stream and as_json:
-        raise click.UsageError("--stream prints text as it comes, not one JSON document.", context)
+        raise click.UsageError("--stream prints text as it is generated, not one JSON document.")
     if not all(stop):
-        raise click.UsageError("--stop needs a text.", context)
+        raise click.UsageError("--stop needs a text.")
     if temperature == 0 and samples > 1:
-        raise click.UsageError("--temperature 0 always writes the same. With --samples, take one above 0.", context)
+        raise click.UsageError("--temperature 0 always writes the same. With --samples, take one above 0.")
 
     from manyheads.tasks.language_modeling import GenerateOptions, Generator
 
@@ -88,8 +86,7 @@ def generate(
     generator = Generator.load(run, device=device)
     prompts = [prompt or ""] if file is None else read_prompts(generator, file)
     check_output(output, file or Path("-"))
-    if not settings_of(context).quiet:
-        warn_about_prompts(generator, prompts)
+    warn_about_prompts(generator, prompts)
     if as_json:
         document = [continuation.to_json() for continuation in generator.generate(prompts, options)]
         with open_output(output) as sink:
@@ -110,32 +107,26 @@ def read_prompts(generator: Generator, file: Path) -> list[str]:
     data = generator.config.data
     lines = list(input_lines(file, data.invalid_utf8))
     if not lines:
-        raise UsageError(f"{file} holds no line to begin with. Leave it out to begin with nothing.")
+        raise UsageError(f"{file} holds no prompt. Leave it out to generate from an empty prompt.")
     return ["\n".join(lines)] if data.documents == "file" else lines
 
 
 def warn_about_prompts(generator: Generator, prompts: Sequence[str]) -> None:
-    """Warn on stderr about prompts that are longer than the context window or hold unknown symbols."""
+    """Warn about prompts that are longer than the context window or hold unknown symbols."""
     cut, unknown = generator.unseen(prompts)
     if cut:
-        click.echo(
-            f"warning: {prompts_text(cut, len(prompts))} longer than the {generator.window} tokens that the model "
-            "looks at: it sees the end.",
-            err=True,
-        )
+        subject = prompts_text(cut, len(prompts))
+        warn(f"{subject} longer than the {generator.window} tokens of the context window: only the end is read.")
     if unknown:
-        click.echo(
-            f"warning: {prompts_text(unknown, len(prompts))} not all in the vocabulary: what is unknown is read as "
-            "<unk>.",
-            err=True,
-        )
+        subject = prompts_text(unknown, len(prompts))
+        warn(f"{subject} not all in the vocabulary: unknown symbols are read as <unk>.")
 
 
 def prompts_text(numbers: Sequence[int], count: int) -> str:
     """Return the subject of a warning about the prompts of these line numbers, out of `count` prompts."""
     if count == 1:
-        return "the beginning is"
-    return f"the beginnings of lines {numbers_text(numbers)} are"
+        return "the prompt is"
+    return f"the prompts of lines {numbers_text(numbers)} are"
 
 
 def complete_texts(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from manyheads.cli.options import NOT_NEGATIVE, PATH, beam_option, device_option, json_option, option
-from manyheads.cli.verbs import settings_of, verb
+from manyheads.cli.verbs import current_settings, verb
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ save_option = option(
 )
 
 
-def check_save(context: click.Context, path: Path | None, *, as_json: bool) -> None:
+def check_save(path: Path | None, *, as_json: bool) -> None:
     """Check the path of --save before the computation.
 
     Raises:
@@ -49,11 +49,10 @@ def check_save(context: click.Context, path: Path | None, *, as_json: bool) -> N
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--save {path}: there is no folder {path.parent}. Make it first.")
     if as_json:
-        raise click.UsageError("--json prints, and --save writes a file: give one of them.", context)
+        raise click.UsageError("--json prints, and --save writes a file: give one of them.")
 
 
 def deliver(
-    context: click.Context,
     document: Document,
     save: Path | None,
     view: str | None,
@@ -73,7 +72,7 @@ def deliver(
             save.write_bytes(content)
         except OSError as error:
             raise UsageError(f"--save {save} cannot be written: {error.strerror}.") from error
-        if not settings_of(context).quiet:
+        if not current_settings().quiet:
             click.echo(f"wrote {save}", err=True)
         return
     if as_json:
@@ -128,9 +127,7 @@ def deliver(
 @device_option
 @save_option
 @json_option
-@click.pass_context
 def inspect(
-    context: click.Context,
     run: Path,
     text: str | None,
     view: str | None,
@@ -152,7 +149,7 @@ def inspect(
 
     Without TEXT, show the weights and the structure of the model itself.
     """
-    check_save(context, save, as_json=as_json)
+    check_save(save, as_json=as_json)
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
@@ -175,7 +172,7 @@ def inspect(
     )
     selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
     page = partial(stand_alone, run, inspection)
-    deliver(context, inspection, save, view, selection, as_json=as_json, page=page)
+    deliver(inspection, save, view, selection, as_json=as_json, page=page)
 
 
 @verb("curves")
@@ -183,20 +180,17 @@ def inspect(
 @option("--view", metavar="NAME", show_default="loss; all views in HTML", help="View to show, from the list above.")
 @save_option
 @json_option
-@click.pass_context
-def curves(
-    context: click.Context, run: tuple[Path, ...], view: str | None, save: Path | None, as_json: bool
-) -> None:
+def curves(run: tuple[Path, ...], view: str | None, save: Path | None, as_json: bool) -> None:
     """Plot the training curves of one or several RUNs, also while the training is still running.
 
     Views: loss, perplexity, scores, learning-rate, gradient-norm, speed, attention-entropy, samples.
     """
-    check_save(context, save, as_json=as_json)
+    check_save(save, as_json=as_json)
 
     from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import curves
 
-    deliver(context, curves(run), save, view, AttentionSelection(), as_json=as_json)
+    deliver(curves(run), save, view, AttentionSelection(), as_json=as_json)
 
 
 VERBS = {"inspect": inspect, "curves": curves}

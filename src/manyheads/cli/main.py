@@ -8,17 +8,19 @@ reader (`| head`), 143 SIGTERM.
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import ClassVar
 
 import click
 
 from manyheads import __version__
-from manyheads.cli.verbs import INTERRUPTED, TEXTS, LazyGroup, Settings, in_color
+from manyheads.cli.verbs import INTERRUPTED, TEXTS, Settings, VerbGroup, in_color
 from manyheads.errors import ManyheadsError
 
 __all__ = ["main", "program", "run"]
@@ -26,14 +28,42 @@ __all__ = ["main", "program", "run"]
 OUTPUT_CLOSED = 141
 
 
-class Program(LazyGroup):
-    """The verbs of `verbs.toml`."""
+class Program(VerbGroup):
+    """The verbs of `verbs.toml`; the module of a verb is imported only when that verb is used.
+
+    Attributes:
+        verbs: (module, help line) of each verb, in the order of the help. The module holds the commands in `VERBS`.
+    """
 
     verbs: ClassVar[Mapping[str, tuple[str, str]]] = {
         name: (f"manyheads.cli.{texts['module']}", texts["help"])
         for name, texts in TEXTS.items()
         if "module" in texts
     }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the verbs, in the order of the help."""
+        return list(self.verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a verb; returns None for an unknown name."""
+        if cmd_name not in self.verbs:
+            return None
+        commands: Mapping[str, click.Command] = importlib.import_module(self.verbs[cmd_name][0]).VERBS
+        return commands[cmd_name]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a verb; raises `click.UsageError` with the most similar name for an unknown verb."""
+        if args[0] not in self.verbs:
+            near = get_close_matches(args[0], self.verbs, 1)
+            raise click.UsageError(f"no verb {args[0]}{f'; did you mean {near[0]}?' if near else '.'}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def help_lines(self) -> list[tuple[str, str]]:
+        """Return (name, help line) of each verb, without importing it."""
+        return [(name, line) for name, (_, line) in self.verbs.items()]
 
 
 @click.group(cls=Program, epilog=TEXTS["manyheads"]["epilog"])
@@ -80,7 +110,7 @@ def run(arguments: Sequence[str]) -> int:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return report_internal_error()
         return report_error(error, f"{error.filename or 'output'}: {error.strerror}. Free some space.", 3, settings)
-    except Exception:
+    except Exception:  # any other exception is a fault of the program: its traceback is printed, not hidden
         return report_internal_error()
     return 0
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 __all__ = [
-    "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "beam_option", "device_option", "field_option", "json_option",
-    "option", "output_option", "set_option",
+    "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "Decorator", "beam_option", "device_option", "field_option",
+    "json_option", "option", "output_option", "set_option",
 ]  # fmt: skip
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

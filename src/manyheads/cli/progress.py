@@ -6,7 +6,6 @@ import math
 import os
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TextIO
@@ -20,7 +19,7 @@ from rich.text import Text
 from manyheads.cli.verbs import Settings, in_color
 from manyheads.training.log import StepReport, ValidationReport
 
-__all__ = ["LiveProgress", "NoProgress", "PlainProgress", "Progress", "open_progress"]
+__all__ = ["LiveProgress", "PlainProgress", "Progress", "open_progress"]
 
 MIN_INTERVAL = 5.0  # seconds between two plain lines, at least
 MAX_INTERVAL = 60.0  # seconds between two plain lines, at most, even if less than a tenth of the steps is done
@@ -44,7 +43,7 @@ def open_progress(settings: Settings, unit: str = "tokens") -> Iterator[Progress
     """
     stream = sys.stderr
     if settings.quiet:
-        yield NoProgress()
+        yield Progress()
     elif stream.isatty() and os.environ.get("TERM") != "dumb":
         console = Console(
             file=stream,
@@ -63,8 +62,8 @@ def open_progress(settings: Settings, unit: str = "tokens") -> Iterator[Progress
         yield PlainProgress(stream, verbose=settings.verbose, unit=unit)
 
 
-class Progress(ABC):
-    """A `Listener` of a training that can also print results to stdout.
+class Progress:
+    """A `Listener` of a training that prints results to stdout; this base class ignores all reports.
 
     Attributes:
         verbose: whether to print every report in full.
@@ -77,13 +76,11 @@ class Progress(ABC):
         self.unit = unit
         self.score: str | None = None
 
-    @abstractmethod
     def message(self, text: str) -> None:
-        """Print the message as a line."""
+        """Ignore the message; a subclass prints it as a line."""
 
-    @abstractmethod
     def step(self, report: StepReport) -> None:
-        """Show the report of a step."""
+        """Ignore the report of a step; a subclass shows it."""
 
     def validation(self, report: ValidationReport) -> None:
         """Print the scores, and show the main score in the reports of the next steps."""
@@ -94,16 +91,6 @@ class Progress(ABC):
     def write(self, text: str) -> None:
         """Print a line of the result to stdout."""
         click.echo(text)
-
-
-class NoProgress(Progress):
-    """Print results only."""
-
-    def message(self, text: str) -> None:
-        """Ignore the message."""
-
-    def step(self, report: StepReport) -> None:
-        """Ignore the report."""
 
 
 class PlainProgress(Progress):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from manyheads.cli.options import PATH, json_option, option, set_option
-from manyheads.cli.verbs import echo_json, in_color, verb
+from manyheads.cli.verbs import echo, echo_json, in_color, verb
 from manyheads.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -139,11 +139,7 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
         tree = parse_config({"data": {"source": "de", "target": "en"}}, origin="defaults")
     else:
         tree = load_config(resolve_recipe(config), overrides)
-    if as_json:
-        echo_json(tree.model_dump(mode="json"))
-        return
-    for line in described(tree):
-        click.echo(line)
+    echo(tree.model_dump(mode="json"), described(tree), as_json=as_json)
 
 
 def described(config: Config) -> Iterator[str]:

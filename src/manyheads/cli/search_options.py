@@ -9,60 +9,40 @@ from typing import Any
 
 import click
 
-from manyheads.cli.options import NOT_NEGATIVE, field_option, option
+from manyheads.cli.options import COUNT, NOT_NEGATIVE, Decorator, field_option, option
 from manyheads.errors import UsageError
 from manyheads.search.options import Sampling, TranslateOptions
 
 __all__ = ["translate_options"]
 
-POSITIVE_NUMBER = click.FloatRange(min=0)
+NOT_NEGATIVE_NUMBER = click.FloatRange(min=0)
 ONLY_SAMPLING = ". Requires --sample."
 
 
-def run_setting(name: str) -> str:
-    """Return the default to show for an option that a setting of the run replaces."""
-    return f"search.{name} of the run"
+def run_option(name: str, metavar: str, number: click.ParamType[Any]) -> Decorator:
+    """Return the option for a number that replaces a setting of the run."""
+    return field_option(TranslateOptions, name, metavar, type=number, show_default=f"search.{name} of the run")
 
 
 OPTIONS = (
-    field_option(
-        TranslateOptions,
-        "length_penalty",
-        "X",
-        type=POSITIVE_NUMBER,
-        show_default=run_setting("length_penalty"),
-    ),
-    field_option(
-        TranslateOptions,
-        "coverage_penalty",
-        "X",
-        type=POSITIVE_NUMBER,
-        show_default=run_setting("coverage_penalty"),
-    ),
-    field_option(
-        TranslateOptions,
-        "max_length_ratio",
-        "X",
-        type=POSITIVE_NUMBER,
-        show_default=run_setting("max_length_ratio"),
-    ),
-    field_option(TranslateOptions, "min_length_ratio", "X", type=POSITIVE_NUMBER),
-    field_option(
-        TranslateOptions, "no_repeat_ngram", "N", type=NOT_NEGATIVE, show_default=run_setting("no_repeat_ngram")
-    ),
+    run_option("length_penalty", "X", NOT_NEGATIVE_NUMBER),
+    run_option("coverage_penalty", "X", NOT_NEGATIVE_NUMBER),
+    run_option("max_length_ratio", "X", NOT_NEGATIVE_NUMBER),
+    field_option(TranslateOptions, "min_length_ratio", "X", type=NOT_NEGATIVE_NUMBER),
+    run_option("no_repeat_ngram", "N", NOT_NEGATIVE),
     option("--sample", is_flag=True, help="Draw outputs by random sampling instead of beam search."),
     field_option(Sampling, "temperature", "X", type=float, note="; must be above 0. Requires --sample."),
     field_option(Sampling, "top_k", "N", type=int, note=ONLY_SAMPLING),
     field_option(Sampling, "top_p", "P", type=float, note=", above 0 and at most 1. Requires --sample."),
     field_option(Sampling, "seed", "N", type=NOT_NEGATIVE, note=ONLY_SAMPLING),
-    field_option(TranslateOptions, "diverse_groups", "N", type=click.IntRange(min=1)),
-    field_option(TranslateOptions, "diverse_strength", "X", type=POSITIVE_NUMBER),
+    field_option(TranslateOptions, "diverse_groups", "N", type=COUNT),
+    field_option(TranslateOptions, "diverse_strength", "X", type=NOT_NEGATIVE_NUMBER),
     field_option(
         TranslateOptions,
         "alignment",
         help="Append the word alignment to each line, as ||| and pairs of source-target word numbers: ||| 0-0 1-2.",
     ),
-    field_option(TranslateOptions, "attention_layer", "N", type=int, show_default=run_setting("attention_layer")),
+    run_option("attention_layer", "N", click.INT),
     field_option(TranslateOptions, "rivals", "N", type=NOT_NEGATIVE, note=". Requires --json."),
     field_option(TranslateOptions, "split", type=click.Choice(["auto", "sentences", "none"])),
 )

@@ -11,7 +11,7 @@ from time import strftime
 import click
 
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, device_option, field_option, json_option, option
-from manyheads.cli.verbs import echo_json, settings_of, verb, verb_group
+from manyheads.cli.verbs import current_settings, echo, verb, verb_group
 from manyheads.errors import require
 from manyheads.serving.settings import ServeSettings
 
@@ -55,8 +55,7 @@ REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "pr
 @field_option(ServeSettings, "engine", type=click.Choice(["torch", "ctranslate2"]))
 @field_option(ServeSettings, "precision", type=click.Choice(["fp32", "bf16", "int8"]))
 @device_option
-@click.pass_context
-def serve(context: click.Context, /, runs: tuple[Path, ...], **options: object) -> None:
+def serve(runs: tuple[Path, ...], **options: object) -> None:
     """Serve translators through LibreTranslate's REST interface, and classifiers and language models beside them.
 
     The server listens on this machine only, unless --host names another address. Logs go to stderr and hold no
@@ -67,7 +66,7 @@ def serve(context: click.Context, /, runs: tuple[Path, ...], **options: object) 
     from manyheads.serving.server import serve as run
 
     settings = ServeSettings(**options)  # type: ignore[arg-type]  # click has checked the types
-    quiet, lock = settings_of(context).quiet, threading.Lock()
+    quiet, lock = current_settings().quiet, threading.Lock()
 
     def log(line: str) -> None:
         if quiet:
@@ -111,12 +110,11 @@ def show(file: Path, as_json: bool) -> None:
     from manyheads.serving.keys import KeyFile
 
     listed = KeyFile(file).read()
-    if as_json:
-        echo_json([{"name": key.name, "req_limit": key.req_limit} for key in listed])
-        return
-    for key in listed:
-        limit = "" if key.req_limit is None else f"  {key.req_limit or 'any number of'} requests a minute"
-        click.echo(f"{key.name}{limit}")
+    lines = [
+        key.name if key.req_limit is None else f"{key.name}  {key.req_limit or 'any number of'} requests a minute"
+        for key in listed
+    ]
+    echo([{"name": key.name, "req_limit": key.req_limit} for key in listed], lines, as_json=as_json)
 
 
 @verb("keys remove", keys)

@@ -1,40 +1,31 @@
-r"""Lines in, results out: the input and the output of verbs, of text as UTF-8 in every locale.
-
-Only "\n" ends a line.
-"""
+r"""Read input lines and write the results of verbs, as UTF-8 in every locale; only "\n" ends a line."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
+from manyheads.cli.verbs import JsonResult, current_settings, warn
 from manyheads.data.lines import InvalidUtf8, decode_lines, read_lines
 from manyheads.errors import DataError, ManyheadsError, UsageError
 
 __all__ = [
-    "ConstraintFiles", "batches", "check_output", "input_lines", "lines_at_once", "numbers_text", "open_output",
-    "text_line", "write_json", "write_results",
+    "ConstraintFiles", "WarnedLines", "batches", "check_output", "collect_warnings", "input_lines", "lines_at_once",
+    "numbers_text", "open_output", "print_warnings", "text_line", "write_json", "write_results",
 ]  # fmt: skip
 
 BATCH_LINES = 512  # lines computed in one call
 
 
-class LineResult(Protocol):
-    """The result of a line."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the entry of the line in the JSON document."""
-        ...
-
-
-Result = TypeVar("Result", bound=LineResult)
+Result = TypeVar("Result", bound=JsonResult)
 
 
 def check_output(output: Path | None, file: Path) -> None:
@@ -83,11 +74,11 @@ def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
     return chain(list(islice(texts, 1)), texts)
 
 
-def lines_at_once(file: Path, purpose: str, *, quiet: bool) -> int:
-    """Return how many lines to compute in one call: one when a person types them, who is told so."""
+def lines_at_once(file: Path, purpose: str) -> int:
+    """Return the number of lines to compute in one call: 1 on a terminal, where a hint is printed unless quiet."""
     if str(file) != "-" or not sys.stdin.isatty():
         return BATCH_LINES
-    if not quiet:
+    if not current_settings().quiet:
         click.echo(f"Type a line to {purpose} it; Ctrl-D ends.", err=True)
     return 1
 
@@ -115,6 +106,25 @@ def write_results(
     for index, result in enumerate(results):
         stream.writelines(text_line(text) for text in lines_of(index, result))
         stream.flush()
+
+
+WarnedLines = defaultdict[str, list[int]]  # warning -> numbers of the lines concerned, from 1
+
+
+def collect_warnings(
+    results: Iterable[Result], warned: WarnedLines, warnings_of: Callable[[Result], Iterable[str]]
+) -> Iterator[Result]:
+    """Yield the results of all lines, and add the number of each line to the warnings about its result."""
+    for number, result in enumerate(results, start=1):
+        for warning in warnings_of(result):
+            warned[warning].append(number)
+        yield result
+
+
+def print_warnings(warned: WarnedLines) -> None:
+    """Print one line to stderr for each warning, unless the command line is quiet."""
+    for warning, numbers in warned.items():
+        warn(f"{warning}: line {numbers_text(numbers)}")
 
 
 def numbers_text(numbers: Sequence[int]) -> str:
@@ -161,17 +171,15 @@ class ConstraintFiles:
 def batches(lines: Iterator[str], size: int) -> Iterator[list[str]]:
     """Yield lists of `size` lines; when a line cannot be read, the lines before it are yielded before its error."""
     batch: list[str] = []
-    while True:
-        try:
-            line = next(lines, None)
-        except ManyheadsError:
-            if batch:
-                yield batch
-            raise
-        if line is not None:
+    try:
+        for line in lines:
             batch.append(line)
-        if batch and (line is None or len(batch) == size):
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except ManyheadsError:
+        if batch:
             yield batch
-            batch = []
-        if line is None:
-            return
+        raise
+    if batch:
+        yield batch

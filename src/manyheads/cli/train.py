@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from manyheads.cli.options import COUNT, PATH, json_option, option, set_option
-from manyheads.cli.verbs import echo_json, program_name, settings_of, verb
+from manyheads.cli.verbs import current_settings, echo, program_name, verb
 
 __all__ = ["VERBS"]
 
@@ -27,10 +27,7 @@ RUNS = Path("runs")
 )
 @option("--force", is_flag=True, help="Resume even if the settings or the text have changed since the run began.")
 @json_option
-@click.pass_context
-def train(
-    context: click.Context, config: str, overrides: tuple[str, ...], out: Path | None, force: bool, as_json: bool
-) -> None:
+def train(config: str, overrides: tuple[str, ...], out: Path | None, force: bool, as_json: bool) -> None:
     """Train a model; run the same command again to resume.
 
     CONFIG is a TOML file or the name of a recipe. Ctrl-C saves a checkpoint and stops.
@@ -46,20 +43,18 @@ def train(
     from manyheads.training.distributed import is_main_process
 
     unit = "texts" if settings.task == "classification" else "tokens"
-    with open_progress(settings_of(context), unit) as progress:
+    with open_progress(current_settings(), unit) as progress:
         summary = train_run(settings, out or RUNS / path.stem, listener=progress, force=force)
     if not is_main_process():
         return
-    if as_json:
-        echo_json({**asdict(summary), "out": str(summary.out)})
-        return
     early = ", stopped early" if summary.stopped_early else ""
-    click.echo(
-        f"{summary.out}: {summary.step:,} steps in {duration(summary.seconds)}{early}; "
-        f"best {summary.metric} {summary.best:.3f} at step {summary.best_step:,}"
-    )
     split = "" if settings.data.test else " --split valid"
-    click.echo(f"Next: manyheads evaluate {summary.out}{split}")
+    lines = [
+        f"{summary.out}: {summary.step:,} steps in {duration(summary.seconds)}{early}; "
+        f"best {summary.metric} {summary.best:.3f} at step {summary.best_step:,}",
+        f"Next: manyheads evaluate {summary.out}{split}",
+    ]
+    echo({**asdict(summary), "out": str(summary.out)}, lines, as_json=as_json)
 
 
 @verb("average")
@@ -77,10 +72,8 @@ def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> Non
     from manyheads.runs.resume import average as average_run
 
     written = average_run(run, last=last, out=out)
-    if as_json:
-        echo_json({"run": str(written)})
-    else:
-        click.echo(f"{written}: averaged. Next: manyheads evaluate {written} --against {run}")
+    line = f"{written}: averaged. Next: manyheads evaluate {written} --against {run}"
+    echo({"run": str(written)}, [line], as_json=as_json)
 
 
 @verb("demo")
@@ -91,13 +84,12 @@ def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> Non
     help="Source and target language: German-English or Korean-English.",
 )
 @option("--out", type=PATH, metavar="RUN", show_default="runs/demo-PAIR", help="Run directory to write.")
-@click.pass_context
-def demo(context: click.Context, pair: str, out: Path | None) -> None:
+def demo(pair: str, out: Path | None) -> None:
     """Train a small translator on built-in text in about a minute, score it, and translate with it."""
     from manyheads.cli.progress import open_progress
     from manyheads.runs.demo import demo as run_demo
 
-    with open_progress(settings_of(context)) as progress:
+    with open_progress(current_settings()) as progress:
         out = out or RUNS / f"demo-{pair}"
         run_demo(pair, out, listener=progress, write=progress.write, program=program_name())
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,16 +23,18 @@ from manyheads.cli.options import (
 from manyheads.cli.search_options import translate_options
 from manyheads.cli.streams import (
     ConstraintFiles,
+    WarnedLines,
     batches,
     check_output,
+    collect_warnings,
     input_lines,
     lines_at_once,
-    numbers_text,
     open_output,
+    print_warnings,
     text_line,
     write_results,
 )
-from manyheads.cli.verbs import settings_of, verb
+from manyheads.cli.verbs import verb
 
 if TYPE_CHECKING:
     from manyheads.search.options import TranslateOptions
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["VERBS"]
 
 TRUNCATED = "cut at the length limit of the model or of the search"
-
-LineNumbers = defaultdict[str, list[int]]  # kind of warning -> numbers of the lines concerned, from 1
 
 
 @verb("translate")
@@ -95,9 +94,7 @@ LineNumbers = defaultdict[str, list[int]]  # kind of warning -> numbers of the l
 @output_option("translations")
 @set_option
 @json_option
-@click.pass_context
 def translate(
-    context: click.Context,
     run: Path,
     file: Path,
     beam: int | None,
@@ -118,16 +115,15 @@ def translate(
 ) -> None:
     """Translate FILE or standard input: one output line for each input line, empty lines included."""
     if beam is not None and n_best > beam and not options.sampling:
-        raise click.UsageError(f"--n-best {n_best} needs at least --beam {n_best}, not {beam}.", context)
+        raise click.UsageError(f"--n-best {n_best} needs at least --beam {n_best}, not {beam}.")
     if options.alignment and n_best > 1 and not as_json:
-        raise click.UsageError("--alignment is that of the best translation. With --n-best use --json.", context)
+        raise click.UsageError("--alignment is that of the best translation. With --n-best use --json.")
     if options.rivals and not as_json:
-        raise click.UsageError("--rivals needs --json.", context)
+        raise click.UsageError("--rivals needs --json.")
     if stream and (as_json or n_best > 1 or beam not in (None, 1) or options.alignment or forbid or require):
         raise click.UsageError(
             "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, --forbid and "
             "--require.",
-            context,
         )
     check_output(output, file)
 
@@ -136,8 +132,7 @@ def translate(
     from manyheads.training.memory import keep_decoding_small
 
     keep_decoding_small()
-    quiet = settings_of(context).quiet
-    size = lines_at_once(file, "translate", quiet=quiet)
+    size = lines_at_once(file, "translate")
     options = replace(options, token_scores=as_json)
     translator = Translator.load(
         run,
@@ -151,32 +146,26 @@ def translate(
         config = with_overrides(translator.config, overrides)
         translator = Translator(config, translator.tokenizers, translator.engine)
     lines = input_lines(file, translator.config.data.invalid_utf8)
-    constraints, warned = ConstraintFiles(prefix, forbid, require), LineNumbers(list)
+    constraints, warned = ConstraintFiles(prefix, forbid, require), WarnedLines(list)
     with open_output(output) as sink:
         if stream:
             write_stream(translator, lines, constraints, options, sink, warned)
         else:
-            results = translations(translator, lines, size, beam, n_best, constraints, options)
+            translate_lines = partial(translator.translate, beam_size=beam, n_best=n_best, options=options)
+            results = translations(translate_lines, batches(lines, size), constraints)
             lines_of = partial(output_lines, n_best=n_best)
-            write_results(with_warnings(results, warned), sink, lines_of, as_json=as_json)
-    if not quiet:
-        print_warnings(warned)
+            write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
+    print_warnings(warned)
 
 
 def translations(
-    translator: Translator,
-    lines: Iterator[str],
-    size: int,
-    beam: int | None,
-    n_best: int,
+    translate_lines: Callable[..., list[Translation]],
+    line_batches: Iterable[list[str]],
     constraints: ConstraintFiles,
-    options: TranslateOptions,
 ) -> Iterator[Translation]:
-    """Yield the translation of each line in order, translating `size` lines in one call."""
-    for batch in batches(lines, size):
-        results = translator.translate(
-            batch, beam_size=beam, n_best=n_best, options=options, **constraints.take(len(batch))
-        )
+    """Yield the translation of each line in order, translating each batch in one call."""
+    for batch in line_batches:
+        results = translate_lines(batch, **constraints.take(len(batch)))
         assert len(results) == len(batch)
         yield from results
     constraints.finish()
@@ -198,41 +187,30 @@ def write_stream(
     constraints: ConstraintFiles,
     options: TranslateOptions,
     stream: BinaryIO,
-    warned: LineNumbers,
+    warned: WarnedLines,
 ) -> None:
     """Write the greedy translation of each line word by word; adds the numbers of the truncated lines."""
-    for number, line in enumerate(lines, start=1):
+
+    def pieces(number: int, line: str) -> Iterator[str]:
         (prefix,) = constraints.take(1).get("prefixes", [""])
-        pieces = translator.stream(line, prefix=prefix, options=options)
-        while True:
-            try:
-                stream.write(text_line(next(pieces))[:-1])
-            except StopIteration as end:
-                if end.value:
-                    warned["truncated"].append(number)
-                break
+        truncated = yield from translator.stream(line, prefix=prefix, options=options)
+        if truncated:
+            warned[TRUNCATED].append(number)
+
+    for number, line in enumerate(lines, start=1):
+        for piece in pieces(number, line):
+            stream.write(text_line(piece)[:-1])
             stream.flush()
         stream.write(b"\n")
         stream.flush()
     constraints.finish()
 
 
-def with_warnings(results: Iterable[Translation], warned: LineNumbers) -> Iterator[Translation]:
-    """Yield the translations, and add the number of each line to the kinds of warning that it has."""
-    for number, translation in enumerate(results, start=1):
-        names = ["truncated", *translation.warnings] if translation.truncated else translation.warnings
-        for name in names:
-            warned[name].append(number)
-        yield translation
-
-
-def print_warnings(warned: LineNumbers) -> None:
-    """Print one line to stderr for each kind of warning."""
+def warnings_of(translation: Translation) -> list[str]:
+    """Return the warnings about a translation, in words."""
     from manyheads.tasks.assembly import WARNINGS
 
-    for name, numbers in warned.items():
-        warning = ({"truncated": TRUNCATED} | WARNINGS)[name]
-        click.echo(f"warning: {warning}: line {numbers_text(numbers)}", err=True)
+    return [TRUNCATED] * translation.truncated + [WARNINGS[name] for name in translation.warnings]
 
 
 VERBS = {"translate": translate}

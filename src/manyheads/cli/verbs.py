@@ -1,24 +1,22 @@
-"""What all verbs of the command line share: common options, lazy import, and the printing of results."""
+"""Base classes of the verbs: the common options, the texts of `verbs.toml`, and the printing of results."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 import click
 
 __all__ = [
-    "INTERRUPTED", "TEXTS", "LazyGroup", "Settings", "Verb", "VerbGroup", "echo_json", "echo_result", "in_color",
-    "program_name", "settings_of", "verb", "verb_group",
+    "INTERRUPTED", "TEXTS", "JsonResult", "Settings", "Verb", "VerbGroup", "current_settings", "echo", "echo_json",
+    "echo_result", "in_color", "program_name", "verb", "verb_group", "warn",
 ]  # fmt: skip
 
 INTERRUPTED = 130  # the exit code after Ctrl-C
@@ -40,9 +38,9 @@ class Settings:
     debug: bool = False
 
 
-def settings_of(context: click.Context) -> Settings:
-    """Return the `Settings` of this command line, creating them on first use."""
-    return context.find_root().ensure_object(Settings)
+def current_settings() -> Settings:
+    """Return the `Settings` of the command line that is being run, creating them on first use."""
+    return click.get_current_context().find_root().ensure_object(Settings)
 
 
 def in_color(stream: TextIO) -> bool:
@@ -55,7 +53,7 @@ def in_color(stream: TextIO) -> bool:
 def store_common_option(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     """Store a common option in `Settings`, where an option that was given before the verb stays set."""
     assert parameter.name is not None
-    vars(settings_of(context))[parameter.name] |= value
+    vars(current_settings())[parameter.name] |= value
 
 
 def common_flag(*names: str, text: str) -> click.Option:
@@ -122,51 +120,30 @@ def verb_group(name: str) -> Callable[[Callable[..., Any]], VerbGroup]:
     return click.group(name, cls=VerbGroup, epilog=TEXTS[name]["epilog"])
 
 
-class LazyGroup(VerbGroup):
-    """A group that imports the module of a verb only when that verb is used.
-
-    Attributes:
-        verbs: (module, help line) of each verb, in the order of the help. The module holds the commands in `VERBS`.
-    """
-
-    verbs: ClassVar[Mapping[str, tuple[str, str]]]
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the verbs, in the order of the help."""
-        return list(self.verbs)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a verb; returns None for an unknown name."""
-        if cmd_name not in self.verbs:
-            return None
-        commands: Mapping[str, click.Command] = importlib.import_module(self.verbs[cmd_name][0]).VERBS
-        return commands[cmd_name]
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a verb; raises `click.UsageError` with the most similar name for an unknown verb."""
-        if args[0] not in self.verbs:
-            near = get_close_matches(args[0], self.verbs, 1)
-            raise click.UsageError(f"no verb {args[0]}{f'; did you mean {near[0]}?' if near else '.'}", ctx)
-        return super().resolve_command(ctx, args)
-
-    def help_lines(self) -> list[tuple[str, str]]:
-        """Return (name, help line) of each verb, without importing it."""
-        return [(name, line) for name, (_, line) in self.verbs.items()]
-
-
 def echo_json(document: object) -> None:
     """Print one JSON document."""
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
 
 
-class Result(Protocol):
-    """The result of a verb: a JSON document for programs, and lines for people."""
+def echo(document: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print the result of a verb: one JSON document for programs, or lines for people."""
+    if as_json:
+        echo_json(document)
+        return
+    for line in lines:
+        click.echo(line)
+
+
+class JsonResult(Protocol):
+    """A result for programs."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document."""
+        """Return the JSON document."""
         ...
+
+
+class Result(JsonResult, Protocol):
+    """A result for programs and for people."""
 
     def lines(self) -> list[str]:
         """Return the lines."""
@@ -174,12 +151,14 @@ class Result(Protocol):
 
 
 def echo_result(result: Result, *, as_json: bool) -> None:
-    """Print the result of a verb, as one JSON document or as lines."""
-    if as_json:
-        echo_json(result.to_json())
-        return
-    for line in result.lines():
-        click.echo(line)
+    """Print a result as one JSON document or as lines."""
+    echo(result.to_json(), result.lines(), as_json=as_json)
+
+
+def warn(text: str) -> None:
+    """Print a warning to stderr, unless the command line is quiet."""
+    if not current_settings().quiet:
+        click.echo(f"warning: {text}", err=True)
 
 
 def program_name() -> str:

@@ -1,1 +1,1 @@
-"""What one sentence did inside the model, as data and as pictures."""
+"""Inspection of a model on one text, and training curves: as data, text, pictures and pages."""

@@ -1,4 +1,4 @@
-"""Base of everything that is shown as charts: views of it as text, SVG, PNG, HTML, CSV, and itself as JSON.
+"""Base class of inspections and curves: views as text, SVG, PNG, HTML and CSV, and the data as JSON.
 
 The JSON is described in docs/inspecting.md. `VERSION` changes when a field changes its meaning or goes away; new
 fields may be added without.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from manyheads.errors import UsageError
 from manyheads.inspection.charts import Chart
-from manyheads.inspection.codec import listed, packed, plain, rebuilt
+from manyheads.inspection.codec import from_json_values, to_json_values
 from manyheads.inspection.html import fragment_of, page_of
 from manyheads.inspection.lines import chart_lines, csv_of
+from manyheads.inspection.parts import ModelFacts
 from manyheads.inspection.png import png_of
 from manyheads.inspection.svg import svg_of
 from manyheads.inspection.views import AttentionSelection
@@ -24,18 +26,19 @@ __all__ = ["FORMATS", "VERSION", "Document", "Inspection", "ViewFunction"]
 
 FORMATS = ("html", "svg", "png", "json", "csv")
 VERSION = 1
-WIDTH = 100  # columns of a terminal, unless given
+WIDTH = 100  # default number of columns of a terminal
 DEFAULT_SELECTION = AttentionSelection()
 ViewFunction = Callable[[AttentionSelection], list[Chart]]
 
 
 class Document(ABC):
-    """Charts by the names of views.
+    """Data with named views, each a list of charts.
 
     Every method that takes a view and a selection raises `UsageError` if there is no such view or attention.
 
     Attributes:
-        format, noun: name of the JSON format, and of such a document in messages.
+        format: name of the JSON format.
+        noun: name of such a document in messages.
     """
 
     format: ClassVar[str]
@@ -129,7 +132,7 @@ class Document(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values; arrays are lists of numbers with 6 decimals."""
-        return {**self.header(), **plain(self, listed)}
+        return {**self.header(), **to_json_values(self)}
 
     def to_json(self) -> str:
         """Return `to_dict` as text."""
@@ -142,7 +145,7 @@ class Document(ABC):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """Return the object whose `to_dict` or `packed_dict` is given; from `Inspection`, of any kind.
+        """Return the object from the values of `to_dict` or `packed_dict`; `Inspection` accepts every kind.
 
         Raises:
             UsageError: the values are of another format, version or kind, or incomplete.
@@ -154,20 +157,25 @@ class Document(ABC):
                 f"the {cls.noun} in this document has version {document.get('version')}; this program reads "
                 f"version {VERSION}."
             )
-        rebuilt_object: Self = rebuilt(cls.class_for(document), dict(document), f"the {cls.noun}")
-        return rebuilt_object
+        return from_json_values(cls.class_for(document), document, f"the {cls.noun}")
 
 
+@dataclass(frozen=True, eq=False)
 class Inspection(Document):
     """Base of the objects that `manyheads inspect` makes, one class for each kind.
 
     Attributes:
-        kind: of the inspection, as in its JSON.
+        kind: name of the kind, as in the JSON.
+        run: name of the run, or "".
+        model: settings of the model.
     """
 
     format = "manyheads-inspection"
     noun = "inspection"
     kind: ClassVar[str]
+
+    run: str
+    model: ModelFacts
 
     def header(self) -> dict[str, Any]:
         """See `Document.header`."""
@@ -175,7 +183,7 @@ class Inspection(Document):
 
     def packed_dict(self) -> dict[str, Any]:
         """Return `to_dict` for the page, with arrays as 16-bit numbers in base64."""
-        return {**self.header(), **plain(self, packed)}
+        return {**self.header(), **to_json_values(self, packed=True)}
 
     @classmethod
     def class_for(cls, document: Mapping[str, Any]) -> type:

@@ -8,19 +8,9 @@ from typing import Any
 
 from manyheads.search.beam_state import BeamStep
 
-__all__ = ["GONE", "STATES", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
+__all__ = ["DROPPED", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
 
-# States of a node.
-STATES = {
-    "kept": "went on",
-    "pruned": "fell out of the beam",
-    "outranked": "was kept, but none of its continuations was among the best",
-    "finished": "ended, and counts as an output",
-    "late-end": "would have ended, but was not among the best of its step",
-    "left": "was still open when the search stopped",
-    "cut": "reached the length limit",
-}
-GONE = frozenset(("pruned", "outranked", "late-end"))  # states of branches that lost
+DROPPED = frozenset(("pruned", "outranked", "late-end"))  # states of branches that lost
 # Reasons why a search stops.
 STOPS = {
     "beam-full": "as many outputs as the beam is wide had finished, none worse than the best open prefix",
@@ -34,16 +24,19 @@ class BeamNode:
     """A candidate of the search.
 
     Attributes:
-        number: of the node; parents have smaller numbers.
+        number: number of the node; parents have smaller numbers.
         parent: number of its parent, None for the first tokens.
         step: 0 for the first tokens.
         id, piece: the token.
-        log_probability: of the token.
-        total: of all tokens up to here.
+        log_probability: log-probability of the token.
+        total: log-probability of all tokens up to here.
         score: total / length ** length_penalty, by which outputs are ranked.
-        rank: among the candidates of its step, from 1.
-        state: one of `STATES`.
-        threshold: total that would have been enough for a pruned, outranked or late node; else None.
+        rank: rank among the candidates of its step, from 1.
+        state: "kept" (it continued), "pruned" (it fell out of the beam), "outranked" (kept, but none of its
+            continuations was among the best of the next step), "finished" (it is an output), "late-end" (an end
+            mark that was not among the best of its step), "left" (open when the search stopped), or "cut" (at the
+            length limit).
+        threshold: lowest total that would have sufficed for a pruned, outranked or late node; else None.
         best: whether it is on the path of the best output.
     """
 
@@ -67,10 +60,10 @@ class BeamTree:
 
     Attributes:
         beam_size: K.
-        length_penalty: of the scores.
+        length_penalty: exponent of the length in the scores.
         steps: number of steps.
         stop: reason why it stopped, one of `STOPS`.
-        nodes: in the order of steps, and of ranks within a step.
+        nodes: all candidates, in the order of steps, and of ranks within a step.
     """
 
     beam_size: int

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from manyheads.inspection.codec import Array
 from manyheads.inspection.parts import Attention, entropies
 from manyheads.model.attention import MultiHeadAttention, Observer, attention_weights
 from manyheads.model.decoder_only import DecoderOnly
@@ -92,7 +94,10 @@ def attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> 
         source: (1, S) ids with the end mark.
         target_in: (1, T) ids with the begin mark; row t predicts token t + 1.
     """
-    weights = {one.kind: torch.from_numpy(one.weights) for one in watch_pair(model, source, target_in).attention}
+    weights = {
+        attention.kind: torch.from_numpy(attention.weights)
+        for attention in watch_pair(model, source, target_in).attention
+    }
     return AttentionMaps(*(list(weights[kind]) for kind in ("encoder", "decoder", "cross")))
 
 
@@ -138,11 +143,7 @@ def watch(model: nn.Module, groups: dict[str, list[MultiHeadAttention]], *inputs
 
 def mean_entropies(readings: Sequence[Reading]) -> dict[str, list[list[float]]]:
     """Return the entropy of each head, the mean over some texts: kind -> (L, H), in nats, 4 decimals."""
-    kinds: dict[str, list[Attention]] = {}
-    for reading in readings:
-        for one in reading.attention:
-            kinds.setdefault(one.kind, []).append(one)
-    return {
-        kind: np.round(np.mean([one.entropy for one in attentions], axis=0, dtype=np.float64), 4).tolist()
-        for kind, attentions in kinds.items()
-    }
+    entropy: dict[str, list[Array]] = {}
+    for attention in chain.from_iterable(reading.attention for reading in readings):
+        entropy.setdefault(attention.kind, []).append(attention.entropy)
+    return {kind: np.round(np.mean(texts, axis=0, dtype=np.float64), 4).tolist() for kind, texts in entropy.items()}

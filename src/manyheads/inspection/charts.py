@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ __all__ = [
     "Thumbnails",
     "Tree",
     "fraction",
-    "heat_map_chart",
+    "rounded",
     "shown",
     "tick_text",
     "ticks",
@@ -78,25 +79,37 @@ class Drawing:
 
 
 @dataclass(frozen=True, eq=False)
-class HeatMap(Drawing):
+class HeatMap:
     """Values as shades.
 
     Attributes:
+        title, note: title, and the line below it.
         rows, columns: names; empty if there are too many to read.
         values: (R, C).
+        row_title, column_title: meaning of the rows and of the columns.
         low, high: values of the darkest and the lightest shade.
         hidden: (R, C) True for cells without a value, which are drawn as such; None if there are none.
-        row_title, column_title: what the rows and columns are.
     """
 
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
+    title: str
+    note: str
+    rows: Sequence[str]
+    columns: Sequence[str]
     values: Array
-    low: float
-    high: float
-    hidden: BoolArray | None
     row_title: str
     column_title: str
+    low: float = 0.0
+    high: float = 1.0
+    hidden: BoolArray | None = None
+
+    @property
+    def data(self) -> Table:
+        """Return the values with 6 decimals; rows and columns without a name are numbered."""
+        height, width = self.values.shape
+        names = [*self.rows, *map(str, range(len(self.rows), height))]
+        columns = [*self.columns, *map(str, range(len(self.columns), width))]
+        rows = [rounded(name, *line) for name, line in zip(names, self.values.tolist(), strict=True)]
+        return Table(self.title, self.note, (f"{self.row_title} \\ {self.column_title}", *columns), tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -176,11 +189,18 @@ class Tree(Drawing):
 Chart = Table | HeatMap | Bars | Lines | Links | Thumbnails | Tree
 
 
+def rounded(*cells: Cell) -> tuple[Cell, ...]:
+    """Return a row of a table, its numbers with 6 decimals."""
+    return tuple(round(cell, 6) if isinstance(cell, float) else cell for cell in cells)
+
+
 def visible(text: str) -> str:
     """Replace the characters that control a terminal or a page instead of being shown; a line end becomes ↵."""
     return "".join(
-        CONTROLS.get(one, "\ufffd") if unicodedata.category(one) in UNSEEN or one in BIDI or one in NOT_XML else one
-        for one in text
+        CONTROLS.get(letter, "\ufffd")
+        if unicodedata.category(letter) in UNSEEN or letter in BIDI or letter in NOT_XML
+        else letter
+        for letter in text
     )
 
 
@@ -193,35 +213,8 @@ def shown(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else visible(str(cell))
 
 
-def heat_map_chart(
-    title: str,
-    note: str,
-    rows: list[str],
-    columns: list[str],
-    values: Array,
-    *,
-    row_title: str,
-    column_title: str,
-    low: float = 0.0,
-    high: float = 1.0,
-    hidden: BoolArray | None = None,
-) -> HeatMap:
-    """Return a heat map of values (R, C) with the table of its values."""
-    named = [*columns, *map(str, range(len(columns), values.shape[1]))]
-    lines = [*rows, *map(str, range(len(rows), values.shape[0]))]
-    table = Table(
-        title,
-        note,
-        (f"{row_title} \\ {column_title}", *named),
-        tuple(
-            (name, *(round(value, 6) for value in line)) for name, line in zip(lines, values.tolist(), strict=True)
-        ),
-    )
-    return HeatMap(table, tuple(rows), tuple(columns), values, low, high, hidden, row_title, column_title)
-
-
 def fraction(value: float, low: float, high: float) -> float:
-    """Return the position of a value in a range: 0 at its low end, 1 at its high end."""
+    """Return the position of a value in a range: 0 at `low`, 1 at `high`, which may be the lower one."""
     return (value - low) / ((high - low) or 1.0)
 
 

@@ -9,106 +9,87 @@ stands for low + (high - low) * u / 65535.
 from __future__ import annotations
 
 import base64
-import binascii
-import types
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, Union, get_args, get_origin, get_type_hints
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PlainSerializer, PlainValidator, SerializationInfo, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
 
 from manyheads.errors import UsageError
 
-__all__ = ["Array", "listed", "packed", "plain", "rebuilt"]
+__all__ = ["Array", "from_json_values", "to_json_values"]
 
-Array = NDArray[np.float32]
 DECIMALS = 6
-MOST_CODE = 65_535
+MAX_CODE = 65_535
 
 
-def listed(array: Array) -> Any:
-    """Return an array as nested lists of numbers with 6 decimals."""
-    return np.round(array.astype(np.float64), DECIMALS).tolist()
+def array_to_json(array: NDArray[np.float32], info: SerializationInfo) -> Any:
+    """Return an array as nested lists of numbers with 6 decimals; in the context "packed", as 16-bit numbers.
 
-
-def packed(array: Array) -> dict[str, Any]:
-    """Return an array as 16-bit numbers in base64: a fifth of the size, exact to 1/131070 of its range."""
+    The packed form takes a fifth of the size, and is exact to 1/131070 of the range of the values.
+    """
+    if not info.context:
+        return np.round(array.astype(np.float64), DECIMALS).tolist()
     low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
     low, high = min(low, 0.0), max(high, 1.0)
-    codes = np.round((array.astype(np.float64) - low) / (high - low) * MOST_CODE).astype("<u2")
+    codes = np.round((array.astype(np.float64) - low) / (high - low) * MAX_CODE).astype("<u2")
     text = base64.b64encode(codes.tobytes()).decode("ascii")
     return {"shape": list(array.shape), "low": low, "high": high, "uint16": text}
 
 
-def plain(value: Any, array: Callable[[Array], Any] = listed) -> Any:
-    """Return an object as JSON values; `array` converts arrays."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(vars(value)[field.name], array) for field in fields(value)}
-    if isinstance(value, np.ndarray):
-        return array(value)
-    if isinstance(value, tuple | list):
-        return [plain(item, array) for item in value]
-    if isinstance(value, Mapping):
-        return {key: plain(item, array) for key, item in value.items()}
-    return value
-
-
-def rebuilt(wanted: Any, value: Any, where: str = "the document") -> Any:
-    """Return an object of the wanted type from JSON values.
-
-    Raises:
-        UsageError: the values are not those of such an object; the message names the field.
-    """
-    if is_dataclass(wanted) and isinstance(wanted, type):
-        return rebuilt_object(wanted, value, where)
-    origin, inner = get_origin(wanted), get_args(wanted)
-    if origin in (Union, types.UnionType):
-        (kind,) = [one for one in inner if one is not type(None)]
-        return None if value is None else rebuilt(kind, value, where)
-    if origin is np.ndarray:
-        return rebuilt_array(value, where)
-    if origin is tuple:
-        items = of_type(list, value, where)
-        kinds = [inner[0]] * len(items) if inner[-1] is Ellipsis else list(inner)
-        if len(kinds) != len(items):
-            raise UsageError(f"{where} holds {len(items)} values, not {len(kinds)}.")
-        return tuple(
-            rebuilt(kind, item, f"{where}[{index}]")
-            for index, (kind, item) in enumerate(zip(kinds, items, strict=True))
-        )
-    if origin is dict:
-        return {key: rebuilt(inner[1], item, f"{where}.{key}") for key, item in of_type(dict, value, where).items()}
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return of_type(wanted, value, where)
-
-
-def rebuilt_object(wanted: type, value: Any, where: str) -> Any:
-    """Return a dataclass from a dictionary; unknown fields, which a later version may have, are ignored."""
-    given = of_type(dict, value, where)
-    hints = get_type_hints(wanted)
-    names = [field.name for field in fields(wanted)]
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise UsageError(f"{where} has no {missing[0]!r}: it is no inspection, or one of another version.")
-    return wanted(**{name: rebuilt(hints[name], given[name], f"{where}.{name}") for name in names})
-
-
-def rebuilt_array(value: Any, where: str) -> Array:
+def array_from_json(value: Any) -> NDArray[np.float32]:
     """Return an array from its listed or packed form."""
     try:
         if not isinstance(value, dict):
             return np.array(value, dtype=np.float32)
         codes = np.frombuffer(base64.b64decode(value["uint16"], validate=True), dtype="<u2")
         low, high = float(value["low"]), float(value["high"])
-        return (low + (high - low) * (codes / MOST_CODE)).astype(np.float32).reshape(value["shape"])
-    except (ValueError, TypeError, KeyError, binascii.Error) as error:
-        raise UsageError(f"{where} is no array of numbers: {error}.") from error
+        return (low + (high - low) * (codes / MAX_CODE)).astype(np.float32).reshape(value["shape"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise PydanticCustomError("array", "no array of numbers: {error}", {"error": str(error)}) from error
 
 
-def of_type(kind: type, value: Any, where: str) -> Any:
-    """Return the value if it is of this type."""
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise UsageError(f"{where} is {type(value).__name__}, not {kind.__name__}.")
-    return value
+Array = Annotated[NDArray[np.float32], PlainValidator(array_from_json), PlainSerializer(array_to_json)]
+
+
+@cache
+def adapter(kind: type) -> TypeAdapter[Any]:
+    """Return pydantic's reader and writer of a dataclass; fields that a later version may add are ignored."""
+    return TypeAdapter(kind)
+
+
+def to_json_values(value: object, *, packed: bool = False) -> dict[str, Any]:
+    """Return an object as JSON values; `packed` sets the form of its arrays."""
+    writer = adapter(type(value))  # type: ignore[arg-type]  # mypy takes a class for no Hashable
+    values: dict[str, Any] = writer.dump_python(value, mode="json", context=packed)
+    return values
+
+
+def from_json_values(kind: type, values: Mapping[str, Any], where: str) -> Any:
+    """Return an object of the wanted class from JSON values; `where` is their name in messages.
+
+    Raises:
+        UsageError: the values are not those of such an object; the message names the field.
+    """
+    try:
+        return adapter(kind).validate_json(json.dumps(dict(values)), strict=True)
+    except ValidationError as error:
+        raise UsageError(message_of(error, where)) from error
+
+
+def message_of(error: ValidationError, where: str) -> str:
+    """Return the first mistake in JSON values, with its field."""
+    first = error.errors()[0]
+    *path, name = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in first["loc"])
+    match first["type"]:
+        case "missing":
+            field = f"{where}{''.join(path)} has no {name[1:]!r}"
+            return f"{field}: it is no inspection, or one of another version."
+        case "array":
+            return f"{where}{''.join(path)}{name} is {first['msg']}."
+    kind = type(first["input"]).__name__
+    return f"{where}{''.join(path)}{name} is {kind}: {first['msg'].replace('Input', 'it', 1)}."

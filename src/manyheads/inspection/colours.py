@@ -22,11 +22,11 @@ Colour = tuple[int, int, int]
 
 def shade(share: float) -> Colour:
     """Return the colour of a value from 0, the darkest, to 1, the lightest."""
-    place = min(1.0, max(0.0, share)) * (len(CIVIDIS) - 1)
-    lower = min(int(place), len(CIVIDIS) - 2)
-    part = place - lower
+    position = min(1.0, max(0.0, share)) * (len(CIVIDIS) - 1)
+    lower = min(int(position), len(CIVIDIS) - 2)
+    part = position - lower
     first, second = CIVIDIS[lower], CIVIDIS[lower + 1]
-    red, green, blue = (round(one + (two - one) * part) for one, two in zip(first, second, strict=True))
+    red, green, blue = (round(start + (end - start) * part) for start, end in zip(first, second, strict=True))
     return red, green, blue
 
 

@@ -1,4 +1,4 @@
-"""The curves of one or several trainings, side by side.
+"""The training curves of one or several runs.
 
 Their JSON is described in docs/inspecting.md.
 """
@@ -24,7 +24,7 @@ VIEWS = {
     "speed": ("Target tokens a second", "tokens/s", ("tokens_per_second",)),
 }
 ENTROPY = "attention_entropy"
-MOST_POINTS = 400  # of a drawn curve; of more points, some are drawn, evenly spaced, with the last one
+MAX_POINTS = 400  # a longer curve is thinned evenly, and keeps its last point
 
 
 @dataclass(frozen=True)
@@ -75,22 +75,22 @@ class Curves(Document):
         rows: list[tuple[str | int | float | None, ...]] = []
         for run in self.runs:
             for name, label in series:
-                found = run.of(name)
-                if found is None:
+                curve = run.of(name)
+                if curve is None:
                     continue
-                points = zip(found.steps, found.values, strict=True)
+                points = zip(curve.steps, curve.values, strict=True)
                 rows += [(run.name, label, step, value) for step, value in points]
                 full_label = label if len(self.runs) == 1 else f"{run.name}: {label}"
-                lines.append(thinned(full_label, found.steps, found.values))
+                lines.append(thinned(full_label, curve.steps, curve.values))
         note = "; ".join(progress(run) for run in self.runs)
         return Lines(Table(title, note, ("run", "curve", "step", "value"), tuple(rows)), tuple(lines), "step", unit)
 
 
 def thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
-    """Return a curve of at most `MOST_POINTS` points, and the last one."""
-    every = max(1, -(-len(steps) // MOST_POINTS))
-    places = sorted({*range(0, len(steps), every), len(steps) - 1})
-    return Line(name, tuple(float(steps[place]) for place in places), tuple(values[place] for place in places))
+    """Return a curve of at most `MAX_POINTS` points, and the last one."""
+    every = max(1, -(-len(steps) // MAX_POINTS))
+    drawn = sorted({*range(0, len(steps), every), len(steps) - 1})
+    return Line(name, tuple(float(steps[index]) for index in drawn), tuple(values[index] for index in drawn))
 
 
 def progress(run: RunCurves) -> str:
@@ -107,11 +107,11 @@ def progress(run: RunCurves) -> str:
 
 def sample_chart(run: RunCurves) -> Table:
     """Return the recorded validation sentences, each in the order of steps."""
-    sources = list(dict.fromkeys(one.source for one in run.samples))
-    ordered = sorted(run.samples, key=lambda one: (sources.index(one.source), one.step))
+    sources = list(dict.fromkeys(sample.source for sample in run.samples))
+    ordered = sorted(run.samples, key=lambda sample: (sources.index(sample.source), sample.step))
     return Table(
         f"Sample translations of {run.name}",
         "Validation sentences as the weights of each step translated them, sentence by sentence.",
         ("source", "reference", "step", "output"),
-        tuple((one.source, one.reference, one.step, one.output) for one in ordered),
+        tuple((sample.source, sample.reference, sample.step, sample.output) for sample in ordered),
     )

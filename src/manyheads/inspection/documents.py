@@ -1,4 +1,4 @@
-"""The objects that `manyheads inspect` makes: one for each text, and one for a model as a whole.
+"""The inspections of a translation, a classification and a text of a language model, with their views.
 
 Their JSON (`to_dict`, `from_dict`) is described in docs/inspecting.md.
 """
@@ -14,7 +14,6 @@ from manyheads.inspection.parts import (
     Alignment,
     Attention,
     ClassProbability,
-    ModelFacts,
     Neighbours,
     Occlusion,
     Output,
@@ -63,30 +62,26 @@ class TranslationInspection(Inspection):
     """Inspection of a translator on one sentence.
 
     Attributes:
-        run: name of the run, or "".
-        model: settings of the model.
         source: the sentence as the model reads it; with `padding` > 0, that many `<pad>` follow its end mark.
         target: the output; its last token is the end mark, unless it was cut at the length limit.
         inputs: input token of the decoder for each token of `target`: `<s>`, then all but the last.
             Row t of "decoder" and "cross" attention is that position; columns of "decoder" are the inputs, those of
             "cross" the tokens of the source.
-        attention: "encoder", "decoder" and "cross", in this order.
+        attention: the kinds "encoder", "decoder" and "cross", in this order.
         predictions: one for each token of `target`.
-        score, log_probability: of the output.
+        score, log_probability: score and log-probability of the output.
         ended: whether the output has an end mark.
         forced: whether the whole output was given.
         prefix: number of given tokens.
         hypotheses: results of the search, best first; none for a given output.
         beam: the search; None for a given output.
-        alignment: of words; None if a side has none.
+        alignment: word alignment; None if a side has no words.
         occlusion: effect of leaving out each source word; None unless requested.
-        source_neighbours, target_neighbours: of each different token.
+        source_neighbours, target_neighbours: nearest tokens of each different token.
     """
 
     kind = "translation"
 
-    run: str
-    model: ModelFacts
     source: Text
     target: Text
     inputs: tuple[Token, ...]
@@ -111,7 +106,7 @@ class TranslationInspection(Inspection):
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
-        source, target, inputs = self.source.pieces, self.target.pieces, [one.piece for one in self.inputs]
+        source, target, inputs = self.source.pieces, self.target.pieces, [token.piece for token in self.inputs]
         tokens = {"encoder": (source, source), "decoder": (target, inputs), "cross": (target, source)}
         attention = attention_views(self.attention, tokens)
         beam, alignment, occlusion = self.beam, self.alignment, self.occlusion
@@ -143,20 +138,17 @@ class ClassificationInspection(Inspection):
     """Inspection of a classifier on one text.
 
     Attributes:
-        run, model: as in `TranslationInspection`.
-        text: as the model reads it, with both marks; the pooling "cls" uses the token `<s>`.
-        attention: "encoder".
+        text: the text as the model reads it, with both marks; the pooling "cls" uses the token `<s>`.
+        attention: the kind "encoder".
         label: most probable class.
         classes: probability of each class, in the model's order.
         pooling: "cls", the first token, or "mean", the mean of all tokens.
         occlusion: effect of leaving out each word; `drop` is that of the log-probability of `label`.
-        neighbours: of each different token.
+        neighbours: nearest tokens of each different token.
     """
 
     kind = "classification"
 
-    run: str
-    model: ModelFacts
     text: Text
     attention: tuple[Attention, ...]
     label: str
@@ -190,21 +182,18 @@ class LanguageModelInspection(Inspection):
     """Inspection of a language model on one text.
 
     Attributes:
-        run, model: as in `TranslationInspection`.
         text: the given tokens and those that the model generated.
         inputs: input token of the model for each token of `text`; the first one stands before the text.
-        attention: "decoder", over `inputs` and the last token of the text: row t attends to columns 0 to t.
+        attention: the kind "decoder", over `inputs` and the last token of the text; row t attends to 0 to t.
         predictions: one for each token of `text`.
         next: likeliest tokens after the text, best first.
-        log_probability: of the text.
+        log_probability: log-probability of the text.
         prefix: number of given tokens; the model generated the others.
-        neighbours: of each different token.
+        neighbours: nearest tokens of each different token.
     """
 
     kind = "language-modeling"
 
-    run: str
-    model: ModelFacts
     text: Text
     inputs: tuple[Token, ...]
     attention: tuple[Attention, ...]
@@ -221,11 +210,11 @@ class LanguageModelInspection(Inspection):
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
-        read = [*(one.piece for one in self.inputs), *self.text.pieces[-1:]]
+        read = [*(token.piece for token in self.inputs), *self.text.pieces[-1:]]
         views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
         if self.next:
             note = "After the last token of the text."
-            views["next"] = lambda _: [rivals_chart("What may come next", note, self.next)]
+            views["next"] = lambda _: [rivals_chart("Most probable next tokens", note, self.next)]
         views |= attention_views(self.attention, {"decoder": (read, read)})
         if self.neighbours:
             views["neighbours"] = lambda _: [neighbours_chart("Nearest tokens", self.neighbours)]

@@ -1,4 +1,4 @@
-"""Charts as one self-contained page: pictures and tables, no script, nothing fetched from anywhere."""
+"""Charts as one self-contained page of pictures and tables, without scripts or external resources."""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from manyheads.inspection.beam_tree import GONE, BeamNode, reason
+from rich.cells import cell_len
+
+from manyheads.inspection.beam_tree import DROPPED, BeamNode, reason
 from manyheads.inspection.charts import (
     Bars,
     Cell,
@@ -24,18 +26,18 @@ from manyheads.inspection.charts import (
     tick_text,
     visible,
 )
-from manyheads.inspection.terminal import column_names, display_width, fit, padded, shade
+from manyheads.inspection.terminal import column_names, fit, padded, shade
 
 __all__ = ["chart_lines", "csv_of"]
 
 WIDE_CELL, NARROW_CELL = 4, 2
-LONGEST_LABEL = 16
-SHORTEST_CUT = 24  # columns of text that are left of a cell that has to be cut
-MOST_ROWS = 64  # of a heat map without names
+LABEL_COLUMNS = 16
+MIN_COLUMN = 24  # narrowest column of a table whose cells are cut
+MAX_ROWS = 64  # of a heat map without names; of more rows some are shown
 HIDDEN = "·"
-BAR = 24
+BAR = 24  # columns of the longest bar
 PLOT_WIDTH, PLOT_HEIGHT = 60, 8
-DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a braille cell: row, column
+DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # bits of a braille cell by row and column
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of a text that a spreadsheet computes
 
 
@@ -47,18 +49,19 @@ def chart_lines(chart: Chart, width: int) -> list[str]:
         Bars: bar_lines,
         Lines: curve_lines,
         Links: link_lines,
-        Thumbnails: thumbnail_lines,
+        Thumbnails: table_lines,
         Tree: tree_lines,
     }[type(chart)]
     note = [visible(chart.note)] if chart.note else []
     return [visible(chart.title), *note, "", *body(chart, width)]  # type: ignore[operator]
 
 
-def table_lines(table: Table, width: int) -> list[str]:
-    """Return the columns side by side, numbers right-aligned."""
+def table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
+    """Return the columns of the values side by side, numbers right-aligned."""
+    table = chart.data
     cells = [list(map(visible, table.columns)), *([shown(cell) for cell in row] for row in table.rows)]
-    widths = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
-    while sum(widths) + 2 * len(widths) > width and max(widths) > SHORTEST_CUT:
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    while sum(widths) + 2 * len(widths) > width and max(widths) > MIN_COLUMN:
         widths[widths.index(max(widths))] -= 1
     numeric = [
         all(isinstance(row[column], int | float | None) for row in table.rows)
@@ -66,7 +69,7 @@ def table_lines(table: Table, width: int) -> list[str]:
     ]
     lines = [
         "  ".join(
-            padded(fit(cell, min(size, display_width(cell))), size) if number else fit(cell, size)
+            padded(fit(cell, min(size, cell_len(cell))), size) if number else fit(cell, size)
             for cell, size, number in zip(row, widths, numeric, strict=True)
         ).rstrip()
         for row in cells
@@ -79,12 +82,12 @@ def heat_map_lines(chart: HeatMap, width: int) -> list[str]:
     lines: list[str] = []
     if not chart.columns:
         chart, lines = thinned(chart, width)
-    rows = [fit(visible(row), min(LONGEST_LABEL, display_width(visible(row)))) for row in chart.rows]
-    side = max(map(display_width, rows), default=0)
-    columns = [visible(column)[:LONGEST_LABEL] for column in chart.columns]
-    room = max(20, width - side - 3)
-    cell = WIDE_CELL if len(columns) * WIDE_CELL <= room else NARROW_CELL
-    most = max(1, (room - (cell == NARROW_CELL) * 8) // cell)
+    rows = [fit(visible(row), min(LABEL_COLUMNS, cell_len(visible(row)))) for row in chart.rows]
+    side = max(map(cell_len, rows), default=0)
+    columns = [visible(column)[:LABEL_COLUMNS] for column in chart.columns]
+    available = max(20, width - side - 3)
+    cell = WIDE_CELL if len(columns) * WIDE_CELL <= available else NARROW_CELL
+    most = max(1, (available - (cell == NARROW_CELL) * 8) // cell)
     for first in range(0, len(columns), most):
         part = slice(first, first + most)
         lines += [""] * bool(first)
@@ -116,7 +119,7 @@ def block_lines(chart: HeatMap, part: slice, cell: int) -> Iterator[str]:
 def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     """Return a heat map with only some evenly spaced rows and columns, and a line that says so."""
     rows, columns = chart.values.shape
-    row_step, column_step = -(-rows // MOST_ROWS), max(1, -(-columns // max(1, (width - 30) // NARROW_CELL)))
+    row_step, column_step = -(-rows // MAX_ROWS), max(1, -(-columns // max(1, (width - 30) // NARROW_CELL)))
     fewer = replace(
         chart,
         rows=chart.rows[::row_step],
@@ -132,13 +135,13 @@ def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
 def bar_lines(chart: Bars, width: int) -> list[str]:
     """Return a bar and its number for each label; a doubtful one has a "?"."""
     labels = [visible(bar.label) for bar in chart.bars]
-    side = min(28, max(map(display_width, labels), default=0))
+    side = min(28, max(map(cell_len, labels), default=0))
     reach = max(abs(chart.low), abs(chart.high)) or 1.0
     lines = []
     for label, bar in zip(labels, chart.bars, strict=True):
         blocks = ("█" if bar.value >= 0 else "▒") * round(abs(bar.value) / reach * BAR)
         line = f"{fit(label, side)} {'?' if bar.doubtful else ' '}{blocks:<{BAR}} {chart.number(bar.value):>9}  "
-        lines.append((line + fit(visible(bar.detail), max(20, width - display_width(line)))).rstrip())
+        lines.append((line + fit(visible(bar.detail), max(20, width - cell_len(line)))).rstrip())
     return lines
 
 
@@ -147,17 +150,12 @@ def link_lines(chart: Links, width: int) -> list[str]:
     linked: dict[int, list[tuple[int, float]]] = {}
     for above, below, weight in chart.links:
         linked.setdefault(below, []).append((above, weight))
-    side = max((display_width(visible(word)) for word in chart.below), default=0)
+    side = max((cell_len(visible(word)) for word in chart.below), default=0)
     return [
         f"{fit(visible(word), side)}  <- "
         + ", ".join(f"{visible(chart.above[above])} ({weight:.2f})" for above, weight in linked.get(number, ()))
         for number, word in enumerate(chart.below)
     ]
-
-
-def thumbnail_lines(chart: Thumbnails, width: int) -> list[str]:
-    """Return the entropies alone: small pictures cannot be read as text."""
-    return table_lines(chart.data, width)
 
 
 def tree_lines(chart: Tree, width: int) -> list[str]:
@@ -170,7 +168,7 @@ def tree_lines(chart: Tree, width: int) -> list[str]:
     stack = [(node, "", number == 0) for number, node in enumerate(reversed(children.get(None, [])))]
     while stack:
         node, indent, last = stack.pop()
-        mark = "●" if node.best else "○" if node.state == "kept" else "×" if node.state in GONE else "■"
+        mark = "●" if node.best else "○" if node.state == "kept" else "×" if node.state in DROPPED else "■"
         text = f"{indent}{'└─' if last else '├─'}{mark} {visible(node.piece)} {node.total:.2f}"
         lines.append(f"{text}  {reason(node, tree)}".rstrip())
         deeper = indent + (" " if last else "│")
@@ -199,7 +197,7 @@ def plot(line: Line, x_range: tuple[float, float], y_range: tuple[float, float])
     previous: tuple[int, int] | None = None
     for x, y in zip(line.x, line.y, strict=True):
         across = round(fraction(x, x_low, x_high) * wide)
-        down = round((y_high - y) / ((y_high - y_low) or 1) * high)
+        down = round(fraction(y, y_high, y_low) * high)
         for column, row in between(previous, (across, down)):
             cells[row // 4][column // 2] |= DOTS[row % 4][column % 2]
         previous = (across, down)

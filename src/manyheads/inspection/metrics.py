@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ class Series:
     """Points of one curve.
 
     Attributes:
-        name: such as "valid_loss", or "attention_entropy/cross/2/0" (kind, layer, head).
+        name: name of the series, such as "valid_loss", or "attention_entropy/cross/2/0" (kind, layer, head).
         steps: updates, rising.
         values: one for each step.
     """
@@ -57,12 +58,13 @@ class RunCurves:
     """The curves of one run.
 
     Attributes:
-        name: of the run.
-        task: of the run, or "" if unknown.
-        steps: updates done so far; total_steps: planned updates; 0 if the log has none yet.
-        series: those that have a point.
-        samples: in the order of steps.
-        best_step: of the best validation, None before the first.
+        name: name of the run.
+        task: its task, or "" if unknown.
+        steps: updates done so far; 0 if the log has none yet.
+        total_steps: planned updates; 0 if the log has none yet.
+        series: series with at least one point.
+        samples: sample translations, in the order of steps.
+        best_step: step of the best validation; None before the first validation.
         unreadable: number of unreadable lines; the last line of a running training may be half written.
     """
 
@@ -77,31 +79,21 @@ class RunCurves:
 
     def of(self, name: str) -> Series | None:
         """Return a series by its name."""
-        return next((one for one in self.series if one.name == name), None)
+        return next((series for series in self.series if series.name == name), None)
 
 
-class Points:
-    """Points by the names of their series, in the order of the first point of each."""
+Points = defaultdict[str, dict[int, float]]  # name of a series -> step -> value
 
-    def __init__(self) -> None:
-        self.found: dict[str, dict[int, float]] = {}
 
-    def add(self, name: str, step: int, value: object) -> None:
-        """Add a point if it is a finite number; the last value of a step counts."""
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            self.found.setdefault(name, {})[step] = float(value)
-
-    def series(self) -> tuple[Series, ...]:
-        """Return all series."""
-        return tuple(
-            Series(name, tuple(sorted(points)), tuple(points[step] for step in sorted(points)))
-            for name, points in self.found.items()
-        )
+def add_point(points: Points, name: str, step: int, value: object) -> None:
+    """Add a point if its value is a finite number; the last value of a step counts."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        points[name][step] = float(value)
 
 
 def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
     """Return the curves of a run from the lines of its `metrics.jsonl`; unreadable lines are counted."""
-    points = Points()
+    points: Points = defaultdict(dict)
     samples: dict[tuple[int, str], Sample] = {}
     steps = total = unreadable = 0
     best: int | None = None
@@ -117,9 +109,10 @@ def read_metrics(name: str, task: str, lines: Iterable[bytes]) -> RunCurves:
         else:
             total = record["total_steps"] if isinstance(record.get("total_steps"), int) else total
             for series, key in STEP_NAMES.items():
-                points.add(series, step, record.get(key))
-    ordered = tuple(sorted(samples.values(), key=lambda one: one.step))
-    return RunCurves(name, task, steps, total, points.series(), ordered, best, unreadable)
+                add_point(points, series, step, record.get(key))
+    ordered = tuple(sorted(samples.values(), key=lambda sample: sample.step))
+    curves = tuple(Series(title, *zip(*sorted(values.items()), strict=True)) for title, values in points.items())
+    return RunCurves(name, task, steps, total, curves, ordered, best, unreadable)
 
 
 def records_of(lines: Iterable[bytes]) -> Iterator[dict[str, Any] | None]:
@@ -141,12 +134,12 @@ def add_validation(record: dict[str, Any], points: Points, samples: dict[tuple[i
     """Add the numbers and sentences of a validation."""
     step = record["step"]
     for series, key in VALIDATION_NAMES.items():
-        points.add(series, step, record.get(key))
+        add_point(points, series, step, record.get(key))
     entropy = record.get("attention_entropy")
     for kind, layers in entropy.items() if isinstance(entropy, dict) else ():
         for layer, heads in enumerate(layers if isinstance(layers, list) else ()):
             for head, value in enumerate(heads if isinstance(heads, list) else ()):
-                points.add(f"attention_entropy/{kind}/{layer}/{head}", step, value)
-    for one in [*(record.get("samples") or ()), *filter(None, [record.get("sample")])]:
-        if isinstance(one, list) and len(one) == 3 and all(isinstance(text, str) for text in one):
-            samples.setdefault((step, one[0]), Sample(step, *one))
+                add_point(points, f"attention_entropy/{kind}/{layer}/{head}", step, value)
+    for texts in [*(record.get("samples") or ()), *filter(None, [record.get("sample")])]:
+        if isinstance(texts, list) and len(texts) == 3 and all(isinstance(text, str) for text in texts):
+            samples.setdefault((step, texts[0]), Sample(step, *texts))

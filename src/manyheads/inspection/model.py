@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from manyheads.inspection.base import Inspection, ViewFunction
-from manyheads.inspection.charts import Bar, Bars, Chart, Line, Lines, Table, heat_map_chart
+from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Line, Lines, Table, rounded
 from manyheads.inspection.codec import Array
-from manyheads.inspection.parts import ModelFacts
 
 __all__ = ["Block", "LearningRate", "ModelInspection", "Positions", "Symbol", "TensorRow"]
 
 POSITION_NOTES = {
     "sinusoidal": "Section 3.5: added to the token at each position.",
     "learned": "A trained vector for each position, added to the token.",
-    "rotary": "Su et al. (2021): cosine and sine of the angle that each pair of a query or key is turned by.",
+    "rotary": "Su et al. (2021): cosine and sine of the angle by which each pair of a query or key is rotated.",
 }
 QUARTERS = (0, 1, 2, 3)  # quarters of the width whose first dimension is drawn as a curve
 
@@ -36,8 +35,8 @@ class TensorRow:
     """A tensor of the model.
 
     Attributes:
-        name: as in model.safetensors.
-        shape: of its axes.
+        name: name in model.safetensors.
+        shape: sizes of its axes.
         parameters: product of the shape.
         block: name of its block.
         tied_to: name of the tensor that it shares its memory with, or None.
@@ -75,9 +74,9 @@ class LearningRate:
 
     Attributes:
         schedule: name.
-        warmup_steps, total_steps: of the run.
+        warmup_steps, total_steps: numbers of updates.
         steps: some updates from 1 to the last.
-        rates: learning rate of each of these.
+        rates: learning rate at each of these updates.
     """
 
     schedule: str
@@ -89,15 +88,15 @@ class LearningRate:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A letter of the paper and what it is in this package.
+    """A symbol of the paper and its implementation in this package.
 
     Attributes:
-        symbol: the letter, or letters.
-        meaning: in words.
-        equation: as plain text.
-        section: of Vaswani et al. (2017), or of the paper named.
+        symbol: the symbol, or several.
+        meaning: its meaning in words.
+        equation: its definition as plain text.
+        section: section of Vaswani et al. (2017), or of the paper named.
         source: file and line, as "model/attention.py:31", below src/manyheads.
-        shape: in this model, or "".
+        shape: its size in this model, or "".
     """
 
     symbol: str
@@ -113,20 +112,16 @@ class ModelInspection(Inspection):
     """Inspection of a model as a whole.
 
     Attributes:
-        run: name of the run, or "".
-        model: settings of the model.
         parameters: number of parameters, each tied matrix counted once.
-        blocks: in the order of the model.
-        tensors: all of them, tied ones too.
+        blocks: all blocks, in the order of the model.
+        tensors: all tensors, tied ones included.
         positions: the position encoding.
-        learning_rate: as the schedule plans it.
-        symbols: letters of the paper with their equation and source line.
+        learning_rate: the planned schedule.
+        symbols: symbols of the paper with their equation and source line.
     """
 
     kind = "model"
 
-    run: str
-    model: ModelFacts
     parameters: int
     blocks: tuple[Block, ...]
     tensors: tuple[TensorRow, ...]
@@ -155,7 +150,7 @@ def position_charts(positions: Positions) -> list[Chart]:
     kind, signal, products = positions.kind, positions.signal, positions.products
     count, width = signal.shape
     names = [str(position) for position in range(count)]
-    signal_chart = heat_map_chart(
+    signal_chart = HeatMap(
         f"Positions ({kind})",
         POSITION_NOTES[kind],
         names,
@@ -166,9 +161,11 @@ def position_charts(positions: Positions) -> list[Chart]:
         low=float(signal.min()),
         high=float(signal.max()),
     )
-    product_chart = heat_map_chart(
-        "How alike two positions are",
-        "Dot products of their signals." if kind != "rotary" else "Mean cosine between the two turns.",
+    product_chart = HeatMap(
+        "Similarity of two positions",
+        "Dot products of their signals."
+        if kind != "rotary"
+        else "Mean cosine between a vector rotated to the one position and to the other.",
         names,
         names,
         products,
@@ -184,7 +181,7 @@ def position_charts(positions: Positions) -> list[Chart]:
     ]
     table = Table(
         "Single dimensions of the positions",
-        "The further back, the slower they change.",
+        "Later dimensions change more slowly.",
         ("position", *(curve.name for curve in curves)),
         tuple((position, *(curve.y[position] for curve in curves)) for position in range(count)),
     )
@@ -205,11 +202,11 @@ def tensor_chart(tensors: Sequence[TensorRow]) -> Table:
     """Chart every tensor."""
     return Table(
         "Tensors",
-        "As they stand in model.safetensors.",
+        "All tensors of model.safetensors.",
         ("name", "shape", "parameters", "deviation", "same as"),
         tuple(
-            (one.name, " x ".join(map(str, one.shape)), one.parameters, round(one.deviation, 6), one.tied_to)
-            for one in tensors
+            rounded(row.name, " x ".join(map(str, row.shape)), row.parameters, row.deviation, row.tied_to)
+            for row in tensors
         ),
     )
 
@@ -227,10 +224,13 @@ def learning_rate_chart(planned: LearningRate) -> Lines:
 
 
 def symbol_chart(symbols: Sequence[Symbol]) -> Table:
-    """Chart the letters of the paper."""
+    """Chart the symbols of the paper."""
     return Table(
         "Symbols of the paper",
         "Sections of Vaswani et al. (2017); lines below src/manyheads.",
-        ("symbol", "what", "equation", "section", "source", "here"),
-        tuple((one.symbol, one.meaning, one.equation, one.section, one.source, one.shape) for one in symbols),
+        ("symbol", "meaning", "equation", "section", "source", "shape"),
+        tuple(
+            (symbol.symbol, symbol.meaning, symbol.equation, symbol.section, symbol.source, symbol.shape)
+            for symbol in symbols
+        ),
     )

@@ -49,7 +49,7 @@ class Token:
     """A token.
 
     Attributes:
-        id: in the vocabulary.
+        id: index in the vocabulary.
         piece: its text; a blank is ▁.
         word: number of its word, None for marks such as `</s>`.
     """
@@ -64,10 +64,10 @@ class Text:
     """A text as the model reads or writes it.
 
     Attributes:
-        text: as a person reads it.
+        text: plain text.
         language: its code, or "".
-        tokens: in order, marks included.
-        words: separated by blanks; `Token.word` is an index into them.
+        tokens: all tokens in order, marks included.
+        words: strings between blanks; `Token.word` is an index into them.
     """
 
     text: str
@@ -126,9 +126,9 @@ class Prediction:
 
     Attributes:
         id, piece: the token.
-        log_probability, probability: of the token.
+        log_probability, probability: its log-probability and probability.
         rank: number of tokens at least as likely, itself counted; 1 is the likeliest.
-        entropy: of the whole distribution at this position, in nats.
+        entropy: entropy of the whole distribution at this position, in nats.
         rivals: likeliest other tokens, best first.
         forced: whether it was given instead of chosen.
     """
@@ -148,8 +148,8 @@ class Output:
     """One output of the search.
 
     Attributes:
-        text: as a person reads it.
-        score: which outputs are ranked by.
+        text: plain text.
+        score: value by which outputs are ranked.
         log_probability: sum over its tokens.
         ids, pieces: its tokens, with the end mark if it ended.
         token_scores: log-probability of each token.
@@ -189,7 +189,7 @@ class Occluded:
     Attributes:
         word: index into `Text.words`.
         drop: decrease of the log-probability of the whole output, in nats; below 0 it becomes likelier.
-        drops: the same for each token of the output; of a classifier, for each class.
+        drops: decrease for each token of the output; of a classifier, for each class.
         output: translation or label without the word.
     """
 

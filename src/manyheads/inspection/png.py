@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 from xml.etree import ElementTree
 
 from manyheads.errors import UsageError, require
@@ -36,19 +34,14 @@ def png_of(charts: Sequence[Chart], scale: float = SCALE) -> bytes:
     """
     render: Callable[..., bytes] = require("resvg_py", extra="plot", purpose="PNG").svg_to_bytes
     svg = svg_of(charts)
-    check_fonts(svg, render)
-    return render(svg_string=svg, zoom=min(scale, math.sqrt(MAX_PIXELS / area(svg))))
+    root = ElementTree.fromstring(svg)
+    check_fonts("".join(mark.text or "" for mark in root.iter("{http://www.w3.org/2000/svg}text")), render)
+    area = float(root.attrib["width"]) * float(root.attrib["height"])
+    return render(svg_string=svg, zoom=min(scale, math.sqrt(MAX_PIXELS / area)))
 
 
-def area(svg: str) -> float:
-    """Return width times height of an SVG document of ours."""
-    size = re.match(r'<svg [^>]*?width="(\d+)" height="(\d+)"', svg)
-    assert size is not None
-    return float(size[1]) * float(size[2])
-
-
-def check_fonts(svg: str, render: Callable[..., bytes]) -> None:
-    """Warn of the letters that no installed font has; raise `UsageError` where there is no usable font at all.
+def check_fonts(text: str, render: Callable[..., bytes]) -> None:
+    """Warn of the letters of a text that no installed font has; raise `UsageError` without any usable font.
 
     resvg draws a letter without a glyph as the same box as any other such letter, and draws nothing without a font.
     """
@@ -58,20 +51,13 @@ def check_fonts(svg: str, render: Callable[..., bytes]) -> None:
             "PNG needs a font for its text, and none was found on this machine. Install one (Debian, Ubuntu: "
             "apt install fonts-dejavu-core), or save as .svg."
         )
-    letters = {letter for text in texts(svg) for letter in text if not letter.isascii()}
-    missing = sum(glyph(letter, render) == box for letter in letters)
+    missing = sum(glyph(letter, render) == box for letter in set(text) if not letter.isascii())
     if missing:
         warnings.warn(
             f"no font here has {missing} of the letters, which are boxes in the PNG. Install one that has them "
             "(Debian, Ubuntu: apt install fonts-nanum), or save as .svg.",
             stacklevel=3,
         )
-
-
-def texts(svg: str) -> list[str]:
-    """Return the texts that an SVG document shows."""
-    marks: list[Any] = list(ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"))
-    return [mark.text or "" for mark in marks]
 
 
 def glyph(letter: str, render: Callable[..., bytes]) -> bytes:

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from torch import Tensor
 
-__all__ = ["column_names", "display_width", "fit", "heat_map", "padded", "shade"]
+__all__ = ["column_names", "fit", "heat_map", "padded", "shade"]
 
 SHADES = " ░▒▓█"
 
 
-def display_width(text: str) -> int:
-    """Return the columns of a text in a terminal: 2 for a wide character such as Hangul, 0 for a combining mark."""
-    return sum(
-        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
-    )
-
-
 def fit(text: str, width: int) -> str:
     """Pad a text at the right to so many columns; a longer text is cut, with an ellipsis."""
-    if display_width(text) <= width:
-        return text + " " * (width - display_width(text))
+    if cell_len(text) <= width:
+        return text + " " * (width - cell_len(text))
     kept = ""
-    for one in text:
-        if display_width(kept + one) > width - 1:
+    for letter in text:
+        if cell_len(kept + letter) > width - 1:
             break
-        kept += one
-    return kept + "…" + " " * (width - display_width(kept) - 1)
+        kept += letter
+    return kept + "…" + " " * (width - cell_len(kept) - 1)
 
 
 def padded(text: str, width: int) -> str:
     """Pad a text at the left to so many columns."""
-    return " " * (width - display_width(text)) + text
+    return " " * (width - cell_len(text)) + text
 
 
 def heat_map(weights: Tensor, rows: Sequence[str], columns: Sequence[str]) -> list[str]:
@@ -41,7 +34,7 @@ def heat_map(weights: Tensor, rows: Sequence[str], columns: Sequence[str]) -> li
 
     The names of the columns run from top to bottom below them.
     """
-    side, cell = max(map(display_width, rows), default=0), 2
+    side, cell = max(map(cell_len, rows), default=0), 2
     lines = [
         padded(row, side) + " │" + "".join(shade(float(weight)) * cell for weight in line)
         for row, line in zip(rows, weights.tolist(), strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import STOPS, BeamTree, reason
-from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, heat_map_chart
+from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, rounded
 from manyheads.inspection.parts import (
     Alignment,
     Attention,
@@ -38,27 +38,27 @@ __all__ = [
     "tree_chart",
 ]
 
-DOUBTFUL = 0.5  # probability below which a token is marked
+DOUBTFUL = 0.5  # tokens of lower probability are marked
 KIND_TITLES = {
     "encoder": "encoder self-attention",
     "decoder": "decoder self-attention",
     "cross": "cross-attention",
 }
 MASK_NOTES = {
-    "decoder": "Causal mask: a place sees itself and what stands before it (section 3.2.3).",
-    "cross": "Padding mask: every place sees all of the source but its padding.",
-    "encoder": "Padding mask: every token sees all others but padding.",
+    "decoder": "Causal mask: each position attends to itself and to earlier positions (section 3.2.3).",
+    "cross": "Padding mask: each position attends to all source tokens except padding.",
+    "encoder": "Padding mask: each token attends to all tokens except padding.",
 }
 
 
 @dataclass(frozen=True)
 class AttentionSelection:
-    """Which attention to show.
+    """The attention to show.
 
     Attributes:
-        kind: "encoder", "decoder" or "cross"; None is the last that the model has.
-        layer: from 0, the lowest; -1 is the highest.
-        head: from 0; None is the mean of all.
+        kind: "encoder", "decoder" or "cross"; None is the last kind that the model has.
+        layer: number of the layer, from 0, the lowest; -1 is the highest.
+        head: number of the head, from 0; None is the mean of all heads.
     """
 
     kind: str | None = None
@@ -89,23 +89,23 @@ def attention_chart(
     """Chart the weights of a head; `tokens` has the query and key tokens of each kind of attention."""
     attention, layer = selection.select(attentions)
     head = "mean of the heads" if selection.head is None else f"head {selection.head}"
-    return heat_map_chart(
+    return HeatMap(
         f"{KIND_TITLES[attention.kind]}, layer {layer}, {head}".capitalize(),
-        "Each row adds up to 1: how much the token at the left looked at each token below.",
+        "Each row adds up to 1: the attention of the token at the left to each token below.",
         *tokens[attention.kind],
         attention.of(layer, selection.head),
-        row_title="looks",
-        column_title="is looked at",
+        row_title="query",
+        column_title="key",
         hidden=attention.mask == 0,
     )
 
 
 def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection) -> Thumbnails:
-    """Chart all heads of a kind, small."""
+    """Chart all heads of a kind of attention as small heat maps."""
     attention, _ = selection.select(attentions)
     data = Table(
         f"All heads of the {KIND_TITLES[attention.kind]}",
-        "The number is the mean entropy of the rows in nats: 0 looks at one token, the more the wider.",
+        "The number is the mean entropy of the rows in nats: 0 is attention to one token alone, more is wider.",
         ("layer", *(f"head {head}" for head in range(attention.weights.shape[1]))),
         tuple((layer, *map(float, row)) for layer, row in enumerate(attention.entropy)),
     )
@@ -117,13 +117,13 @@ def mask_chart(
 ) -> HeatMap:
     """Chart the mask of a kind of attention; `tokens` as in `attention_chart`."""
     attention, _ = selection.select(attentions)
-    return heat_map_chart(
+    return HeatMap(
         f"Mask of the {KIND_TITLES[attention.kind]}",
-        f"1 = may look. {MASK_NOTES[attention.kind]}",
+        f"1 = may attend. {MASK_NOTES[attention.kind]}",
         *tokens[attention.kind],
         attention.mask,
-        row_title="looks",
-        column_title="may be looked at",
+        row_title="query",
+        column_title="key",
         hidden=attention.mask == 0,
     )
 
@@ -133,51 +133,41 @@ def predictions_chart(predictions: Sequence[Prediction]) -> Bars:
     rows, bars = [], []
     for token in predictions:
         others = ", ".join(f"{rival.piece} {rival.probability:.3f}" for rival in token.rivals)
-        probability, log_probability = round(token.probability, 6), round(token.log_probability, 6)
         given = "yes" if token.forced else "no"
-        rows.append((token.piece, probability, log_probability, token.rank, round(token.entropy, 6), given, others))
+        numbers = (token.probability, token.log_probability, token.rank, token.entropy)
+        rows.append(rounded(token.piece, *numbers, given, others))
         detail = f"rank {token.rank}  entropy {token.entropy:.2f}{'  given' if token.forced else ''}  {others}"
         bars.append(Bar(token.piece, token.probability, detail, token.probability < DOUBTFUL))
     columns = ("token", "probability", "log-probability", "rank", "entropy", "given", "others")
-    note = "Given all tokens before it; then the likeliest others."
+    note = "The probability after all tokens before it, and the likeliest alternatives."
     return Bars(Table("Probability of each token", note, columns, tuple(rows)), tuple(bars))
 
 
 def rivals_chart(title: str, note: str, rivals: Sequence[Rival]) -> Bars:
     """Chart the likeliest tokens of one position."""
-    rows = [(one.piece, round(one.probability, 6), round(one.log_probability, 6)) for one in rivals]
+    rows = [rounded(rival.piece, rival.probability, rival.log_probability) for rival in rivals]
     data = Table(title, note, ("token", "probability", "log-probability"), tuple(rows))
-    return Bars(data, tuple(Bar(one.piece, one.probability) for one in rivals))
+    return Bars(data, tuple(Bar(rival.piece, rival.probability) for rival in rivals))
 
 
 def class_chart(classes: Sequence[ClassProbability]) -> Bars:
     """Chart the probability of each class."""
-    rows = tuple((one.label, round(one.probability, 6)) for one in classes)
-    data = Table("Probability of each class", "They add up to 1.", ("class", "probability"), rows)
-    return Bars(data, tuple(Bar(one.label, one.probability) for one in classes))
+    rows = tuple(rounded(entry.label, entry.probability) for entry in classes)
+    data = Table("Probability of each class", "The probabilities add up to 1.", ("class", "probability"), rows)
+    return Bars(data, tuple(Bar(entry.label, entry.probability) for entry in classes))
 
 
 def tree_chart(tree: BeamTree) -> Tree:
     """Chart the beam search."""
-    rows = [
-        (
-            node.number,
-            node.parent,
-            node.step,
-            node.piece,
-            round(node.log_probability, 6),
-            round(node.total, 6),
-            round(node.score, 6),
-            node.rank,
-            node.state,
-            reason(node, tree),
-        )
-        for node in tree.nodes
-    ]
+    rows = []
+    for node in tree.nodes:
+        token = (node.number, node.parent, node.step, node.piece)
+        numbers = (node.log_probability, node.total, node.score, node.rank)
+        rows.append(rounded(*token, *numbers, node.state, reason(node, tree)))
     data = Table(
         f"Beam search, beam size {tree.beam_size}",
         f"Stopped after {tree.steps} steps: {STOPS[tree.stop]}.",
-        ("node", "parent", "step", "token", "log-probability", "total", "score", "rank", "state", "why"),
+        ("node", "parent", "step", "token", "log-probability", "total", "score", "rank", "state", "reason"),
         tuple(rows),
     )
     return Tree(data, tree)
@@ -190,8 +180,8 @@ def hypotheses_chart(outputs: Sequence[Output]) -> Table:
         "score = log-probability / length ** length_penalty",
         ("rank", "text", "score", "log-probability", "tokens"),
         tuple(
-            (rank, one.text, round(one.score, 6), round(one.log_probability, 6), len(one.ids))
-            for rank, one in enumerate(outputs, start=1)
+            rounded(rank, output.text, output.score, output.log_probability, len(output.ids))
+            for rank, output in enumerate(outputs, start=1)
         ),
     )
 
@@ -204,7 +194,7 @@ def alignment_chart(alignment: Alignment, source: Text, target: Text) -> Links:
         f"From cross-attention, layer {alignment.layer}, mean of the heads. Pharaoh: {alignment.pharaoh}",
         ("source word", "target word", "source", "target", "weight"),
         tuple(
-            (above, below, source.words[above], target.words[below], round(weight, 6))
+            rounded(above, below, source.words[above], target.words[below], weight)
             for (above, below), weight in zip(alignment.links, weights, strict=True)
         ),
     )
@@ -216,23 +206,23 @@ def occlusion_charts(occlusion: Occlusion, words: Sequence[str], output: str) ->
     """Chart the drop of each word, for the whole output and for each part of it."""
     data = Table(
         "Each word left out",
-        f"How much less likely the {output} becomes without the word, in nats, and what comes out instead.",
+        f"How much less likely the {output} becomes without the word, in nats, and the {output} without it.",
         ("word", "drop", f"{output} without it"),
-        tuple((words[one.word], round(one.drop, 6), one.output) for one in occlusion.words),
+        tuple(rounded(words[occluded.word], occluded.drop, occluded.output) for occluded in occlusion.words),
     )
-    values = [one.drop for one in occlusion.words]
+    values = [occluded.drop for occluded in occlusion.words]
     bars = Bars(
         data,
-        tuple(Bar(words[one.word], one.drop, one.output) for one in occlusion.words),
+        tuple(Bar(words[occluded.word], occluded.drop, occluded.output) for occluded in occlusion.words),
         low=min(0.0, *values) if values else 0.0,
         high=max(1e-6, *values) if values else 1.0,
         value_title="drop of the log-probability",
     )
-    drops = np.array([one.drops for one in occlusion.words], np.float32)
+    drops = np.array([occluded.drops for occluded in occlusion.words], np.float32)
     drops = drops.reshape(len(values), len(occlusion.columns))
-    each = heat_map_chart(
+    each = HeatMap(
         f"Each word left out, for each part of the {output}",
-        "Drop of the log-probability in nats; what is below 0 counts as 0 in the shade.",
+        "Drop of the log-probability in nats; values below 0 are shaded as 0.",
         [bar.label for bar in bars.bars],
         list(occlusion.columns),
         drops,
@@ -245,12 +235,12 @@ def occlusion_charts(occlusion: Occlusion, words: Sequence[str], output: str) ->
 
 def neighbours_chart(title: str, neighbours: Sequence[Neighbours]) -> Table:
     """Chart the nearest tokens of each token."""
-    most = max((len(one.near) for one in neighbours), default=0)
+    most = max((len(token.near) for token in neighbours), default=0)
     return Table(
         title,
         "Nearest tokens in the embedding, with the cosine.",
         ("token", *(str(rank + 1) for rank in range(most))),
-        tuple((one.piece, *(f"{near.piece} {near.cosine:.2f}" for near in one.near)) for one in neighbours),
+        tuple((token.piece, *(f"{near.piece} {near.cosine:.2f}" for near in token.near)) for token in neighbours),
     )
 
 
@@ -260,4 +250,4 @@ def token_chart(title: str, text: Text) -> Table:
         (position, token.piece, token.id, None if token.word is None else text.words[token.word])
         for position, token in enumerate(text.tokens)
     ]
-    return Table(title, text.text, ("place", "token", "id", "word"), tuple(rows))
+    return Table(title, text.text, ("position", "token", "id", "word"), tuple(rows))

@@ -5,29 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
+from rich.cells import cell_len
+
 from manyheads.inspection.charts import visible
 from manyheads.inspection.colours import INK
-from manyheads.inspection.terminal import display_width, fit
+from manyheads.inspection.terminal import fit
 
-__all__ = ["FONTS", "SIZE", "Canvas", "clipped", "text_width"]
+__all__ = ["FONTS", "FONT_SIZE", "Canvas", "clipped", "text_width"]
 
 FONTS = (
     "'DejaVu Sans','Noto Sans KR','Noto Sans CJK KR','Malgun Gothic','Apple SD Gothic Neo',NanumGothic,"
     "'Nanum Gothic',Arial,sans-serif"
 )
-SIZE = 12  # of letters
-COLUMN = 0.62  # width of a column of text over the size of its letters
+FONT_SIZE = 12  # pixels
+COLUMN_WIDTH = 0.62  # width of a column of text over the size of its letters
 
 
-def text_width(text: str, size: float = SIZE) -> float:
+def text_width(text: str, size: float = FONT_SIZE) -> float:
     """Estimate the width of a text."""
-    return display_width(text) * size * COLUMN
+    return cell_len(text) * size * COLUMN_WIDTH
 
 
 def clipped(text: str, columns: int) -> str:
     """Return a text without control characters, cut after so many columns with an ellipsis."""
     plain = visible(text)
-    return plain if display_width(plain) <= columns else fit(plain, columns).rstrip()
+    return plain if cell_len(plain) <= columns else fit(plain, columns).rstrip()
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Canvas:
         y: float,
         text: str,
         *,
-        size: float = SIZE,
+        size: float = FONT_SIZE,
         anchor: str = "start",
         fill: str = INK,
         turn: float = 0.0,

@@ -5,16 +5,14 @@ from __future__ import annotations
 from manyheads.inspection.charts import HeatMap, Thumbnails, fraction
 from manyheads.inspection.codec import Array
 from manyheads.inspection.colours import INK, hexadecimal, ink_on, shade
-from manyheads.inspection.svg.canvas import SIZE, Canvas, clipped, text_width
+from manyheads.inspection.svg.canvas import FONT_SIZE, Canvas, clipped, text_width
 
 __all__ = ["draw_heat_map", "draw_thumbnails"]
 
-CELL = 30  # with a number in it
-SMALL = 16
-TINY = 6
-NUMBERED = 900  # cells at most that have numbers
-NAMED = 60  # rows or columns at most that have names
-LONGEST = 20  # columns of text of a name
+NUMBERED_CELL, NAMED_CELL, SHADE_CELL = 30, 16, 6  # pixels of a cell with a number, with names, and without either
+MAX_NUMBERED_CELLS = 900
+MAX_NAMES = 60  # of rows or columns; more are numbered
+NAME_COLUMNS = 20  # longer names are cut
 SHADES = 64
 HATCH = "#d9d9d9"
 
@@ -23,18 +21,18 @@ def draw_heat_map(chart: HeatMap) -> Canvas:
     """Draw the cells, the names of rows at the left and of columns below, and a scale at the bottom."""
     canvas = Canvas()
     rows, columns = chart.values.shape
-    named_rows = bool(chart.rows) and rows <= NAMED
-    named_columns = bool(chart.columns) and columns <= NAMED
-    numbered = rows * columns <= NUMBERED and named_rows and named_columns
-    size = CELL if numbered else SMALL if named_rows and named_columns else TINY
-    names = [clipped(name, LONGEST) for name in chart.rows] if named_rows else []
-    left = 24 + max(map(text_width, names), default=4 * SIZE) + 8
+    named_rows = bool(chart.rows) and rows <= MAX_NAMES
+    named_columns = bool(chart.columns) and columns <= MAX_NAMES
+    numbered = rows * columns <= MAX_NUMBERED_CELLS and named_rows and named_columns
+    size = NUMBERED_CELL if numbered else NAMED_CELL if named_rows and named_columns else SHADE_CELL
+    names = [clipped(name, NAME_COLUMNS) for name in chart.rows] if named_rows else []
+    left = 24 + max(map(text_width, names), default=4 * FONT_SIZE) + 8
     if numbered:
         draw_numbered_cells(canvas, chart, left, size)
     else:
         draw_shades(canvas, chart, left, size)
-    for place, name in enumerate(names):
-        canvas.text(left - 6, place * size + size / 2 + 4, name, anchor="end", size=min(SIZE, size))
+    for index, name in enumerate(names):
+        canvas.text(left - 6, index * size + size / 2 + 4, name, anchor="end", size=min(FONT_SIZE, size))
     bottom = rows * size
     below = draw_column_names(canvas, chart, left, bottom, size)
     canvas.text(14, max(bottom / 2, 30), chart.row_title, turn=-90, anchor="middle", size=11)
@@ -45,18 +43,18 @@ def draw_heat_map(chart: HeatMap) -> Canvas:
 
 def draw_column_names(canvas: Canvas, chart: HeatMap, left: float, bottom: float, size: float) -> float:
     """Draw the names of the columns, slanted, or the numbers of some; return the y of their lower end."""
-    if 0 < len(chart.columns) <= NAMED:
-        names = [clipped(name, LONGEST) for name in chart.columns]
-        for place, name in enumerate(names):
-            x = left + place * size + size / 2 + 4
-            canvas.text(x, bottom + 10, name, anchor="end", turn=-50, size=min(SIZE, size))
+    if 0 < len(chart.columns) <= MAX_NAMES:
+        names = [clipped(name, NAME_COLUMNS) for name in chart.columns]
+        for index, name in enumerate(names):
+            x = left + index * size + size / 2 + 4
+            canvas.text(x, bottom + 10, name, anchor="end", turn=-50, size=min(FONT_SIZE, size))
         return bottom + 14 + max(map(text_width, names), default=0) * 0.77
     columns = chart.values.shape[1]
-    for place in range(0, columns, max(1, columns // 8)):
-        canvas.text(left + place * size, bottom + 13, str(place), size=10)
-    if not chart.rows or len(chart.rows) > NAMED:
-        for place in range(0, len(chart.values), max(1, len(chart.values) // 8)):
-            canvas.text(left - 4, place * size + size, str(place), size=10, anchor="end")
+    for index in range(0, columns, max(1, columns // 8)):
+        canvas.text(left + index * size, bottom + 13, str(index), size=10)
+    if not chart.rows or len(chart.rows) > MAX_NAMES:
+        for index in range(0, len(chart.values), max(1, len(chart.values) // 8)):
+            canvas.text(left - 4, index * size + size, str(index), size=10, anchor="end")
     return bottom + 16
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from html import escape
 
-from manyheads.inspection.beam_tree import GONE, BeamNode, BeamTree, reason
+from manyheads.inspection.beam_tree import DROPPED, BeamNode, BeamTree, reason
 from manyheads.inspection.charts import Tree, visible
 from manyheads.inspection.colours import INK
 from manyheads.inspection.svg.canvas import Canvas, clipped, text_width
 
 __all__ = ["draw_tree"]
 
-COLUMNS = 12  # of text of a token
+TOKEN_COLUMNS = 12  # longer tokens are cut
 ROW = 34
 BOX = 28
 GAP = 34
@@ -27,18 +27,18 @@ def draw_tree(chart: Tree) -> Canvas:
     canvas, tree = Canvas(), chart.tree
     widest = max((text_width(label(node)) for node in tree.nodes), default=40)
     wide = max(widest, 64.0) + 12
-    places = positions(tree, wide)
+    corners = positions(tree, wide)
     for node in tree.nodes:
-        draw_branch(canvas, node, places, wide)
+        draw_branch(canvas, node, corners, wide)
     for node in tree.nodes:
-        draw_node(canvas, node, places[node.number], wide, reason(node, tree))
+        draw_node(canvas, node, corners[node.number], wide, reason(node, tree))
     draw_legend(canvas, canvas.height + 22)
     return canvas
 
 
 def label(node: BeamNode) -> str:
     """Return the text in the box of a node."""
-    return clipped(node.piece, COLUMNS)
+    return clipped(node.piece, TOKEN_COLUMNS)
 
 
 def positions(tree: BeamTree, wide: float) -> dict[int, tuple[float, float]]:
@@ -51,43 +51,45 @@ def positions(tree: BeamTree, wide: float) -> dict[int, tuple[float, float]]:
     return corners
 
 
-def draw_branch(canvas: Canvas, node: BeamNode, places: dict[int, tuple[float, float]], wide: float) -> None:
+def draw_branch(canvas: Canvas, node: BeamNode, corners: dict[int, tuple[float, float]], wide: float) -> None:
     """Draw the branch from the parent."""
     if node.parent is None:
         return
-    (x, y), (left, top) = places[node.parent], places[node.number]
+    (x, y), (left, top) = corners[node.parent], corners[node.number]
     start, middle, end_y = x + wide, y + BOX / 2, top + BOX / 2
     canvas.path(
         f"M{start:.1f} {middle:.1f}C{start + GAP / 2:.1f} {middle:.1f} {left - GAP / 2:.1f} {end_y:.1f} "
         f"{left:.1f} {end_y:.1f}",
         stroke=BEST if node.best else FAINT,
         width=3 if node.best else 1,
-        dash="4 3" if node.state in GONE else "",
+        dash="4 3" if node.state in DROPPED else "",
     )
 
 
-def draw_node(canvas: Canvas, node: BeamNode, place: tuple[float, float], wide: float, why: str) -> None:
+def draw_node(canvas: Canvas, node: BeamNode, corner: tuple[float, float], wide: float, why: str) -> None:
     """Draw a box with token and log-probability so far; its border shows its state."""
-    x, y = place
-    gone = node.state in GONE
-    colour = BEST if node.best else FAINT if gone else PLAIN
-    title = f"{node.piece} {node.total:.3f} {why or 'went on'}"
+    x, y = corner
+    dropped = node.state in DROPPED
+    colour = BEST if node.best else FAINT if dropped else PLAIN
+    title = f"{node.piece} {node.total:.3f} {why or 'continued'}"
     extra = f'stroke="{colour}" stroke-width="{2.5 if node.best else 1}" rx="3"'
-    extra += ' stroke-dasharray="4 3"' if gone else ""
+    extra += ' stroke-dasharray="4 3"' if dropped else ""
     canvas.box(x, y, wide, BOX, "#ffffff", extra=extra, title=visible(title))
     if node.state == "finished":
         canvas.box(x + 3, y + 3, wide - 6, BOX - 6, "none", extra=f'stroke="{colour}" rx="2"')
-    canvas.text(x + wide / 2, y + 12, label(node), anchor="middle", size=11, fill=INK if not gone else FAINT)
-    canvas.text(x + wide / 2, y + 23, f"{node.total:.2f}", anchor="middle", size=9, fill=INK if not gone else FAINT)
+    canvas.text(x + wide / 2, y + 12, label(node), anchor="middle", size=11, fill=INK if not dropped else FAINT)
+    canvas.text(
+        x + wide / 2, y + 23, f"{node.total:.2f}", anchor="middle", size=9, fill=INK if not dropped else FAINT
+    )
 
 
 def draw_legend(canvas: Canvas, top: float) -> None:
     """Draw the meaning of the borders."""
     entries = [
-        ("went on, or left open", f'stroke="{PLAIN}"', False),
+        ("continued, or left open", f'stroke="{PLAIN}"', False),
         ("pruned or outranked", f'stroke="{FAINT}" stroke-dasharray="4 3"', False),
         ("finished", f'stroke="{PLAIN}"', True),
-        ("on the way to the best output", f'stroke="{BEST}" stroke-width="2.5"', False),
+        ("on the path of the best output", f'stroke="{BEST}" stroke-width="2.5"', False),
     ]
     x = 0.0
     for text, extra, double in entries:

@@ -1,0 +1,73 @@
+"""Objects become JSON values and come back equal; values that are wrong are named by their field."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manyheads.errors import UsageError
+from manyheads.inspection.codec import Array, from_json_values, to_json_values
+
+
+@dataclass(frozen=True)
+class Leaf:
+    name: str
+    number: float
+    index: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    leaves: tuple[Leaf, ...]
+    weights: Array
+    by_name: dict[str, float]
+
+
+WEIGHTS = np.array([[-1, 1 / 3, 2 / 7], [0.123456, 3, 0.9]], np.float32)
+TREE = Tree((Leaf("가", 0.5, None), Leaf("b", -2.0, 7)), WEIGHTS, {"x": 1})
+VALUES = to_json_values(TREE)
+
+
+@pytest.mark.parametrize(("packed", "tolerance"), [(False, 1e-6), (True, 4 / 131_070 * 1.01)])
+def test_an_object_comes_back_from_its_json(packed: bool, tolerance: float) -> None:
+    values = json.loads(json.dumps(to_json_values(TREE, packed=packed)))
+    again = from_json_values(Tree, values, "the tree")
+    assert (again.leaves, again.by_name) == (TREE.leaves, TREE.by_name)
+    assert again.weights.dtype == np.float32
+    np.testing.assert_allclose(again.weights, TREE.weights, rtol=0, atol=tolerance)
+
+
+def test_numbers_of_an_array_have_six_decimals_and_the_packed_form_has_two_bytes_each() -> None:
+    thirds = Tree((), np.full((1, 2), 1 / 3, np.float32), {})
+    assert to_json_values(thirds)["weights"] == [[0.333333, 0.333333]]
+    assert to_json_values(thirds, packed=True)["weights"] == {
+        "shape": [1, 2],
+        "low": 0.0,
+        "high": 1.0,
+        "uint16": "VVVVVQ==",
+    }
+
+
+def test_fields_of_a_later_version_are_ignored() -> None:
+    assert from_json_values(Tree, VALUES | {"new": 1}, "the tree").leaves == TREE.leaves
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("leaves", [{"name": "a", "number": 1.0}], r"^the tree\.leaves\[0\] has no 'index'"),
+        ("leaves", [{"name": "a", "number": "1", "index": None}], r"^the tree\.leaves\[0\]\.number is str: "),
+        ("leaves", [{"name": "a", "number": 1, "index": True}], r"^the tree\.leaves\[0\]\.index is bool: "),
+        ("leaves", 5, r"^the tree\.leaves is int: "),
+        ("weights", "x", r"^the tree\.weights is no array of numbers: "),
+        ("weights", {"shape": [2], "low": 0, "high": 1, "uint16": "VVU="}, r"^the tree\.weights is no array"),
+        ("by_name", {"x": "y"}, r"^the tree\.by_name\.x is str: "),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_field(field: str, value: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        from_json_values(Tree, VALUES | {field: value}, "the tree")
