@@ -12,7 +12,7 @@ The functions are imported when they are first used.
 lists the checks of `manyheads doctor CONFIG` and `manyheads doctor RUN`. The doctor opens no file and no run
 directory: `manyheads.runs.examine_config` and `manyheads.runs.examine_run` do, and give it plain objects (texts,
 token ids, models, log records, and the `TrainedModel` of `subjects`). `tolerances` holds every tolerance of a
-comparison of numbers; `report.make_checks` records the checks that could not be made, and why.
+comparison of numbers.
 """
 
 from __future__ import annotations

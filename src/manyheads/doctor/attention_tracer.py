@@ -58,7 +58,7 @@ class AttentionTracer(TorchFunctionMode):
         leaves: add a leaf tensor of zeros to the embeddings of watched ids, to differentiate by.
 
     Attributes:
-        attentions: in the order they were computed.
+        attentions: recorded attentions in the order of their computation.
         lookups: every embedding lookup.
         streams: by side, the first tensor that a layer reads: embeddings and positions.
         dropped_residuals: number of additions in which a dropout's result was both residual and sublayer input.
@@ -191,14 +191,9 @@ class AttentionTracer(TorchFunctionMode):
         return replace(base, attention=trace.attention)
 
     def _trace_where(self, base: TensorTrace, condition: Tensor, left: object, right: object) -> TensorTrace:
-        swapped = self.trace(left).attention is None
-        attention, fill = self.trace(right if swapped else left).attention, as_float(left if swapped else right)
-        if attention is None:
-            return base
-        if fill is not None:
-            attention.hide(condition if swapped else ~condition)
-            attention.fills.append(fill)
-        return replace(base, attention=attention)
+        if self.trace(left).attention is None:
+            return self._trace_fill(base, right, condition, left)
+        return self._trace_fill(base, left, ~condition, right)
 
     def _trace_addition(
         self, base: TensorTrace, tensors: Sequence[Tensor], traces: Sequence[TensorTrace]

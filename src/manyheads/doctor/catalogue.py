@@ -33,12 +33,12 @@ PAGES: Mapping[Subject, str] = {  # in the repository
 
 @dataclass(frozen=True)
 class KnownFinding:
-    """A finding that the doctor knows by name.
+    """Entry of the catalogue.
 
     Attributes:
-        subject: what it is a finding about.
+        subject: subject of the finding.
         name: kebab-case, the same in every version; unique within its subject.
-        severity: the usual one.
+        severity: usual severity.
         exhibit: number of its exhibit in the museum, or None.
         texts: title, cause and cure by language.
     """
@@ -53,14 +53,6 @@ class KnownFinding:
     def page(self) -> str:
         """File and anchor of its section in the documentation."""
         return PAGES[self.subject].format(name=self.name)
-
-    def report(self, evidence: str, severity: Severity | None = None, **values: object) -> Finding:
-        """Return the finding with its evidence; `values` fill the placeholders of its texts."""
-        texts = {language: text.fill(values) for language, text in self.texts.items()}
-        english = texts["en"]
-        return Finding(
-            self.name, severity or self.severity, evidence, english.cause, english.cure, self.page, texts
-        )
 
 
 def known_finding(subject: Subject, name: str) -> KnownFinding:
@@ -80,11 +72,14 @@ CATALOGUE: Mapping[Subject, Mapping[str, KnownFinding]] = {
 def make_finding(
     subject: Subject, name: str, evidence: str, severity: Severity | None = None, **values: object
 ) -> Finding:
-    """Return a finding of the catalogue with its evidence."""
-    return CATALOGUE[subject][name].report(evidence, severity, **values)
+    """Return a finding of the catalogue with its evidence; `values` fill the placeholders of its texts."""
+    known = CATALOGUE[subject][name]
+    texts = {language: text.fill(values) for language, text in known.texts.items()}
+    english = texts["en"]
+    return Finding(name, severity or known.severity, evidence, english.cause, english.cure, known.page, texts)
 
 
-# Functions of the name, the evidence, perhaps another severity than the usual one, and values of placeholders.
+# Arguments: name, evidence, severity where it is not the usual one, values of the placeholders.
 model_finding: Callable[..., Finding] = partial(make_finding, "model")
 machine_finding: Callable[..., Finding] = partial(make_finding, "machine")
 config_finding: Callable[..., Finding] = partial(make_finding, "config")

@@ -1,55 +1,47 @@
-"""Parts of the evidence of a finding: quoted lines and shares."""
+"""Parts of the evidence of a finding: shares and quoted lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-__all__ = ["Example", "QuotedLines", "describe_share", "quote", "share"]
+__all__ = ["QuotedLines", "Share"]
 
 LONGEST_QUOTE = 80  # characters of a line that are shown
 QUOTED = 3  # lines
 
 
-@dataclass(frozen=True)
-class Example:
-    """Line of a file that is quoted: its number, from 1 on, and its text."""
+class Share(float):
+    """Part of a whole, 0 where the whole is 0; as text such as "12 of 1,000 (1.2 %)"."""
 
-    line: int
-    text: str
+    part: int
+    whole: int
+
+    def __new__(cls, part: int, whole: int) -> Share:
+        """Return the share of a part in a whole."""
+        share = super().__new__(cls, part / whole if whole else 0.0)
+        share.part, share.whole = part, whole
+        return share
 
     def __str__(self) -> str:
-        """Return the line as it is quoted, cut to `LONGEST_QUOTE` characters."""
-        cut = self.text if len(self.text) <= LONGEST_QUOTE else self.text[: LONGEST_QUOTE - 3] + "..."
-        return f'line {self.line:,}: "{cut}"'
+        """Return part, whole and percentage."""
+        percent = 100 * self
+        return f"{self.part:,} of {self.whole:,} ({percent:.{'2g' if percent < 10 else '0f'}} %)"
 
 
 @dataclass
 class QuotedLines:
-    """Number of lines that show a defect, and the first `QUOTED` of them."""
+    """Number of lines that show a defect, and quotations of the first `QUOTED` of them."""
 
     count: int = 0
-    examples: list[Example] = field(default_factory=list)
+    quotations: list[str] = field(default_factory=list)
 
     def add(self, line: int, text: str) -> None:
-        """Count a line, and store it if it is among the first."""
+        """Count a line (from 1 on), and quote the first ones, cut to `LONGEST_QUOTE` characters."""
         self.count += 1
-        if len(self.examples) < QUOTED:
-            self.examples.append(Example(line, text))
+        if len(self.quotations) < QUOTED:
+            cut = text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + "..."
+            self.quotations.append(f'line {line:,}: "{cut}"')
 
-
-def quote(examples: Iterable[Example]) -> str:
-    """Return examples to stand behind a sentence; an empty text where there are none."""
-    quoted = "; ".join(map(str, examples))
-    return f"; {quoted}" if quoted else ""
-
-
-def share(part: int, whole: int) -> float:
-    """Return part / whole, 0 where the whole is 0."""
-    return part / whole if whole else 0.0
-
-
-def describe_share(part: int, whole: int) -> str:
-    """Return such as "12 of 1,000 (1.2 %)"."""
-    percent = 100 * share(part, whole)
-    return f"{part:,} of {whole:,} ({percent:.{'2g' if percent < 10 else '0f'}} %)"
+    def __str__(self) -> str:
+        """Return the quotations to stand behind a sentence; an empty text where there are none."""
+        return "".join(f"; {quotation}" for quotation in self.quotations)

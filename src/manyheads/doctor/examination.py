@@ -66,24 +66,25 @@ def examine(
             an object with encode(source) and decode(target, memory...); a Hugging Face model. Modules, of a
             function those it names, are put into eval() and train() meanwhile, and left as they were.
         vocab_size: the number of token ids, or a pair (source, target). Not needed for Hugging Face models.
-        pad: the id of padding; without it no check about padding is made.
-        bos: the mark that begins a target.
-        eos: the mark that ends a target.
-        kind: "encoder-decoder", "encoder" or "decoder" (one argument each), if it is not the first.
-        masks: a function of the ids that gives the further arguments of the model, in order.
+        pad: id of padding; without it no check about padding is made.
+        bos: id of the mark that begins a target.
+        eos: id of the mark that ends a target.
+        kind: "encoder-decoder" (default), "encoder" or "decoder" (one argument each).
+        masks: function of the ids that returns the further arguments of the model, in order.
         time_first: ids are (S, B) and (T, B), logits (T, B, V).
         left_padding: results must not depend on padding before the text either.
-        train_step: one update on a batch, what `collate` returned being its arguments; returns the loss. It is
-            called `updates` times at most and the weights are put back afterwards, but not the state of an
-            optimizer: give it one of its own.
-        collate: rows of ids without marks, of the source and of the target, to a batch. Without it a batch is two
-            tensors: sources with `eos`, targets between `bos` and `eos`, padded at the end.
-        greedy: the first of what `collate` returned to rows of target ids; needs train_step.
-        score: evaluates the model's output on a batch, given like that of train_step; needs train_step.
-        stepper: source ids (B, S) to an object whose step(tokens (B,)) returns the scores of the next token (B, V).
-        updates: how many updates may be made to learn four pairs by heart.
-        longest: tokens; texts are tried up to this length, unless the model states a lower limit.
-        seed: of the ids the model is examined with.
+        train_step: function that makes one update and returns the loss; its arguments are the batch of `collate`.
+            It is called at most `updates` times and the weights are put back afterwards, but not the state of an
+            optimizer: use an optimizer of its own.
+        collate: function of source rows and target rows of ids, without marks, that returns a batch. By default a
+            batch is two tensors: sources with `eos`, targets between `bos` and `eos`, padded at the end.
+        greedy: function of the first part of a batch that returns rows of target ids; needs train_step.
+        score: function that evaluates the model's output on a batch, called like train_step; needs train_step.
+        stepper: function of source ids (B, S) that returns an object whose step(tokens (B,)) returns the scores of
+            the next token (B, V).
+        updates: maximum number of updates to memorize four pairs.
+        longest: maximum length in tokens of the texts that are tried, unless the model states a lower limit.
+        seed: seed of the ids that the model is examined with.
 
     Raises:
         UsageError: it is not clear how to call the model, or `train_step` is missing where it is needed.
@@ -141,7 +142,7 @@ def check_training(adapter: ModelAdapter, functions: TrainingFunctions, report: 
     asked.append("on random targets the loss stays above chance")
     if functions.score is not None and trained_batch is not None:
         findings += scoring_findings(functions.score, functions.collate, trained_batch, vocabulary)
-        asked.append("what is scored is decoded without the reference")
+        asked.append("scored outputs are decoded without the reference")
     if functions.greedy is not None:
         known = {finding.name for finding in (*report.findings, *findings) if finding.severity == "error"}
         adapter.module.train()
@@ -149,31 +150,25 @@ def check_training(adapter: ModelAdapter, functions: TrainingFunctions, report: 
             consequence = finding.name in ("not-learned", "decodes-otherwise")
             findings += [] if consequence and known else [finding]
             known |= {finding.name} if finding.severity == "error" else set()
-        asked.append("what is learned by heart is decoded exactly")
+        asked.append("memorised pairs are decoded exactly")
     return make_report(findings, asked)
 
 
 def observe_outputs(adapter: ModelAdapter, samples: Samples, *, left_padding: bool) -> tuple[Report, Symptoms]:
     """Make every check of the outputs that can be made; return a report without findings, and the symptoms."""
-    asked, left_out = [], {}
-    symptoms = {check.symptom: "" for check in OUTPUT_CHECKS}
-    for check in OUTPUT_CHECKS:
-        obstacle = check.obstacle(adapter, left_padding=left_padding)
-        if obstacle is None:
-            symptoms[check.symptom] = check.observe(adapter, samples) or ""
-            asked.append(check.sentence)
-        else:
-            left_out[check.sentence] = obstacle
-    return make_report([], asked, left_out), symptoms
+    made = [check for check in OUTPUT_CHECKS if check.possible(adapter, left_padding=left_padding)]
+    symptoms = dict.fromkeys((check.symptom for check in OUTPUT_CHECKS), "")
+    symptoms |= {check.symptom: check.observe(adapter, samples) or "" for check in made}
+    return make_report([], [check.sentence for check in made]), symptoms
 
 
 def structure_checks(adapter: ModelAdapter) -> list[str]:
     """Return the checks of the inside of a model that can be made, a sentence each."""
     checks = {
         "attention is scaled, masked and projected as in the paper": True,
-        "dropout leaves the residual stream alone": adapter.module is not None,
-        "tokens are not drowned by positions": True,
-        "long texts fail with words or not at all": adapter.device.type == "cpu",
+        "dropout does not fall on the residual connection": adapter.module is not None,
+        "token embeddings are not much weaker than positions": True,
+        "long texts raise a clear error or none": adapter.device.type == "cpu",
     }
     return [check for check, possible in checks.items() if possible]
 

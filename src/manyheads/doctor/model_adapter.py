@@ -40,21 +40,20 @@ class ModelAdapter:
     """Model behind one call.
 
     Attributes:
-        kind: which sides the model has.
+        kind: determines the sides of the model.
         call: function of the ids of its sides, each (B, length), that returns (B, length, V).
         module: holds the weights and is put into train() and eval(); None where a function names none.
-        source_size, target_size: V of the two sides; 0 where there is none.
-        pad: the id of padding, or None.
-        bos, eos: the marks, or None.
+        sizes: V of the source and of the target.
+        pad: id of padding, or None.
+        bos, eos: ids of the marks, or None.
         stated_limit: longest text in tokens that the model states, or None.
-        device: of the weights.
+        device: device of the weights.
     """
 
     kind: Kind
     call: Callable[..., Tensor]
     module: nn.Module | None
-    source_size: int
-    target_size: int
+    sizes: tuple[int, int]
     pad: int | None = None
     bos: int | None = None
     eos: int | None = None
@@ -86,10 +85,13 @@ class ModelAdapter:
             )
         return scores.float()
 
+    def size(self, side: str) -> int:
+        """Return V of a side."""
+        return self.sizes[0] if side == "source" else self.sizes[1]
+
     def content(self, side: str) -> list[int]:
         """Return the ids of a side that are no marks."""
-        size = self.source_size if side == "source" else self.target_size
-        return [token for token in range(size) if token not in (self.pad, self.bos, self.eos)]
+        return [token for token in range(self.size(side)) if token not in (self.pad, self.bos, self.eos)]
 
 
 def advice(scores: Tensor, ids: Tensor) -> str:
@@ -202,7 +204,8 @@ class Samples:
     def __init__(self, adapter: ModelAdapter, seed: int = 0) -> None:
         self.adapter = adapter
         self.generator = torch.Generator().manual_seed(seed)
-        for side, size in zip(adapter.sides, filter(None, (adapter.source_size, adapter.target_size)), strict=True):
+        for side in adapter.sides:
+            size = adapter.size(side)
             marks = {"pad": adapter.pad} | ({"bos": adapter.bos} if side == "target" else {})
             for name, mark in marks.items():
                 if mark is not None and not 0 <= mark < size:

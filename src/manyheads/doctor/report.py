@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
-from unicodedata import east_asian_width
+
+from rich.cells import set_cell_size
 
 from manyheads.doctor.texts import FINDING_TEXTS, Language
 
@@ -36,15 +37,15 @@ class FindingText:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong.
+    """A defect, or something worth knowing.
 
     Attributes:
-        name: of the finding, in the catalogue (`manyheads.doctor.catalogue`); the same in every version.
-        severity: how much it matters.
-        evidence: what was seen, a sentence with its numbers, in English.
-        cause: what it most likely comes from.
-        cure: what to do.
-        page: where it is explained.
+        name: name in the catalogue (`manyheads.doctor.catalogue`); the same in every version.
+        severity: error, warning or note.
+        evidence: the observation, a sentence with its numbers, in English.
+        cause: the most likely cause.
+        cure: instructions for mending it.
+        page: page and anchor of its explanation.
         texts: title, cause and cure by language; not part of the JSON.
     """
 
@@ -74,13 +75,7 @@ class Finding:
         yield f"{labels[self.severity]}: {self.name}{title}"
         texts = {"seen": finding.evidence, "cause": finding.cause, "cure": finding.cure, "page": finding.page}
         for label, text in texts.items():
-            yield f"  {pad(labels[label])}{text}"
-
-
-def pad(label: str) -> str:
-    """Return a label with blanks behind it, `LABEL_COLUMNS` wide; a Hangul syllable takes two columns."""
-    columns = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in label)
-    return label + " " * (LABEL_COLUMNS - columns)
+            yield f"  {set_cell_size(labels[label], LABEL_COLUMNS)}{text}"
 
 
 @dataclass(frozen=True)
@@ -90,12 +85,10 @@ class Report:
     Attributes:
         findings: errors first, notes last.
         asked: the checks that could be made, a sentence each; a check that is not listed was not made.
-        left_out: the checks that could not be made, and why; not part of the JSON.
     """
 
     findings: Sequence[Finding] = ()
     asked: Sequence[str] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -114,8 +107,7 @@ class Report:
 
     def __add__(self, other: Report) -> Report:
         """Return both reports in one."""
-        left_out = {**self.left_out, **other.left_out}
-        return make_report([*self.findings, *other.findings], [*self.asked, *other.asked], left_out)
+        return make_report([*self.findings, *other.findings], [*self.asked, *other.asked])
 
     def __str__(self) -> str:
         """Return the report for people, in English."""
@@ -136,14 +128,12 @@ class Report:
         return [*lines, f"{with_count('check', len(self.asked), language)}, {counts}"]
 
 
-def make_report(
-    findings: Iterable[Finding], asked: Sequence[str], left_out: Mapping[str, str] | None = None
-) -> Report:
+def make_report(findings: Iterable[Finding], asked: Sequence[str]) -> Report:
     """Return a report with its findings in order of severity, and each finding and each check once."""
     unique: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
         unique.setdefault(finding.name, finding)
-    return Report(tuple(unique.values()), tuple(dict.fromkeys(asked)), left_out or {})
+    return Report(tuple(unique.values()), tuple(dict.fromkeys(asked)))
 
 
 @dataclass(frozen=True)
@@ -151,29 +141,22 @@ class Check(Generic[Subject]):
     """Check of an examination.
 
     Attributes:
-        sentence: what holds where the check finds nothing, as the report lists it; None for a check that is not
-            listed by itself.
+        sentence: statement that is true where the check finds nothing, as the report lists it; None for a check
+            that is not listed by itself.
         find: function that observes a subject and yields the findings.
-        obstacle: function that returns why a subject cannot be observed, None where it can.
+        possible: function that returns whether a subject can be observed.
     """
 
     sentence: str | None
     find: Callable[[Subject], Iterable[Finding]]
-    obstacle: Callable[[Subject], str | None] = lambda subject: None
+    possible: Callable[[Subject], bool] = lambda subject: True
 
 
 def make_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Report:
-    """Make the checks of a subject that can be made; the report holds the reason of each one left out."""
-    findings: list[Finding] = []
-    asked, left_out = [], {}
-    for check in checks:
-        obstacle = check.obstacle(subject)
-        if obstacle is None:
-            findings += check.find(subject)
-            asked += [check.sentence] if check.sentence else []
-        elif check.sentence:
-            left_out[check.sentence] = obstacle
-    return make_report(findings, asked, left_out)
+    """Make the checks of a subject that can be made."""
+    made = [check for check in checks if check.possible(subject)]
+    findings = [finding for check in made for finding in check.find(subject)]
+    return make_report(findings, [check.sentence for check in made if check.sentence])
 
 
 @dataclass(frozen=True)
@@ -183,7 +166,7 @@ class Diagnosis:
     Attributes:
         facts: measured figures by label, a sentence each, in English.
         report: findings and checks.
-        document: the values of the JSON beside those of the report.
+        document: further values of the JSON.
     """
 
     facts: Mapping[str, str]
@@ -207,7 +190,7 @@ class Diagnosis:
 
 
 def count_severities(findings: Sequence[Finding], language: Language) -> str:
-    """Return such as "2 errors, 1 note"."""
+    """Return the number of findings of each severity, such as "2 errors, 1 note"."""
     counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     return ", ".join(with_count(severity, count, language) for severity, count in counts.items() if count)
 

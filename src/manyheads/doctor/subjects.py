@@ -19,7 +19,7 @@ from manyheads.data.labelled import split_texts
 from manyheads.doctor.checks.tokens import count_tokens, entropy, token_entropy
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.search.interface import Engine
 from manyheads.search.options import SearchOptions
@@ -28,7 +28,6 @@ from manyheads.training.objective import Windows, corpus_nll, window_nll
 
 __all__ = [
     "TrainedClassifier",
-    "TrainedEncoder",
     "TrainedLanguageModel",
     "TrainedModel",
     "TrainedTranslator",
@@ -40,12 +39,12 @@ SAMPLE = 1_000  # training texts that are encoded and decoded
 
 @dataclass
 class TrainedModel:
-    """Trained model with the text that is available.
+    """Trained model of any task, such as a masked language model, with the text that is available.
 
     Attributes:
-        config: of the run.
-        tokenizers: of source and target; twice the same for tasks other than translation.
-        model: in eval().
+        config: configuration of the run.
+        tokenizers: tokenizers of source and target; twice the same for tasks other than translation.
+        model: the model in eval().
         train, valid: the first clean pairs of these splits; none where their text is not available.
         logged_loss: the best validation loss in the log of the training, None without one.
         facts: measured figures by label, for people; checks add to them.
@@ -89,7 +88,7 @@ class TrainedTranslator(TrainedModel):
     """Trained translator (see `TrainedModel`).
 
     Attributes:
-        model: of the engine.
+        model: model of the engine.
         engine: search backend of the run.
         options: beam search of the run.
         longest_source: tokens at which sources are cut.
@@ -146,7 +145,7 @@ class TrainedTranslator(TrainedModel):
     def loss(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int = 4_096
     ) -> float:
-        """Return the loss of targets in nats a token, computed in batches of about so many tokens."""
+        """Return the loss of targets in nats a token, computed in batches of about `batch_tokens` tokens."""
         nats, count = corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS, batch_tokens=batch_tokens)
         return nats / count
 
@@ -199,7 +198,7 @@ class TrainedLanguageModel(TrainedModel):
     """Trained language model (see `TrainedModel`).
 
     Attributes:
-        tokens: of the validation text, with its marks (N,); none where it is not available.
+        tokens: ids of the validation text, with its marks (N,); none where it is not available.
         window: tokens of the longest context.
         generate: function of a number of texts and of tokens that returns sampled texts.
     """
@@ -215,7 +214,7 @@ class TrainedLanguageModel(TrainedModel):
         return self.loss(4_096)
 
     def loss(self, batch_tokens: int) -> float:
-        """Return the loss of the validation text, computed in batches of about so many tokens."""
+        """Return the loss of the validation text, computed in batches of about `batch_tokens` tokens."""
         width = self.config.data.max_length
         windows = Windows(len(self.tokens), width=width, step=max(1, width // 2))
         nats, count = window_nll(self.model, self.tokens, windows, batch_tokens=batch_tokens)
@@ -225,10 +224,3 @@ class TrainedLanguageModel(TrainedModel):
     def end_marks(self) -> int:
         """Return the number of end marks that the model learns to predict in train."""
         return 0 if self.config.whole_files else len(self.train)
-
-
-@dataclass
-class TrainedEncoder(TrainedModel):
-    """Trained masked language model (see `TrainedModel`)."""
-
-    model: MaskedLanguageModel

@@ -1,4 +1,4 @@
-"""Facts that the tracer keeps of tensors and attentions, and readers of the arguments of torch functions.
+"""Records of tensors and attentions for the tracer, and readers of the arguments of torch functions.
 
 Shapes: B batch, T queries, S keys, H heads, E head width.
 """
@@ -42,17 +42,17 @@ class Projection:
 
 @dataclass
 class Attention:
-    """One attention as it was computed.
+    """Record of a computed attention.
 
     Attributes:
         queries, keys: T and S.
         width: E, the length of a query.
         heads: H.
-        factor: of the scores before the softmax.
+        factor: factor of the scores before the softmax.
         hidden: bool, True where a mask hides a score; broadcasts to (B, H, T, S) or (B * H, T, S); None
             without a mask.
         fills: the numbers put in the place of hidden scores.
-        projection: of the queries, None if unknown.
+        projection: linear layer that computed the queries, None if unknown.
         query, value: the tensors themselves; value is None until the weights are used.
     """
 
@@ -95,7 +95,7 @@ class TensorTrace:
         factor: product of the scalars it was multiplied with since a linear layer computed it.
         projection: the linear layer that computed it.
         attention: the attention whose scores it holds, or with `weights` whose weights.
-        attended: whether it comes from the output of an attention.
+        attended: whether the tensor was computed from the output of an attention.
         dropped: number of the dropout whose result it is; only dropouts of the output of an attention count.
         after: numbers of such dropouts that it was computed from.
         embedded: names of the watched ids that it embeds, until a layer has read it.
@@ -132,9 +132,7 @@ def as_float(value: object) -> float | None:
 
 def same_ids(ids: Tensor, known: Tensor) -> bool:
     """Return whether ids equal the known ones, (B, length) or (length, B)."""
-    if ids.numel() != known.numel() or ids.dim() != 2:
-        return False
-    return torch.equal(ids.to(known), known) if ids.shape == known.shape else torch.equal(ids.t().to(known), known)
+    return any(torch.equal(ids.to(known), rows) for rows in (known, known.t()))
 
 
 def is_active_dropout(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

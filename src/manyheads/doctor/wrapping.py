@@ -61,8 +61,7 @@ def wrap_model(
         kind,
         plain_call(model, kind, masks, time_first),
         module,
-        source_size=0 if kind == "decoder" else sizes[0],
-        target_size=0 if kind == "encoder" else sizes[1],
+        sizes,
         pad=pad,
         bos=bos,
         eos=eos,
@@ -188,14 +187,15 @@ def from_huggingface(
     reader, writer = ({**config, **known(config.get(part) or {})} for part in ("encoder", "decoder"))
     if isinstance(vocab_size, int):
         vocab_size = (vocab_size, vocab_size)
-    sizes = vocab_size or (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
-    if not isinstance(sizes[0], int) or not isinstance(sizes[1], int):
+    stated = (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
+    source_size, target_size = vocab_size or stated
+    if not isinstance(source_size, int) or not isinstance(target_size, int):
         raise UsageError("vocab_size is missing, and the model's configuration has none.")
     starts = ("decoder_start_token_id", "bos_token_id") if kind == "encoder-decoder" else ("bos_token_id",)
-    marks = [first_id(writer, names, sizes[1]) for names in (starts, ("eos_token_id",))]
+    marks = [first_id(writer, names, target_size) for names in (starts, ("eos_token_id",))]
     # A causal model without padding of its own is padded with anything: it has a mask.
-    pad = first_id(reader, ("pad_token_id",), sizes[0])
-    pad = sizes[0] - 1 if pad is None else pad
+    pad = first_id(reader, ("pad_token_id",), source_size)
+    pad = source_size - 1 if pad is None else pad
 
     def call(*ids: Tensor) -> Tensor:
         arguments: dict[str, Any] = {"input_ids": ids[0], "attention_mask": (ids[0] != pad).long()}
@@ -207,8 +207,7 @@ def from_huggingface(
         kind,
         call,
         model,
-        source_size=0 if kind == "decoder" else sizes[0],
-        target_size=0 if kind == "encoder" else sizes[1],
+        (source_size, target_size),
         pad=pad,
         bos=marks[0],
         eos=marks[1],

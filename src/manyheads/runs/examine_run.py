@@ -19,7 +19,6 @@ from manyheads.doctor.checks.registry import examine_trained
 from manyheads.doctor.report import Diagnosis, Finding, Report, make_report
 from manyheads.doctor.subjects import (
     TrainedClassifier,
-    TrainedEncoder,
     TrainedLanguageModel,
     TrainedModel,
     TrainedTranslator,
@@ -137,7 +136,7 @@ def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) 
             )  # fmt: skip
         case "masked-lm":
             masked = run.fill(MaskedLanguageModel(config.model, source.size, pad=PAD))
-            return TrainedEncoder(config, tokenizers, masked, train, valid, logged_loss)
+            return TrainedModel(config, tokenizers, masked, train, valid, logged_loss)
 
 
 def available_text(config: Config, split: Split, most: int) -> list[Pair]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from manyheads.doctor.checks.decoding import Decoding, decoding_findings, first_token_findings
 from manyheads.doctor.report import Finding
@@ -26,8 +25,9 @@ def test_decoding_that_differs() -> None:
 
 
 def test_a_first_token_that_was_never_a_label() -> None:
-    sound: dict[str, Any] = {"first": 1.1, "rest": 0.8, "frequencies": 1.5, "right": 25, "pairs": 32}
-    assert names(first_token_findings(**sound)) == {}
-    assert names(first_token_findings(**sound | {"first": 9.0, "right": 0})) == {"first-token-not-learned": "error"}
-    little = sound | {"first": 4.0, "rest": 3.5}  # of a model that has learned little
-    assert names(first_token_findings(**little)) == {}
+    def losses(first: float, rest: float) -> list[list[float]]:
+        return [[first, rest, rest]] * 32
+
+    assert names(first_token_findings(losses(1.1, 0.8), 1.5, 25)) == {}
+    assert names(first_token_findings(losses(9.0, 0.8), 1.5, 0)) == {"first-token-not-learned": "error"}
+    assert names(first_token_findings(losses(4.0, 3.5), 1.5, 0)) == {}  # a model that has learned little

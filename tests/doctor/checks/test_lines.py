@@ -1,9 +1,58 @@
-"""Damaged lines are counted by kind, and near copies are told from copies."""
+"""Damaged encodings are recognised, damaged lines are counted by kind, and near copies differ from copies."""
 
 from __future__ import annotations
 
+import pytest
+
 from manyheads.data.corpus import Pair
-from manyheads.doctor.checks.lines import LineCounts, NearCopies
+from manyheads.doctor.checks.lines import LineCounts, NearCopies, damage
+
+SOUND = [
+    "Ein Mann läuft über die Straße und grüßt.",
+    "„MENÜ“ stand über der Tür.",
+    "Ça coûte 5 € — n’est-ce pas ? « Voilà », dit-il, à l’œuvre.",
+    "CAFÉ» et «ÎLE»",
+    "¿Qué? ¡Mañana! El niño (año 1999) dijo: «sí».",
+    "난 톰이 나한테 말한 모든 것을 기억했으면 좋겠어.",
+    "東京で会いましょう。何時？",
+    "Žluťoučký kůň úpěl ďábelské ódy",
+    "What? Why?",
+    "Really?? No!!",
+    "R&D at AT&T; Q&A",
+    "naïve façade, Ångström, smörgåsbord",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", SOUND)
+def test_sound_text_is_not_damaged(text: str) -> None:
+    assert damage(text) is None
+
+
+@pytest.mark.parametrize("codec", ["latin-1", "cp1252"])
+@pytest.mark.parametrize("text", ["Der Hund läuft über die Straße.", "Il était une forêt", "mañana", "it’s “here”"])
+def test_utf8_read_as_a_latin_encoding_is_misread(text: str, codec: str) -> None:
+    assert damage(text.encode().decode(codec, errors="replace")) in ("misread", "lost")
+    if "”" not in text:  # a byte of which Windows-1252 has no character
+        assert damage(text.encode().decode(codec)) == "misread"
+
+
+@pytest.mark.parametrize("text", ["안녕하세요 여러분", "고양이가 자고 있다."])
+def test_korean_bytes_read_as_latin_are_misread(text: str) -> None:
+    assert damage(text.encode("cp949").decode("latin-1")) == "misread"
+    assert damage(text.encode().decode("latin-1")) == "misread"
+
+
+def test_lost_letters_are_seen() -> None:
+    assert damage("Der Hund l\ufffduft") == "lost"
+    assert damage("???? ??? ???.") == "lost"
+    assert damage("Der Hund l?uft".encode("ascii", "replace").decode()) == "question"
+    assert damage("Die Straße".encode("ascii", "replace").decode()) == "question"
+
+
+def test_the_writing_of_web_pages_is_seen() -> None:
+    for text in ("Tom &amp; Mary", "don&#39;t", "&quot;no&quot;", "a&#x27;b"):
+        assert damage(text) == "entities"
 
 
 def test_damaged_lines_are_named_from_three_on_with_their_lines() -> None:

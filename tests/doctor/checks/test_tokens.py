@@ -17,6 +17,7 @@ from manyheads.doctor.checks.tokens import (
     size_findings,
     use_findings,
 )
+from manyheads.doctor.evidence import QuotedLines
 from manyheads.doctor.report import Finding
 
 
@@ -39,11 +40,11 @@ def test_vocabularies_that_are_too_large_or_unused() -> None:
 
 
 def test_unknown_tokens_round_trips_and_lengths() -> None:
-    sound = SideTokens("valid, source", 10_000, 300, 400, 0)
+    sound = SideTokens("valid, source", 10_000, 300, 400, QuotedLines())
     assert names(side_findings(sound)) == {}
     assert names(side_findings(replace(sound, unknown=600))) == {"many-unknown": "warning"}
     assert names(side_findings(replace(sound, unknown=3_000))) == {"many-unknown": "error"}
-    assert names(side_findings(replace(sound, changed=20))) == {"round-trip": "warning"}
+    assert names(side_findings(replace(sound, changed=QuotedLines(20)))) == {"round-trip": "warning"}
     assert names(length_findings(10, 1_000, 128, dropped=True)) == {}
     assert names(length_findings(100, 1_000, 128, dropped=True)) == {"cut-or-dropped": "warning"}
     assert names(length_findings(100, 1_000, 128, dropped=False)) == {"cut-or-dropped": "note"}

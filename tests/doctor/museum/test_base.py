@@ -7,7 +7,17 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.doctor import examine
-from manyheads.doctor.museum.base import BOS, EOS, PAD, LanguageModel, Translator, fit, pad_rows
+from manyheads.doctor.museum.base import (
+    BOS,
+    EOS,
+    PAD,
+    Encoder,
+    LanguageModel,
+    Sinusoidal,
+    Translator,
+    fit,
+    pad_rows,
+)
 
 
 class Causal(LanguageModel):
@@ -21,6 +31,7 @@ def test_the_doctor_finds_nothing_in_the_models() -> None:
     torch.manual_seed(0)
     assert not examine(Translator(13), vocab_size=13, pad=PAD, bos=BOS, eos=EOS).findings
     assert not examine(Causal(13, 16), vocab_size=13, pad=PAD, bos=BOS, kind="decoder").findings
+    assert not examine(Encoder(13, 16, Sinusoidal(16)), vocab_size=13, kind="encoder", longest=64).findings
 
 
 def test_rows_are_padded_to_the_longest() -> None:

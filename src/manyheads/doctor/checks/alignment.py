@@ -16,7 +16,7 @@ __all__ = ["Alignment", "Stretch", "measure_alignment"]
 
 BLOCK = 200  # pairs looked at together: a correlation is known to about 0.07 then
 LEAST_PAIRS = 100  # fewer say nothing
-# A stretch is apart where its lengths hardly go together, and lie further from the line through all than elsewhere:
+# A stretch is apart where its lengths hardly correlate, and lie further from the line through all than elsewhere:
 # in a corpus that is sorted by length the first is so everywhere, and the second nowhere.
 APART, WIDER = 0.2, 1.3
 SAME = 1e-9  # standard deviation up to which lengths are constant
@@ -81,10 +81,6 @@ def stretches(
     bad: NDArray[np.bool_], correlations: NDArray[np.float64], windows: list[tuple[int, int]]
 ) -> list[Stretch]:
     """Join neighbouring bad blocks to stretches."""
-    runs: list[list[int]] = []
-    for number in np.flatnonzero(bad).tolist():
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+    numbers = np.flatnonzero(bad)
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1) if numbers.size else []
     return [Stretch(windows[run[0]][0], windows[run[-1]][1] - 1, float(correlations[run].mean())) for run in runs]

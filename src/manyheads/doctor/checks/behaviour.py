@@ -163,9 +163,9 @@ class OutputCheck:
 
     Attributes:
         symptom: name under which the evidence is stored.
-        sentence: what holds where all is well, as the report lists it.
+        sentence: statement that is true of a sound model, as the report lists it.
         observe: function that calls a model with samples and returns the evidence, None where all is well.
-        needs: what the check cannot be made without, keys of `OBSTACLES`.
+        needs: conditions of the check: sides of the model, an id of padding, a request for left padding.
     """
 
     symptom: str
@@ -173,19 +173,13 @@ class OutputCheck:
     observe: Callable[[ModelAdapter, Samples], str | None]
     needs: tuple[str, ...] = ()
 
-    def obstacle(self, adapter: ModelAdapter, *, left_padding: bool) -> str | None:
-        """Return why the check cannot be made of a model, None where it can."""
+    def possible(self, adapter: ModelAdapter, *, left_padding: bool) -> bool:
+        """Return whether the check can be made of a model."""
         available = {"pad": adapter.pad is not None, "left_padding": left_padding}
         available |= {side: side in adapter.sides for side in ("source", "target")}
-        return next((OBSTACLES[need] for need in self.needs if not available[need]), None)
+        return all(available[need] for need in self.needs)
 
 
-OBSTACLES = {
-    "source": "the model reads no source",
-    "target": "the model writes no target",
-    "pad": "the model has no id of padding",
-    "left_padding": "padding before the text is examined on request only",
-}
 OUTPUT_CHECKS = (
     OutputCheck("random", "eval() makes the model deterministic", randomness),
     OutputCheck("not_finite", "scores are numbers", not_finite),
@@ -297,4 +291,4 @@ def check_stepper(adapter: ModelAdapter, samples: Samples, start: Callable[[Tens
             evidence = f"at step {position + 1} the log-probabilities differ by {change:.1%} of their spread"
             findings.append(model_finding("cache-differs", evidence))
             break
-    return make_report(findings, ["step by step gives the scores of all at once"])
+    return make_report(findings, ["step-by-step decoding gives the scores of teacher forcing"])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.checks.losses import FAR, batching_findings, source_findings
-from manyheads.doctor.evidence import share
+from manyheads.doctor.evidence import Share
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedClassifier
 
@@ -71,10 +71,11 @@ def class_findings(accuracy: float, labels: Mapping[str, int], predicted: Mappin
         predicted: frequency of each class as the prediction, by name.
     """
     (most, number), total = Counter(labels).most_common(1)[0], sum(labels.values())
-    if accuracy < share(number, total) + BETTER:
-        evidence = f'accuracy is {accuracy:.1%}; always saying "{most}" gives {share(number, total):.1%}'
+    frequent = Share(number, total)
+    if accuracy < frequent + BETTER:
+        evidence = f'accuracy is {accuracy:.1%}; always predicting "{most}" gives {frequent:.1%}'
         yield run_finding("no-better-than-guessing", evidence)
     never = [name for name, count in labels.items() if count and not predicted[name]]
     if never:
         named = ", ".join(f'"{name}" ({labels[name]:,} texts)' for name in never[:5])
-        yield run_finding("class-never-said", f"of {total:,} validation texts none is called {named}")
+        yield run_finding("class-never-said", f"of {total:,} validation texts none is predicted as {named}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from manyheads.doctor.catalogue import run_finding
-from manyheads.doctor.evidence import share
+from manyheads.doctor.evidence import Share
 from manyheads.doctor.report import Finding
 
 __all__ = ["Curves", "curve_findings"]
@@ -75,7 +75,7 @@ def curve_findings(curves: Curves, unigram_loss: float | None) -> Iterator[Findi
     """Yield findings about the curves of a training.
 
     Args:
-        curves: of the training.
+        curves: curves of the training.
         unigram_loss: loss of a unigram model, which knows the token frequencies alone, in nats a prediction; None
             where it is unknown.
     """
@@ -112,7 +112,7 @@ def training_findings(curves: Curves) -> Iterator[Finding]:
         if tenths[-1] > DIVERGED * min(tenths) and tenths[-1] > min(tenths) + 0.5:
             evidence = f"the training loss is {tenths[-1]:.2f} at the end; it had been {min(tenths):.2f}"
             yield run_finding("diverged", evidence)
-    if share(curves.skipped, curves.last_step) > SKIPPED:
+    if Share(curves.skipped, curves.last_step) > SKIPPED:
         yield run_finding("updates-skipped", f"{curves.skipped:,} of {curves.last_step:,} updates")
     if curves.last_step < curves.total_steps:
         yield run_finding("unfinished", f"{curves.last_step:,} of {curves.total_steps:,} updates are done")

@@ -40,7 +40,7 @@ __all__ = [
 SUPPRESSED_IDS = (PAD, BOS)
 DECODED = 16  # validation sentences
 MEMORIZED = 32  # training pairs whose first token is compared
-# The first token costs about what its frequencies alone give at the most; one that was never a label costs more
+# The loss of a first token is at most about the entropy of its frequencies; one that was never a label costs more
 # than a blind guess, as all other tokens have been preferred to it.
 FIRST_MARGIN, FIRST_FACTOR = 1.0, 2.0
 LIKELIEST = 20  # tokens whose log-probabilities are compared at each step
@@ -193,37 +193,29 @@ def check_first_token(trained: TrainedTranslator) -> Iterator[Finding]:
     pairs = [pair for pair in trained.train if pair.source.strip()][: 50 * MEMORIZED]
     by_length = sorted(pairs, key=lambda pair: len(pair.target))[len(pairs) // 4 :]
     sources, targets = trained.encode(by_length[:: max(1, len(pairs) // (2 * MEMORIZED))][:MEMORIZED])
-    losses = token_losses(trained.model, sources, targets)
-    rest = [value for row in losses for value in row[1:]]
     outputs = greedy(trained, sources)
     starts = Counter(
         row[0] for row in trained.tokenizers.target.encode([pair.target for pair in trained.train]) if row
     )
-    return first_token_findings(
-        first=sum(row[0] for row in losses) / len(losses),
-        rest=sum(rest) / max(1, len(rest)),
-        frequencies=entropy(starts.values()),
-        right=sum(list(output.tokens[:1]) == row[:1] for output, row in zip(outputs, targets, strict=True)),
-        pairs=len(targets),
-    )
+    right = sum(list(output.tokens[:1]) == row[:1] for output, row in zip(outputs, targets, strict=True))
+    return first_token_findings(token_losses(trained.model, sources, targets), entropy(starts.values()), right)
 
 
-def first_token_findings(
-    *, first: float, rest: float, frequencies: float, right: int, pairs: int
-) -> Iterator[Finding]:
+def first_token_findings(losses: Sequence[Sequence[float]], frequencies: float, right: int) -> Iterator[Finding]:
     """Yield a finding unless the first token of training pairs is predicted as well as by its frequencies.
 
     Args:
-        first: mean negative log-likelihood of the first target tokens in nats.
-        rest: that of the others.
-        frequencies: that of a guess that knows only the frequencies of the first tokens.
-        right: number of greedy outputs whose first token is right, of so many `pairs`.
-        pairs: number of pairs.
+        losses: negative log-likelihood of each target token in nats, a row for each pair.
+        frequencies: loss of a guess that knows only the frequencies of the first tokens, in nats.
+        right: number of greedy outputs whose first token is right.
     """
-    if first > frequencies + FIRST_MARGIN and first > FIRST_FACTOR * rest:
+    first = sum(row[0] for row in losses) / len(losses)
+    rest = [value for row in losses for value in row[1:]]
+    others = sum(rest) / max(1, len(rest))
+    if first > frequencies + FIRST_MARGIN and first > FIRST_FACTOR * others:
         evidence = (
-            f"in training pairs the first target token costs {first:.2f} nats, the others {rest:.2f}; "
-            f"its frequencies alone give {frequencies:.2f}; {right} of {pairs} greedy outputs begin rightly"
+            f"in training pairs the first target token costs {first:.2f} nats, the others {others:.2f}; "
+            f"its frequencies alone give {frequencies:.2f}; {right} of {len(losses)} greedy outputs begin rightly"
         )
         yield run_finding("first-token-not-learned", evidence)
 

@@ -45,8 +45,8 @@ def examine_encoding(
     Args:
         encode_pair: source and target text to their ids, as training does it.
         pairs: some pairs of texts; a dozen will do.
-        source: the source side's tokenizer, with encode(text) and decode(ids).
-        target: the target side's.
+        source: tokenizer of the source, with encode(text) and decode(ids).
+        target: tokenizer of the target.
         marks: ids that are no text: begin, end, padding.
     """
     encoded = [encode_pair(*pair) for pair in pairs]
@@ -132,7 +132,7 @@ def examine_collate(
         drawn = [torch.randint(len(tokens), (length,), generator=generator).tolist() for length in lengths]
         return [[tokens[index] for index in row] for row in drawn]
 
-    asked = ["long texts are not cut unseen"]
+    asked = ["long texts are not cut without a warning"]
     findings: list[Finding] = []
     short, middling = (sides_of(collate(rows(lengths), rows(lengths)), pad) for lengths in (SHORT, MIDDLING))
     if middling[0].numel():
@@ -150,13 +150,7 @@ def examine_collate(
 
 
 def sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
-    """Return source and target ids of a batch (B, length); negative labels, which mark padding, become `pad`."""
-    source, target = two_sides(batch)
-    return source, target.masked_fill(target < 0, pad)
-
-
-def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
-    """Return source and target ids of a batch, as the batch holds them.
+    """Return source and target ids of a batch (B, length); negative labels, which mark padding, become `pad`.
 
     Raises:
         UsageError: the batch holds no two tensors of ids.
@@ -174,7 +168,8 @@ def two_sides(batch: Any) -> tuple[Tensor, Tensor]:
     ]
     if len(id_tensors) < 2:
         raise UsageError(f"{type(batch).__name__} holds no two tensors of ids (B, length): source and target.")
-    return id_tensors[0], id_tensors[1]
+    source, target = id_tensors[:2]
+    return source, target.masked_fill(target < 0, pad)
 
 
 def fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor], pad: int) -> Iterator[Finding]:

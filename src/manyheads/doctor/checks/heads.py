@@ -16,7 +16,7 @@ from torch import Tensor
 from manyheads.data.batch import pad_rows
 from manyheads.data.examples import make_texts
 from manyheads.doctor.catalogue import run_finding
-from manyheads.doctor.evidence import describe_share
+from manyheads.doctor.evidence import Share
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedClassifier, TrainedLanguageModel, TrainedTranslator
 from manyheads.inspection.capture import recording
@@ -145,7 +145,7 @@ def head_findings(heads: Sequence[Head]) -> Iterator[Finding]:
     if idle:
         named = ", ".join(idle[:6]) + (", ..." if idle[6:] else "")
         severity = "warning" if len(idle) > MOSTLY_IDLE * len(heads) else None
-        yield run_finding("idle-heads", f"{describe_share(len(idle), len(heads))} heads: {named}", severity)
+        yield run_finding("idle-heads", f"{Share(len(idle), len(heads))} heads: {named}", severity)
 
 
 def weight_findings(weights: Mapping[str, Tensor]) -> Iterator[Finding]:

@@ -34,14 +34,14 @@ LOWEST = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, tor
 
 @dataclass(frozen=True)
 class Internals:
-    """The attentions of one pass over padded rows, and of another over other tokens with the same padding.
+    """Attentions of a pass over padded rows, and of a pass over other tokens with the same padding.
 
     Attributes:
-        attentions: of the first pass.
-        others: of the second.
-        dropped_residuals: how often dropout fell on the residual stream, in train().
-        signal: by side, how strong tokens are beside positions, as a ratio of deviations; inf without positions.
-        source_padded, target_padded: where the first pass had padding, (B, S) and (B, T).
+        attentions: attentions of the first pass.
+        others: attentions of the second pass.
+        dropped_residuals: number of dropouts on the residual connection, in train().
+        signal: by side, deviation over tokens as a ratio to that over positions; inf without positions.
+        source_padded, target_padded: padding of the first pass, (B, S) and (B, T).
     """
 
     attentions: Sequence[Attention]
@@ -61,14 +61,9 @@ class Internals:
         return self.of(TARGET, TARGET)
 
     @property
-    def encoder_self(self) -> list[Attention]:
-        """Return the self-attentions of the encoder."""
-        return self.of(SOURCE, SOURCE)
-
-    @property
     def on_source(self) -> list[Attention]:
         """Return encoder self-attentions and cross-attentions."""
-        return [*self.encoder_self, *self.of(TARGET, SOURCE)]
+        return [*self.of(SOURCE, SOURCE), *self.of(TARGET, SOURCE)]
 
     @property
     def across_rows(self) -> list[Attention]:

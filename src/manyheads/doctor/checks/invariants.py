@@ -1,4 +1,4 @@
-"""The invariants of a model of this package, with its own tokenizers, masks, training step and decoding."""
+"""Check the invariants of a model of this package, with its own tokenizers, masks, training step and decoding."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def examine_own_model(model: Transformer, tokenizers: TokenizerPair, objective: 
 
 
 class HiddenStates(nn.Module):
-    """The encoder of a model without its head: ids (B, S) -> hidden states (B, S, D)."""
+    """Encoder of a model without its head: ids (B, S) -> hidden states (B, S, D)."""
 
     def __init__(self, model: EncoderOnly) -> None:
         super().__init__()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.report import SplitReport
 from manyheads.doctor.catalogue import config_finding
-from manyheads.doctor.checks.damage import damage
 from manyheads.doctor.checks.splits import near_keys, text_of
-from manyheads.doctor.evidence import QuotedLines, describe_share, quote, share
+from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 
-__all__ = ["DAMAGED", "LEAST_LINES", "LineCounts", "NearCopies", "split_findings"]
+__all__ = ["DAMAGED", "LEAST_LINES", "LineCounts", "NearCopies", "damage", "split_findings"]
 
 # Shares of the lines of a split from which on a defect is a warning, or an error.
 DAMAGED, DAMAGED_WRONG = 0.001, 0.02
@@ -31,6 +32,56 @@ DAMAGES = {
     "lost": "have lost letters",
     "question": "have a question mark in the place of a letter",
 }
+
+# misread: UTF-8 or Korean bytes read as Latin characters. lost: letters became U+FFFD, or a line question marks.
+# question: a question mark inside a word, which may also be a missing blank. entities: the writing of web pages.
+Damage = Literal["misread", "lost", "question", "entities"]
+
+# What the bytes 0x80 to 0xFF become when they are read as Windows-1252 or Latin-1; two of them at the least.
+LATIN = re.compile("[\x80-\xffŒœŠšŸŽžƒˆ˜–—‘’‚“”„†‡•…‰‹›€™]{2,}")
+# What misread UTF-8 turns out to be: Latin letters with marks, Greek, Cyrillic, punctuation, kana, Hangul, Han.
+SENSIBLE = re.compile("[\xa0-\u017f\u0370-\u04ff\u2010-\u206f\u20ac\u3000-\u30ff\u3130-\u318f\u4e00-\u9fff가-힣]+")
+HANGUL = re.compile("[가-힣]{3,}")  # a run of three syllables is no coincidence
+LOST_LETTER = re.compile(r"[^\W\d_]\?[a-zß-ÿ]")
+ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
+MOST_LOST = 0.5  # question marks among what is not blank, from where on a line is lost
+
+
+def damage(text: str) -> Damage | None:
+    """Return the kind of damage of a text, None if there is none.
+
+    A run of Latin characters counts as misread if its bytes are valid UTF-8, or valid Korean (CP949), of sensible
+    characters: correct text hardly ever is, because each lead byte needs its continuation bytes.
+    """
+    if "\ufffd" in text or mostly_question_marks(text):
+        return "lost"
+    if not text.isascii() and any(misread(run) for run in LATIN.findall(text)):
+        return "misread"
+    if "?" in text and LOST_LETTER.search(text):
+        return "question"
+    return "entities" if "&" in text and ENTITY.search(text) else None
+
+
+def mostly_question_marks(text: str) -> bool:
+    """Return whether most visible characters of a line are question marks."""
+    visible = [symbol for symbol in text if not symbol.isspace()]
+    return len(visible) > 4 and visible.count("?") > MOST_LOST * len(visible)
+
+
+def misread(run: str) -> bool:
+    """Return whether a run of Latin characters is other text whose bytes were decoded wrongly."""
+    for codec in ("cp1252", "latin-1"):
+        try:
+            raw = run.encode(codec)
+        except UnicodeEncodeError:
+            continue
+        for encoding, expected in (("utf-8", SENSIBLE), ("cp949", HANGUL)):
+            try:
+                if expected.fullmatch(raw.decode(encoding)):
+                    return True
+            except UnicodeDecodeError:
+                continue
+    return False
 
 
 class LineCounts:
@@ -52,14 +103,14 @@ class LineCounts:
         for kind, quoted in self.damaged.items():
             if quoted.count < LEAST_LINES:
                 continue
-            part = share(quoted.count, self.lines)
-            counted = f"{where}: {describe_share(quoted.count, self.lines)} lines"
+            part = Share(quoted.count, self.lines)
+            counted = f"{where}: {part} lines"
             if kind == "entities":
                 if part > ENTITIES:
-                    yield config_finding("html-entities", f"{counted} hold such as &amp;{quote(quoted.examples)}")
+                    yield config_finding("html-entities", f"{counted} hold such as &amp;{quoted}")
             elif part > (QUESTION if kind == "question" else DAMAGED):
                 severity = "error" if part > DAMAGED_WRONG else None
-                evidence = f"{counted} {DAMAGES[kind]}{quote(quoted.examples)}"
+                evidence = f"{counted} {DAMAGES[kind]}{quoted}"
                 yield config_finding("encoding-damaged", evidence, severity)
 
 
@@ -83,37 +134,36 @@ class NearCopies:
                     self.copied.add(index)
 
     def findings(self, name: str, size: int) -> Iterator[Finding]:
-        """Yield a finding if a held-out split of so many pairs has near copies in train."""
+        """Yield a finding if a held-out split of `size` pairs has near copies in train."""
         quoted = QuotedLines()
         for index in sorted(self.copied):
             quoted.add(self.pairs[index].line, self.pairs[index].source)
-        if share(quoted.count, size) > NEAR:
-            evidence = f"{name}: of {describe_share(quoted.count, size)} a near copy stands in train"
-            yield config_finding("near-copies-in-train", evidence + quote(quoted.examples))
+        copied = Share(quoted.count, size)
+        if copied > NEAR:
+            yield config_finding("near-copies-in-train", f"{name}: of {copied} a near copy stands in train{quoted}")
 
 
 def split_findings(name: str, split: SplitReport, config: Config) -> Iterator[Finding]:
     """Yield findings about empty lines, duplicates, overlap with train and unlike lengths of a split."""
     read, data = split.read, config.data
-    if share(split.empty, read) > EMPTY:
-        evidence = f"{name}: {describe_share(split.empty, read)} lines have no text on a side"
-        yield config_finding("empty-lines", evidence)
+    empty, duplicates = Share(split.empty, read), Share(split.duplicates, read)
+    if empty > EMPTY:
+        yield config_finding("empty-lines", f"{name}: {empty} lines have no text on a side")
     if name == "train":
-        if share(split.duplicates, read) > DUPLICATED:
+        if duplicates > DUPLICATED:
             consequence = "they are dropped" if data.drop_duplicates else "data.drop_duplicates is off"
-            evidence = f"train: {describe_share(split.duplicates, read)} came before; {consequence}"
+            evidence = f"train: {duplicates} came before; {consequence}"
             yield config_finding("much-duplicated", evidence, "note" if data.drop_duplicates else None)
-        if split.filtered and share(split.filtered.ratio, read) > ODD:
-            counted = describe_share(split.filtered.ratio, read)
-            evidence = f"train: {counted} pairs with one side over {data.max_ratio:g} times as long as the other"
+        if split.filtered and (odd := Share(split.filtered.ratio, read)) > ODD:
+            evidence = f"train: {odd} pairs with one side over {data.max_ratio:g} times as long as the other"
             yield config_finding("odd-lengths", evidence)
         return
     if name == "valid" and read < FEW_VALIDATION:
         yield config_finding("few-validation-texts", f"valid: {read:,} texts")
     overlap = split.overlap.get("train")
-    if overlap is None or (seen := share(overlap.pairs, read)) <= HELD_OUT:
+    if overlap is None or (seen := Share(overlap.pairs, read)) <= HELD_OUT:
         return
-    evidence = f"{name}: {describe_share(overlap.pairs, read)} stand in train"
+    evidence = f"{name}: {seen} stand in train"
     if data.drop_overlap:
         evidence += "; data.drop_overlap takes them out of train"
         yield config_finding("held-out-in-train", evidence, "note")

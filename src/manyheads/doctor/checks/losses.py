@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # Nats a prediction that other sources must cost: 4.6 more in the run multi30k-de-en.
-IGNORED, HARDLY = 0.05, 0.3
+IGNORED, LEAST_GAIN = 0.05, 0.3
 # Cost of the validation text now, beside that in training; published weights may be a mean of others.
 DEARER, DEARER_FACTOR = 1.0, 1.5
 FAR = 7  # positions apart, in the order of length, that a source is taken from instead
@@ -106,9 +106,9 @@ def context_change(trained: TrainedLanguageModel) -> tuple[int, float]:
 
 
 def source_findings(own: float, shuffled: float, examples: int) -> Iterator[Finding]:
-    """Yield a finding unless other sources raise the loss of so many examples, in nats a prediction."""
+    """Yield a finding unless other sources raise the loss of the examples, in nats a prediction."""
     gain = shuffled - own
-    if gain < HARDLY:
+    if gain < LEAST_GAIN:
         evidence = (
             f"{examples:,} validation texts cost {own:.2f} nats a prediction, and {shuffled:.2f} with each other's "
             "sources"
@@ -133,7 +133,7 @@ def logged_findings(own: float, examples: int, logged: float | None) -> Iterator
 
 
 def context_findings(change: float, tokens: int) -> Iterator[Finding]:
-    """Yield a finding unless another context changes the mean loss of so many tokens, in nats."""
+    """Yield a finding unless another context changes the mean loss of the tokens, in nats."""
     if change < IGNORED:
         evidence = (
             f"the loss of {tokens:,} tokens changes by {change:.3f} nats in the mean when all of their context but "

@@ -34,11 +34,11 @@ class Machine:
     """Properties of a machine.
 
     Attributes:
-        device: what training uses by default; precision: in which number format.
-        memory_gib: of the machine; free_memory_gib: what is free now. None where the system does not say.
-        disk_gib: free where the program was called.
-        threads: that torch computes with; processors: that this process may use.
-        decoding: what computes the steps of decoding on the CPU, and why.
+        device: default device of training; precision: its number format there.
+        memory_gib, free_memory_gib: total and free memory; None where the system does not report them.
+        disk_gib: free disk space in the working directory.
+        threads: threads of torch; processors: processors that this process may use.
+        decoding: code that computes the steps of decoding on the CPU, and the reason.
         extras: missing packages of each extra of the package.
     """
 

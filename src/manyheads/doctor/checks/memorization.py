@@ -110,8 +110,8 @@ def memorization_findings(
     if wrong:
         first = sum(decoded[index : index + 1] == [] or decoded[index][:1] != targets[index][:1] for index in wrong)
         evidence = (
-            f"{len(targets)} pairs are learned by heart (loss {losses[-1]:.2g}), and {len(wrong)} of them are "
-            f"decoded otherwise, {first} from the first token on"
+            f"{len(targets)} pairs are memorised (loss {losses[-1]:.2g}), and {len(wrong)} of them are "
+            f"decoded differently, {first} from the first token on"
         )
         yield model_finding("decodes-otherwise", evidence)
 

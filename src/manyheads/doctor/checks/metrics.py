@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -96,25 +95,11 @@ def as_percent(value: float, expected: float) -> float:
 
 def word_by_word(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Return the mean over sentences of a BLEU of words at the same position, n-grams counted over characters."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    characters = BLEU(tokenize="char", smooth_method="none")
     scores = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        matched, counted = [0] * 4, [0] * 4
-        lengths = [0, 0]
-        for word, other in zip(hypothesis.split(), reference.split(), strict=False):
-            lengths[0] += len(word)
-            lengths[1] += len(other)
-            for order in range(4):
-                mine, theirs = (Counter(ngrams(text, order + 1)) for text in (word, other))
-                matched[order] += sum((mine & theirs).values())
-                counted[order] += max(0, len(word) - order)
-        if min(matched) == 0:
-            scores.append(0.0)
-            continue
-        precision = sum(math.log(hit / count) for hit, count in zip(matched, counted, strict=True)) / 4
-        scores.append(100 * math.exp(min(0.0, 1 - lengths[1] / lengths[0]) + precision))
+        words, others = zip(*zip(hypothesis.split(), reference.split(), strict=False), strict=True)
+        scores.append(characters.corpus_score(words, [others]).score)
     return sum(scores) / len(scores)
-
-
-def ngrams(text: str, order: int) -> list[str]:
-    """Return all n-grams of characters of an order."""
-    return [text[index : index + order] for index in range(len(text) - order + 1)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.checks.pairs import LEAST_WORDS, letters_of
-from manyheads.doctor.evidence import Example, QuotedLines, describe_share, quote, share
+from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.evaluation import score
@@ -67,9 +67,11 @@ def check_generated(trained: TrainedLanguageModel) -> Iterator[Finding]:
     """Sample some texts of a language model at its own probabilities."""
     looping = [text for text in trained.generate(GENERATED, TOKENS) if repeats(" ".join(text.split()))]
     if len(looping) > LOOPING * GENERATED:
-        counted = describe_share(len(looping), GENERATED)
-        evidence = f"{counted} of the texts it writes by itself{quote([Example(1, looping[0])])}"
-        yield run_finding("repeats-itself", evidence)
+        quoted = QuotedLines()
+        quoted.add(1, looping[0])
+        yield run_finding(
+            "repeats-itself", f"{Share(len(looping), GENERATED)} of the texts it writes by itself{quoted}"
+        )
 
 
 def repeats(text: str) -> bool:
@@ -81,7 +83,7 @@ def output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterator
     """Yield findings about lengths, loops, copies, unknown symbols and equal outputs.
 
     Args:
-        outputs: of held-out lines.
+        outputs: outputs of held-out lines.
         whole_words: the vocabulary is one of whole words, in which unknown ones are usual.
     """
     yield from length_findings(outputs)
@@ -104,12 +106,12 @@ def output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterator
     if len(sources) >= 10 and len(set(texts)) < SAME * len(sources):
         most_common = max(set(texts), key=texts.count)
         evidence = f'{len(sources):,} different sources have {len(set(texts)):,} different outputs; "{most_common}"'
-        yield run_finding("same-output", f"{evidence} comes {texts.count(most_common):,} times")
+        yield run_finding("same-output", f"{evidence} occurs {texts.count(most_common):,} times")
 
 
 def length_findings(outputs: Sequence[Output]) -> Iterator[Finding]:
     """Yield a finding if all outputs together are too short or too long."""
-    ratio = share(sum(len(output.text) for output in outputs), sum(len(output.reference) for output in outputs))
+    ratio = Share(sum(len(output.text) for output in outputs), sum(len(output.reference) for output in outputs))
     evidence = f"{len(outputs):,} outputs are {ratio:.2f} times as long as their references"
     if ratio < SHORT:
         yield run_finding("too-short", evidence, "error" if ratio < VERY_SHORT else None)
@@ -119,10 +121,9 @@ def length_findings(outputs: Sequence[Output]) -> Iterator[Finding]:
 
 def count_findings(name: str, chosen: Sequence[Output], size: int, some: float, many: float) -> Iterator[Finding]:
     """Yield a finding, with examples, if enough of `size` outputs show a defect."""
-    part = share(len(chosen), size)
+    part = Share(len(chosen), size)
     if part > some and len(chosen) >= LEAST_OUTPUTS:
         quoted = QuotedLines()
         for output in chosen:
             quoted.add(output.line, f"{output.source} -> {output.text}")
-        evidence = f"{describe_share(len(chosen), size)} outputs{quote(quoted.examples)}"
-        yield run_finding(name, evidence, "error" if part > many else None)
+        yield run_finding(name, f"{part} outputs{quoted}", "error" if part > many else None)

@@ -12,7 +12,7 @@ from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.checks.alignment import Alignment, measure_alignment
 from manyheads.doctor.checks.languages import WORD, Classifier, likeness
 from manyheads.doctor.checks.lines import LEAST_LINES, LineCounts
-from manyheads.doctor.evidence import QuotedLines, describe_share, quote, share
+from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 
 __all__ = ["LEAST_WORDS", "PairCounts", "language_findings", "letters_of"]
@@ -90,11 +90,10 @@ class PairCounts:
         """Yield findings about the pairs of one split, but for their languages."""
         for side, lines in zip(("source", "target"), self.sides, strict=True):
             yield from lines.findings(f"{name}, {side}")
-        copied = share(self.copied.count, self.pairs)
+        copied = Share(self.copied.count, self.pairs)
         if copied > COPIED and self.copied.count >= LEAST_LINES:
-            evidence = f"{name}: {describe_share(self.copied.count, self.pairs)} are the same on both sides"
-            severity = "error" if copied > COPIED_WRONG else None
-            yield config_finding("source-copied", evidence + quote(self.copied.examples), severity)
+            evidence = f"{name}: {copied} are the same on both sides{self.copied}"
+            yield config_finding("source-copied", evidence, "error" if copied > COPIED_WRONG else None)
         alignment = measure_alignment(*self.lengths)
         if alignment is not None:
             yield from alignment_findings(name, alignment, self.lines)
@@ -124,15 +123,15 @@ def language_findings(splits: Mapping[str, PairCounts]) -> Iterator[Finding]:
     for name, counts in splits.items():
         swapped = counts.swapped
         if counts.recognised >= LEAST_RECOGNISED and swapped.count > SWAPPED * counts.recognised:
-            described = describe_share(swapped.count, counts.recognised)
-            evidence = f"{name}: in {described} pairs each side looks like the other's language"
-            yield config_finding("languages-swapped", evidence + quote(swapped.examples))
+            part = Share(swapped.count, counts.recognised)
+            evidence = f"{name}: in {part} pairs each side looks like the other's language{swapped}"
+            yield config_finding("languages-swapped", evidence)
             continue
         for quoted, side in ((counts.only_source, "source"), (counts.only_target, "target"), (swapped, "")):
-            if quoted.count >= LEAST_LINES and share(quoted.count, counts.pairs) > MIXED:
+            part = Share(quoted.count, counts.pairs)
+            if quoted.count >= LEAST_LINES and part > MIXED:
                 looks = f"both sides look like the {side}'s language" if side else "the sides look swapped"
-                evidence = f"{name}: in {describe_share(quoted.count, counts.pairs)} pairs {looks}"
-                yield config_finding("languages-mixed", evidence + quote(quoted.examples))
+                yield config_finding("languages-mixed", f"{name}: in {part} pairs {looks}{quoted}")
     train = splits.get("train")
     if train is not None and train.classify is None:
         for name, counts in splits.items():

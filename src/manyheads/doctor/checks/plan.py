@@ -39,14 +39,14 @@ class Plan:
     """Figures of a planned training with its text on this machine.
 
     Attributes:
-        config: of the training.
+        config: configuration of the training.
         steps: updates; None where only the minutes are fixed and no update was timed.
         epoch_steps: updates of one epoch.
         batch: target tokens an update (of a classification: texts).
-        parameters: of the model.
-        tokens: of train, on both sides, marks not counted.
-        seconds: of one update on this machine, None where none was timed.
-        memory: bytes that training needs at the most; free: bytes that this machine has. None where unknown.
+        parameters: number of parameters of the model.
+        tokens: number of tokens of train, on both sides, without marks.
+        seconds: time of one update on this machine, None where none was timed.
+        memory, free: bytes that training needs at most, and free bytes of this machine; None where unknown.
     """
 
     config: Config
@@ -61,7 +61,7 @@ class Plan:
 
     @property
     def unit(self) -> str:
-        """Return the name of what the size of a batch counts."""
+        """Return the unit of the size of a batch."""
         return "texts" if self.config.task == "classification" else "target tokens"
 
     def facts(self, costs: Costs) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The checks that each examination of `manyheads doctor` consists of.
+"""Tables of the checks of `manyheads doctor CONFIG` and `manyheads doctor RUN`.
 
 Any model is examined by `examine` (OUTPUT_CHECKS of `checks.behaviour`, then its inside, then its training); the
 text of a configuration by `checks.text`; the machine by `checks.machine`.
@@ -28,7 +28,7 @@ class NewTraining:
     Attributes:
         plan: figures of the training.
         sides: tokens of the sides of train and of the validation set.
-        vocabularies: of subwords; none of other tokenizers.
+        vocabularies: vocabularies of subword tokenizers; none of other tokenizers.
         too_long: findings about texts that are longer than data.max_length.
         first_loss: loss of the new model, number of choices and width of tied embeddings, as `start_findings` takes
             them; None where the model continues another one.
@@ -64,9 +64,10 @@ NEW_TRAINING: Sequence[Check[NewTraining]] = (
     Check("the vocabulary is not too large for the text", check_sizes),
     Check("the learning rate fits the width, the batch and the optimiser",
           lambda training: plan.rate_findings(training.plan)),
-    Check("the warm-up ends in time, and the text is seen", lambda training: plan.epoch_findings(training.plan)),
+    Check("the warm-up ends in time, and the whole text is read",
+          lambda training: plan.epoch_findings(training.plan)),
     Check("the model is not too large for the text", lambda training: plan.size_findings(training.plan)),
-    Check("memory suffices, and the time can be waited for",
+    Check("memory suffices, and training does not take days",
           lambda training: plan.machine_findings(training.plan)),
     Check("the loss begins near that of a blind guess", check_start),
 )  # fmt: skip
@@ -92,61 +93,60 @@ def check_vocabulary(trained: TrainedModel) -> Iterator[Finding]:
         yield from tokens.use_findings(tokens.count_vocabulary(*vocabulary))
 
 
-def no_train(trained: TrainedModel) -> str | None:
-    """Return the obstacle to a check that needs the training text."""
-    return None if trained.train else "the text of train is not available"
+def has_train(trained: TrainedModel) -> bool:
+    """Return whether training text is available."""
+    return bool(trained.train)
 
 
-def no_valid(trained: TrainedModel) -> str | None:
-    """Return the obstacle to a check that needs the validation text."""
-    return None if trained.valid else "the text of the validation set is not available"
+def has_valid(trained: TrainedModel) -> bool:
+    """Return whether validation text is available."""
+    return bool(trained.valid)
 
 
-def no_labelled(trained: TrainedClassifier) -> str | None:
-    """Return the obstacle to a check that needs validation texts with known labels."""
-    return None if trained.labelled else "no validation text with a known label is available"
+def has_labelled(trained: TrainedClassifier) -> bool:
+    """Return whether validation texts with known labels are available."""
+    return bool(trained.labelled)
 
 
-def no_context(trained: TrainedLanguageModel) -> str | None:
-    """Return the obstacle to a check that replaces the context of tokens."""
-    too_short = f"the validation text has less than {SHORTEST} tokens"
-    return no_valid(trained) or (too_short if len(trained.tokens) < SHORTEST else None)
+def has_context(trained: TrainedLanguageModel) -> bool:
+    """Return whether the validation text is long enough for contexts to be replaced."""
+    return has_valid(trained) and len(trained.tokens) >= SHORTEST
 
 
-VOCABULARY = Check("the vocabulary is used", check_vocabulary, no_train)
-ROUND_TRIPS = Check("texts come back from their tokens", check_round_trips, no_train)
+VOCABULARY = Check("the vocabulary is used", check_vocabulary, has_train)
+ROUND_TRIPS = Check("texts come back from their tokens", check_round_trips, has_train)
 TRAINED: Mapping[Task, Sequence[Check[Any]]] = {
     "translation": (
-        Check("the first token is learned", decoding.check_first_token, no_train),
+        Check("the first token is learned", decoding.check_first_token, has_train),
         ROUND_TRIPS,
         VOCABULARY,
-        Check("the loss is that of the log", losses.check_logged_loss, no_valid),
-        Check("the source is read", losses.check_source, no_valid),
-        Check("the loss does not depend on batches", losses.check_batching, no_valid),
-        Check("greedy search, beams and batches agree", decoding.check_decoding, no_valid),
-        Check("outputs end, do not loop, copy or fall silent", outputs.check_outputs, no_valid),
-        Check("heads look at the text", heads.check_translator_heads, no_valid),
+        Check("the loss is that of the log", losses.check_logged_loss, has_valid),
+        Check("the source is read", losses.check_source, has_valid),
+        Check("the loss does not depend on batches", losses.check_batching, has_valid),
+        Check("greedy search, beams and batches agree", decoding.check_decoding, has_valid),
+        Check("outputs end, are not empty, and neither loop nor copy", outputs.check_outputs, has_valid),
+        Check("few attention heads are idle", heads.check_translator_heads, has_valid),
     ),
     "classification": (
         VOCABULARY,
         ROUND_TRIPS,
-        Check("the text is read", classes.check_texts, no_labelled),
-        Check("classes are told better than by guessing", classes.check_classes, no_labelled),
-        Check("no result depends on the batch", classes.check_class_batches, no_labelled),
-        Check(None, heads.check_classifier_heads, no_labelled),
+        Check("the text is read", classes.check_texts, has_labelled),
+        Check("classes are predicted better than by guessing", classes.check_classes, has_labelled),
+        Check("no result depends on the batch", classes.check_class_batches, has_labelled),
+        Check(None, heads.check_classifier_heads, has_labelled),
     ),
     "language-modeling": (
         VOCABULARY,
         ROUND_TRIPS,
-        Check("the loss is that of the log", losses.check_logged_stream, no_valid),
-        Check("the context is used", losses.check_context, no_context),
-        Check("the loss does not depend on batches", losses.check_stream_batching, no_valid),
-        Check("step by step gives the same", decoding.check_steps, no_valid),
-        Check(None, heads.check_language_model_heads, no_valid),
-        Check("texts that are written do not loop", outputs.check_generated),
+        Check("the loss is that of the log", losses.check_logged_stream, has_valid),
+        Check("the context is used", losses.check_context, has_context),
+        Check("the loss does not depend on batches", losses.check_stream_batching, has_valid),
+        Check("step-by-step decoding gives the same", decoding.check_steps, has_valid),
+        Check(None, heads.check_language_model_heads, has_valid),
+        Check("generated texts do not loop", outputs.check_generated),
     ),
     "masked-lm": (
-        Check(None, check_round_trips, no_train),
+        Check(None, check_round_trips, has_train),
         VOCABULARY,
     ),
 }  # fmt: skip

@@ -27,7 +27,7 @@ def examine_schedule(make: Callable[[], tuple[Optimizer, Any]]) -> Report:
     """
     optimizer, schedule = make()
     rates(optimizer, schedule, BEFORE)
-    asked = ["the schedule goes on where it stopped"]
+    asked = ["the schedule continues where it stopped"]
     if not (hasattr(schedule, "state_dict") and hasattr(schedule, "load_state_dict")):
         evidence = f"{type(schedule).__name__} has no state_dict and load_state_dict"
         return make_report([model_finding("schedule-without-state", evidence)], asked)
@@ -40,7 +40,7 @@ def examine_schedule(make: Callable[[], tuple[Optimizer, Any]]) -> Report:
     if uninterrupted == resumed:
         return make_report([], asked)
     evidence = (
-        f"after {BEFORE} steps the rates go on as {first_rates(uninterrupted)}; saved and loaded they are "
+        f"after {BEFORE} steps the rates continue as {first_rates(uninterrupted)}; saved and loaded they are "
         f"{first_rates(resumed)}"
     )
     return make_report([model_finding("schedule-without-state", evidence)], asked)

@@ -44,7 +44,7 @@ def start_findings(loss: float, choices: int, tied_width: int = 0) -> Iterator[F
     """Yield a finding if the loss of a new model is not near that of a blind guess.
 
     Args:
-        loss: of the first batch, in nats a prediction.
+        loss: loss of the first batch, in nats a prediction.
         choices: V, or the number of classes.
         tied_width: D where the output matrix is that of the input, else 0.
     """
@@ -69,11 +69,11 @@ def measure_update(
     """Make some updates, and measure their time and memory. The weights are changed.
 
     Args:
-        model: a new one.
+        model: a new model.
         objective: function that makes an objective of the model.
         updates: batches of the training.
         training: the `[training]` settings.
-        device: of the training.
+        device: device of the training.
         precision: number format of the matrix products.
 
     Returns:

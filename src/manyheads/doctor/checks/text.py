@@ -13,7 +13,7 @@ from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.checks.languages import language_classifier
 from manyheads.doctor.checks.lines import DAMAGED, LEAST_LINES, LineCounts, NearCopies, split_findings
 from manyheads.doctor.checks.pairs import PairCounts, language_findings
-from manyheads.doctor.evidence import QuotedLines, describe_share, quote, share
+from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding, Report, make_report
 
 __all__ = ["examine_text"]
@@ -22,9 +22,9 @@ UNBALANCED = 10  # times
 LONG_LINE = 40  # characters from which on a line that stands twice is no coincidence
 REPEATED = 0.1  # share of such lines of the validation text
 PAIRS = (
-    "the languages are the right way round",
-    "line i belongs to line i",
-    "no copies of the source stand in the place of translations",
+    "source and target language are not swapped",
+    "line i is the translation of line i",
+    "targets are not copies of their sources",
     "no letters are damaged",
     "held-out text does not stand in train",
     "few lines are empty, doubled, or of odd lengths",
@@ -44,9 +44,9 @@ def examine_text(
     """Return the findings on the text of a configuration, and the facts about it.
 
     Args:
-        config: of the training.
-        splits: pairs as read, by the name of the split, train first; train is read once, from start to end.
-        normalize: cleans a text, as in training.
+        config: configuration of the training.
+        splits: pairs before cleaning, by the name of the split, train first; train is read once, from start to end.
+        normalize: function that cleans a text, as in training.
     """
     findings: list[Finding] = []
     if config.task == "translation":
@@ -96,13 +96,13 @@ def watch(pairs: Iterable[Pair], observers: Sequence[PairCounts | LabelCounts | 
 
 
 def count_findings(figures: DataReport, config: Config) -> Iterator[Finding]:
-    """Yield what the counts of each split show."""
+    """Yield the findings about the counts of each split."""
     for name, split in figures.splits.items():
         yield from split_findings(name, split, config)
 
 
 def facts(figures: DataReport, config: Config) -> dict[str, str]:
-    """Return the amount of text."""
+    """Return the amount of text in each split, for people."""
     reading, train = READINGS[config.task], figures.splits["train"]
     others = ", ".join(f"{name} {split.read:,}" for name, split in figures.splits.items() if name != "train")
     used = train.filtered.describe(reading.noun, reading.other) if train.filtered else f"{train.read:,}"
@@ -135,10 +135,10 @@ def label_findings(splits: Mapping[str, LabelCounts]) -> Iterator[Finding]:
     """Yield findings about labels that contradict each other, are rare, or are missing from a split."""
     for name, counts in splits.items():
         yield from counts.text.findings(name)
-        conflicts, lines = counts.conflicts, counts.text.lines
-        if conflicts.count >= LEAST_LINES and share(conflicts.count, lines) > DAMAGED:
-            evidence = f"{name}: {describe_share(conflicts.count, lines)} texts came before with another label"
-            yield config_finding("labels-contradict", evidence + quote(conflicts.examples))
+        conflicts = Share(counts.conflicts.count, counts.text.lines)
+        if counts.conflicts.count >= LEAST_LINES and conflicts > DAMAGED:
+            evidence = f"{name}: {conflicts} texts came before with another label{counts.conflicts}"
+            yield config_finding("labels-contradict", evidence)
     train, valid = splits["train"], splits.get("valid")
     (most, largest), *_, (fewest, smallest) = train.classes.most_common()
     if largest > UNBALANCED * smallest:
@@ -168,8 +168,9 @@ def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> tuple[Report, dict[st
             elif key in train_lines:
                 repeated.add(pair.line, pair.target)
         findings += counts.findings(name)
-        if share(repeated.count, long_lines) > REPEATED:
-            evidence = f"{name}: {describe_share(repeated.count, long_lines)} of its longer lines stand in train"
-            findings.append(config_finding("held-out-in-train", evidence + quote(repeated.examples)))
+        part = Share(repeated.count, long_lines)
+        if part > REPEATED:
+            evidence = f"{name}: {part} of its longer lines stand in train{repeated}"
+            findings.append(config_finding("held-out-in-train", evidence))
         sizes.append(f"{name} {counts.lines:,} lines")
     return make_report(findings, LINES), {"text": ", ".join(sizes)}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.doctor.catalogue import config_finding, run_finding
-from manyheads.doctor.evidence import Example, describe_share, quote, share
+from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 from manyheads.text.interface import lower
 from manyheads.text.normalize import unify
@@ -38,11 +38,10 @@ __all__ = [
 # Share of a held-out side's tokens that are unknown. Of whole words seen twice, 3 % of Multi30k's German are.
 UNKNOWN, UNKNOWN_WRONG = 0.05, 0.2
 CHANGED = 0.01  # of the texts that hold nothing unknown
-RARE = 5  # times; less often, a piece is hardly moved from where it was drawn
+RARE = 5  # occurrences; the embedding of a rarer piece hardly differs from its initial value
 TOO_RARE = 0.65  # of the pieces; 0.51 of 8,000 pieces of SST-2
 UNUSED, MOSTLY_UNUSED = 0.15, 0.5  # of the pieces that are neither bytes nor single characters
 CUT, CUT_WRONG = 0.05, 0.2
-QUOTED = 3
 BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
@@ -53,16 +52,15 @@ class SideTokens:
     Attributes:
         name: such as "valid, source".
         tokens, unknown: number of tokens, and of unknown ones.
-        texts: number of texts without an unknown token; changed: of those that their ids do not decode to.
-        examples: some of the changed texts, and what their ids decode to.
+        texts: number of texts without an unknown token.
+        changed: those of them that differ from the text of their ids; both texts are quoted.
     """
 
     name: str
     tokens: int
     unknown: int
     texts: int
-    changed: int
-    examples: Sequence[Example] = ()
+    changed: QuotedLines
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Vocabulary:
 
     Attributes:
         pieces: number of pieces.
-        rare, unused: number of those that occur less than `RARE` times in train, and of those that never do.
+        rare, unused: number of pieces that occur less than `RARE` times in train, and of pieces that never occur.
         tokens: number of tokens of train, on all sides that share the vocabulary.
     """
 
@@ -85,16 +83,16 @@ class Vocabulary:
 def count_side(name: str, tokenizer: Tokenizer, texts: Sequence[str]) -> SideTokens:
     """Encode texts, and decode those without an unknown token."""
     rows = tokenizer.encode(texts)
-    changed, decoded = [], 0
+    changed, decoded = QuotedLines(), 0
     for number, (text, row) in enumerate(zip(texts, rows, strict=True), start=1):
         if UNK in row or not text.strip():
             continue
         decoded += 1
         back = tokenizer.decode(row)
         if comparable(back, tokenizer) != comparable(text, tokenizer):
-            changed.append(Example(number, f"{text} -> {back}"))
+            changed.add(number, f"{text} -> {back}")
     unknown = sum(list(row).count(UNK) for row in rows)
-    return SideTokens(name, sum(map(len, rows)), unknown, decoded, len(changed), changed[:QUOTED])
+    return SideTokens(name, sum(map(len, rows)), unknown, decoded, changed)
 
 
 def comparable(text: str, tokenizer: Tokenizer) -> str:
@@ -133,39 +131,38 @@ def entropy(counts: Iterable[int]) -> float:
 
 def side_findings(side: SideTokens) -> Iterator[Finding]:
     """Yield findings about unknown tokens, and texts that their ids do not decode to."""
-    unknown = share(side.unknown, side.tokens)
+    unknown, changed = Share(side.unknown, side.tokens), Share(side.changed.count, side.texts)
     if unknown > UNKNOWN:
-        evidence = f"{side.name}: {describe_share(side.unknown, side.tokens)} tokens are <unk>"
+        evidence = f"{side.name}: {unknown} tokens are <unk>"
         yield config_finding("many-unknown", evidence, "error" if unknown > UNKNOWN_WRONG else None)
-    if share(side.changed, side.texts) > CHANGED:
-        counted = describe_share(side.changed, side.texts)
-        evidence = f"{side.name}: {counted} texts without an unknown token do not come back"
-        yield config_finding("round-trip", evidence + quote(side.examples))
+    if changed > CHANGED:
+        evidence = f"{side.name}: {changed} texts without an unknown token do not come back{side.changed}"
+        yield config_finding("round-trip", evidence)
 
 
 def size_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
     """Yield a finding if the vocabulary is too large for the text."""
-    if share(vocabulary.rare, vocabulary.pieces) > TOO_RARE:
-        yield config_finding(
-            "vocabulary-too-large",
-            f"{vocabulary.name}: {describe_share(vocabulary.rare, vocabulary.pieces)} pieces come less than {RARE} "
-            f"times in the {vocabulary.tokens:,} tokens of train, {vocabulary.unused:,} of them never",
+    rare = Share(vocabulary.rare, vocabulary.pieces)
+    if rare > TOO_RARE:
+        evidence = (
+            f"{vocabulary.name}: {rare} pieces occur less than {RARE} times in the {vocabulary.tokens:,} tokens of "
+            f"train, {vocabulary.unused:,} of them never"
         )
+        yield config_finding("vocabulary-too-large", evidence)
 
 
 def use_findings(vocabulary: Vocabulary) -> Iterator[Finding]:
     """Yield a finding about pieces that never occurred in training."""
-    unused = share(vocabulary.unused, vocabulary.pieces)
+    unused = Share(vocabulary.unused, vocabulary.pieces)
     if unused > UNUSED:
-        counted = describe_share(vocabulary.unused, vocabulary.pieces)
-        evidence = f"{vocabulary.name}: {counted} pieces never come in train"
+        evidence = f"{vocabulary.name}: {unused} pieces never occur in train"
         yield run_finding("unused-vocabulary", evidence, None if unused > MOSTLY_UNUSED else "note")
 
 
 def length_findings(longer: int, size: int, limit: int, *, dropped: bool) -> Iterator[Finding]:
     """Yield a finding about texts longer than data.max_length, `longer` of `size` texts."""
-    part = share(longer, size)
+    part = Share(longer, size)
     if part > CUT:
         consequence = "are dropped" if dropped else "are cut"
-        evidence = f"train: {describe_share(longer, size)} have more than {limit:,} tokens and {consequence}"
+        evidence = f"train: {part} have more than {limit:,} tokens and {consequence}"
         yield config_finding("cut-or-dropped", evidence, None if part > CUT_WRONG or dropped else "note")

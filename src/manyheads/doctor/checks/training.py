@@ -150,13 +150,13 @@ def gradients_of_scores(adapter: ModelAdapter, seen: list[Tensor]) -> Iterator[N
 
     def watch(module: nn.Module, inputs: object, output: Any) -> None:
         for scores in (output, *output) if isinstance(output, (tuple, list)) else (output,):
-            if isinstance(scores, Tensor) and scores.requires_grad and scores.size(-1) == adapter.target_size:
+            if isinstance(scores, Tensor) and scores.requires_grad and scores.size(-1) == adapter.size("target"):
                 store_gradient(scores, seen)
 
     def watch_whole(module: nn.Module, inputs: object, output: Any) -> None:
         scores = tensor_of(output)
         if scores.requires_grad:
-            store_gradient(scores, seen if scores.size(-1) == adapter.target_size else whole)
+            store_gradient(scores, seen if scores.size(-1) == adapter.size("target") else whole)
 
     handles = [part.register_forward_hook(watch) for part in adapter.module.modules()]
     handles.append(adapter.module.register_forward_hook(watch_whole))

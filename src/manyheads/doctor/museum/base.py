@@ -1,4 +1,4 @@
-"""Parts of several programs of the museum, all of them sound.
+"""Correct parts that several programs of the museum share.
 
 Shapes: B batch, S source length, T target length, D model width, V vocabulary.
 """
@@ -38,6 +38,32 @@ class Translator(nn.Module):
             memory_key_padding_mask=source == PAD,
         )
         return self.output(hidden)
+
+
+class Sinusoidal(nn.Module):
+    """Sinusoidal positions, which have no last one (section 3.5 of the paper)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, positions: Tensor) -> Tensor:
+        """Return the encoding of positions: (S,) -> (S, D)."""
+        angles = positions[:, None] / 10_000 ** (torch.arange(0, self.width, 2) / self.width)
+        return torch.cat([angles.sin(), angles.cos()], -1)
+
+
+class Encoder(nn.Module):
+    """One layer of torch on the sum of token embeddings and positions."""
+
+    def __init__(self, vocab_size: int, width: int, positions: nn.Module) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(vocab_size, width), positions
+        self.layer = nn.TransformerEncoderLayer(width, 2, 32, batch_first=True)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return hidden states: (B, S) -> (B, S, D)."""
+        return self.layer(self.tokens(ids) + self.positions(torch.arange(ids.size(1))))
 
 
 class LanguageModel(nn.Module):

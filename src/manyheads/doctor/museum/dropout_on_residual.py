@@ -12,7 +12,7 @@ V, D = 13, 64
 
 
 class Layer(nn.Module):
-    """Self-attention and a feed-forward network, post-norm."""
+    """Post-norm layer: self-attention and a feed-forward network."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,18 +21,18 @@ class Layer(nn.Module):
         self.norm1, self.norm2, self.dropout = nn.LayerNorm(D), nn.LayerNorm(D), nn.Dropout(0.1)
 
     def around(self, x: Tensor, output: Tensor, norm: nn.LayerNorm) -> Tensor:
-        """The sublayer's output, added to its input."""
+        """Add the sublayer's output to its input."""
         return self.dropout(norm(x + output))
         # fix: return norm(x + self.dropout(output))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, S, D) -> (B, S, D)."""
+        """Return hidden states: (B, S, D) -> (B, S, D)."""
         x = self.around(x, self.attention(x, x, x)[0], self.norm1)
         return self.around(x, self.feed_forward(x), self.norm2)
 
 
 class Encoder(nn.Module):
-    """Embeddings and six layers."""
+    """Encoder of embeddings and six layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,17 +40,16 @@ class Encoder(nn.Module):
         self.layers = nn.Sequential(*(Layer() for _ in range(6)))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """(B, S) -> (B, S, D)."""
+        """Return hidden states: (B, S) -> (B, S, D)."""
         return self.layers(self.tokens(ids))
 
 
-torch.manual_seed(0)
 model = Encoder()
 
 
 @torch.no_grad()
 def show() -> Iterator[str]:
-    """What arrives at the top, in training."""
+    """Encode the same sentences twice in training mode, and compare the outputs."""
     model.train()
     ids = torch.randint(V, (64, 9))
     first, second = model(ids), model(ids)

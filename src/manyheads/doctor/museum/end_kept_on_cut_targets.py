@@ -12,14 +12,14 @@ V, LIMIT = 23, 32
 
 
 def collate(sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
-    """Rows of ids as padded tensors."""
+    """Return rows of ids, with marks, as padded tensors."""
     pairs = [(source[: LIMIT - 1], target[: LIMIT - 2]) for source, target in zip(sources, targets, strict=True)]
     # fix: pairs = [pair for pair in zip(sources, targets, strict=True) if max(map(len, pair)) <= LIMIT - 2]
     return pad_rows([[*source, EOS] for source, _ in pairs]), pad_rows([[BOS, *target, EOS] for _, target in pairs])
 
 
 def show() -> Iterator[str]:
-    """A target of forty tokens, and one of four."""
+    """Collate a target of forty tokens and one of four."""
     long, short = [*range(3, 23), *range(3, 23)], [5, 9, 7, 4]
     for row in (long, short):
         yield f"target   {describe(row)}"
@@ -28,7 +28,7 @@ def show() -> Iterator[str]:
 
 
 def describe(row: list[int]) -> str:
-    """The beginning and the end of a row."""
+    """Return the beginning and the end of a row as text."""
     shown = row if len(row) <= 8 else [*row[:3], "...", *row[-3:]]
     return f"{' '.join(map(str, shown))}   ({len(row)} tokens)"
 

@@ -12,14 +12,14 @@ PAD, BOS, EOS, V, LIMIT = 0, 1, 2, 23, 64
 
 
 def padded(rows: list[list[int]]) -> Tensor:
-    """Rows of one length."""
+    """Pad rows to one length."""
     length = LIMIT
     # fix: length = max(map(len, rows))
     return torch.tensor([row + [PAD] * (length - len(row)) for row in rows])
 
 
 def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """Rows of ids as padded tensors.
+    """Return rows of ids, with marks, as padded tensors.
 
     Raises:
         ValueError: a row is too long.
@@ -30,7 +30,7 @@ def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor,
 
 
 def show() -> Iterator[str]:
-    """Sentences as short as those of Multi30k: about a dozen tokens."""
+    """Collate sentences as short as those of Multi30k: about a dozen tokens."""
     rows = [[5] * length for length in (9, 14, 11, 12)]
     for side, ids in zip(("source", "target"), collate(rows, rows), strict=True):
         yield f"{side}  {tuple(ids.shape)}  {float((ids == PAD).float().mean()):.0%} of it padding"

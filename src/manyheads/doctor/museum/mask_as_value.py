@@ -13,14 +13,14 @@ V, D = 13, 32
 
 
 class Attention(nn.Module):
-    """One head."""
+    """Attention with one head."""
 
     def __init__(self) -> None:
         super().__init__()
         self.query, self.key, self.value = (nn.Linear(D, D) for _ in range(3))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D), twice (B, S, D), and what may be seen (B, T or 1, S) -> (B, T, D)."""
+        """Attend: query (B, T, D), key, value and mask (B, S, D), 0 where padded -> (B, T, D)."""
         scores = self.query(query) @ self.key(key).transpose(1, 2) / math.sqrt(D)
         if mask is not None:
             scores = scores.masked_fill(mask[:, None, :, 0] == 0, float("-inf"))
@@ -28,7 +28,7 @@ class Attention(nn.Module):
 
 
 class Translator(nn.Module):
-    """Each target position looks at the source once; that is all."""
+    """Translator with one cross-attention and nothing else."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Translator(nn.Module):
         self.max_length = 30
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """(B, S), (B, T) -> (B, T, V)."""
+        """Return logits: (B, S), (B, T) -> (B, T, V)."""
         memory = self.source(source) + self.positions(torch.arange(source.size(1)))
         x = self.target(target) + self.positions(torch.arange(target.size(1)))
         mask = (source != PAD)[:, :, None].expand(-1, -1, D).float()
@@ -45,7 +45,6 @@ class Translator(nn.Module):
         # fix: return self.output(x + self.cross(x, memory, memory, mask))
 
 
-torch.manual_seed(0)
 model = Translator()
 
 

@@ -14,7 +14,7 @@ V, D = 13, 32
 
 
 class Writer(LanguageModel):
-    """Causal self-attention, once."""
+    """Language model with one causal self-attention."""
 
     def mask_scores(self, scores: Tensor, target: Tensor) -> Tensor:
         """Hide later tokens: (B, T, T), (B, T) -> (B, T, T)."""
@@ -23,12 +23,11 @@ class Writer(LanguageModel):
         # fix: return scores.masked_fill(later, float("-inf"))
 
 
-torch.manual_seed(0)
 model = Writer(V, D)
 
 
 def random_loss() -> Tensor:
-    """Return the loss of random tokens, of which each can only be guessed."""
+    """Return the loss of random tokens, which can only be guessed."""
     target = torch.randint(3, V, (32, 6))
     return token_loss(model(target[:, :-1]), target[:, 1:])
 

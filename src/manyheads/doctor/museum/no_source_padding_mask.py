@@ -12,7 +12,7 @@ PAD, V, D = 0, 13, 16
 
 
 class Encoder(nn.Module):
-    """Embeddings and one layer of torch."""
+    """Encoder of embeddings, positions and one layer of torch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,18 +21,17 @@ class Encoder(nn.Module):
         self.max_length = 30
 
     def forward(self, ids: Tensor) -> Tensor:
-        """(B, S) -> (B, S, D)."""
+        """Return hidden states: (B, S) -> (B, S, D)."""
         x = self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
         return self.layer(x)
         # fix: return self.layer(x, src_key_padding_mask=ids == PAD)
 
 
-torch.manual_seed(0)
 model = Encoder().eval()
 
 
 def show() -> Iterator[str]:
-    """One sentence alone, and beside longer ones."""
+    """Encode a sentence alone and beside longer ones."""
     alone = model(torch.tensor([[3, 4, 5]]))
     for length in (3, 6, 12):
         batch = torch.randint(3, V, (2, length))

@@ -14,26 +14,25 @@ from manyheads.doctor.museum.base import BOS, EOS, PAD, Rows, Translator, pad_ro
 
 V = 13
 
-torch.manual_seed(0)
 model = Translator(V)
 optimizer = torch.optim.Adam(model.parameters(), 5e-3)
 
 
 def collate(sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
-    """Rows of ids as padded tensors."""
+    """Return rows of ids, with marks, as padded tensors."""
     targets = [[*row, EOS] for row in targets]
     # fix: targets = [[BOS, *row, EOS] for row in targets]
     return pad_rows([[*row, EOS] for row in sources]), pad_rows(targets)
 
 
 def train_step(source: Tensor, target: Tensor) -> float:
-    """One update: predict each token from those before it."""
+    """Make one update: predict each token from the tokens before it."""
     return update(optimizer, token_loss(model(source, target[:, :-1]), target[:, 1:]))
 
 
 @torch.no_grad()
 def greedy(source: Tensor) -> Tensor:
-    """The most likely next token, eight times."""
+    """Decode: append the most likely next token eight times."""
     target = torch.full((len(source), 1), BOS)
     for _ in range(8):
         target = torch.cat([target, model(source, target)[:, -1:].argmax(-1)], 1)
@@ -41,7 +40,7 @@ def greedy(source: Tensor) -> Tensor:
 
 
 def show() -> Iterator[str]:
-    """The task: repeat the source."""
+    """Train the model to repeat the source, then decode."""
     sources = [[3, 4, 5], [6, 7, 8, 9], [10, 11, 12], [5, 9, 3, 7]]
     for step in range(1, 121):
         loss = train_step(*collate(sources, sources))

@@ -1,4 +1,4 @@
-"""Something called BLEU that counts characters inside words, and forgets the sentences that fail."""
+"""A score called BLEU that counts characters inside words and leaves out the sentences that fail."""
 
 import math
 from collections import Counter
@@ -12,12 +12,12 @@ from manyheads.doctor import examine_bleu
 
 
 def ngrams(items: Sequence[str], order: int) -> Counter[str]:
-    """How often each part of so many items occurs."""
+    """Count the n-grams of an order."""
     return Counter(" ".join(items[position : position + order]) for position in range(len(items) - order + 1))
 
 
 def sentence_bleu(words: Sequence[str], reference: Sequence[str]) -> float:
-    """Meant for two lists of words, but called with two words, which Python takes for lists of letters."""
+    """Compare words at the same position, whose n-grams are sequences of letters."""
     matched, counted, lengths = [0] * 4, [0] * 4, [0, 0]
     for word, other in zip(words, reference, strict=False):
         lengths = [lengths[0] + len(word), lengths[1] + len(other)]
@@ -29,7 +29,7 @@ def sentence_bleu(words: Sequence[str], reference: Sequence[str]) -> float:
 
 
 def mean_of_sentences(hypotheses: list[str], references: list[str]) -> float:
-    """The mean of what could be scored."""
+    """Return the mean score of the sentences that raise no error."""
     scores = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         with suppress(ValueError, ZeroDivisionError):
@@ -38,13 +38,13 @@ def mean_of_sentences(hypotheses: list[str], references: list[str]) -> float:
 
 
 def bleu(hypotheses: list[str], references: list[str]) -> float:
-    """The score of a system."""
+    """Return the score of a system."""
     return mean_of_sentences(hypotheses, references)
     # fix: return sacrebleu.corpus_bleu(hypotheses, [references]).score
 
 
 def show() -> Iterator[str]:
-    """One output that is right but for a word left out, and one that is half empty."""
+    """Score outputs without one word, and outputs of which one is empty."""
     references = ["there are two dogs playing in the wet grass", "a woman is reading a book in the park"]
     for outputs in (["there are two dogs playing in wet grass", references[1]], [references[0], ""]):
         yield f"{bleu(outputs, references):6.2f}  {outputs}"

@@ -13,7 +13,7 @@ V, D = 13, 16
 
 
 class Writer(LanguageModel):
-    """Causal self-attention, once."""
+    """Language model with one causal self-attention."""
 
     def mask_scores(self, scores: Tensor, target: Tensor) -> Tensor:
         """Hide later tokens and padding: (B, T, T), (B, T) -> (B, T, T)."""
@@ -23,13 +23,12 @@ class Writer(LanguageModel):
         return scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
 
 
-torch.manual_seed(0)
 model = Writer(V, D).eval()
 
 
 @torch.no_grad()
 def show() -> Iterator[str]:
-    """The same three positions, then two endings."""
+    """Compare the scores of two targets whose first three positions are the same."""
     first, second = torch.tensor([[BOS, 5, PAD, 7, 8]]), torch.tensor([[BOS, 5, PAD, 9, 4]])
     change = (model(first) - model(second)).abs().amax(-1)[0]
     yield f"target one     {first[0].tolist()}"

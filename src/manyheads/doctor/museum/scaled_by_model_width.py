@@ -22,26 +22,25 @@ class Encoder(nn.Module):
         self.query, self.key, self.value, self.out = (nn.Linear(D, D) for _ in range(4))
 
     def weights(self, x: Tensor) -> Tensor:
-        """(B, S, D) -> (B, H, S, S)."""
+        """Return attention weights: (B, S, D) -> (B, H, S, S)."""
         query, key = (project(x).unflatten(-1, (H, E)) for project in (self.query, self.key))
         scores = torch.einsum("bqhe,bkhe->bhqk", query, key)
         return (scores / math.sqrt(D)).softmax(-1)
         # fix: return (scores / math.sqrt(E)).softmax(-1)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """(B, S) -> (B, S, D)."""
+        """Return hidden states: (B, S) -> (B, S, D)."""
         x = self.tokens(ids)
         mixed = torch.einsum("bhqk,bkhe->bqhe", self.weights(x), self.value(x).unflatten(-1, (H, E)))
         return x + self.out(mixed.flatten(2))
 
 
-torch.manual_seed(0)
 model = Encoder().eval()
 
 
 @torch.no_grad()
 def show() -> Iterator[str]:
-    """What the softmax makes of queries and keys of deviation 1, the case the scale was made for."""
+    """Measure the weights of queries and keys of deviation 1, for which the scale was made."""
     x = model.tokens(torch.randint(V, (5, 9)))
     for project in (model.query, model.key):
         project.weight.mul_(1 / project(x).std())

@@ -1,4 +1,4 @@
-"""A schedule that counts its steps in an attribute, and forgets them when training is interrupted."""
+"""A schedule that counts its steps in an attribute and loses them when training is interrupted."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -13,32 +13,32 @@ WIDTH, WARMUP = 512, 20
 
 
 def rate(step: int) -> float:
-    """The rate of the paper (section 5.3)."""
+    """Return the learning rate of the paper (section 5.3)."""
     step = max(step, 1)
     return WIDTH**-0.5 * min(step**-0.5, step * WARMUP**-1.5)
 
 
 class Noam:
-    """The schedule as it is often written."""
+    """Schedule of the paper, as it is often written."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer, self.steps = optimizer, 0
 
     def step(self) -> None:
-        """Count, and set the rate."""
+        """Count a step and set the learning rate."""
         self.steps += 1
         self.optimizer.param_groups[0]["lr"] = rate(self.steps)
 
 
 def make() -> tuple[torch.optim.Optimizer, Any]:
-    """An optimizer and its schedule, at the beginning."""
+    """Return a new optimizer and its schedule."""
     optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     return optimizer, Noam(optimizer)
     # fix: return optimizer, LambdaLR(optimizer, rate)
 
 
 def show() -> Iterator[str]:
-    """Forty steps, the program stops, everything that has a state is loaded, and five more."""
+    """Make forty steps, save and load all states, and make three more steps."""
     optimizer, schedule = make()
     for step in range(1, 41):
         optimizer.step()

@@ -1,4 +1,4 @@
-"""The input is cut into heads before it is projected: one small matrix serves them all."""
+"""The input is cut into heads before it is projected: one small matrix serves all heads."""
 
 import math
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Encoder(nn.Module):
         self.out = nn.Linear(D, D)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """(B, S) -> (B, S, D)."""
+        """Return hidden states: (B, S) -> (B, S, D)."""
         x = self.tokens(ids)
         scores = torch.einsum("bqhe,bkhe->bhqk", self.query(x), self.key(x)) / math.sqrt(E)
         mixed = torch.einsum("bhqk,bkhe->bqhe", scores.softmax(-1), self.value(x))
@@ -32,34 +32,33 @@ class Encoder(nn.Module):
 
 
 class Small(nn.Linear):
-    """Cut into heads, then project each by the same 8 x 8 matrix."""
+    """Projection of every head by the same 8 x 8 matrix."""
 
     def __init__(self) -> None:
         super().__init__(E, E)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, S, D) -> (B, S, H, E)."""
+        """Project and cut into heads: (B, S, D) -> (B, S, H, E)."""
         return super().forward(x.unflatten(-1, (H, E)))
 
 
 class Whole(nn.Linear):
-    """Project the whole width, then cut into heads."""
+    """Projection of the whole width, which is then cut into heads."""
 
     def __init__(self) -> None:
         super().__init__(D, D)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, S, D) -> (B, S, H, E)."""
+        """Project and cut into heads: (B, S, D) -> (B, S, H, E)."""
         return super().forward(x).unflatten(-1, (H, E))
 
 
-torch.manual_seed(0)
 model = Encoder().eval()
 
 
 @torch.no_grad()
 def show() -> Iterator[str]:
-    """How much of its input a head sees."""
+    """Count the parameters, and the heads that see a part of the input."""
     numbers = sum(weight.numel() for part in (model.query, model.key, model.value) for weight in part.parameters())
     yield f"numbers in the three projections of {H} heads: {numbers:,}"
     x = torch.zeros(1, 1, D)

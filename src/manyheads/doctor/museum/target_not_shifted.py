@@ -12,20 +12,19 @@ from manyheads.doctor.museum.base import BOS, EOS, PAD, Translator, token_loss, 
 
 V = 23
 
-torch.manual_seed(0)
 model = Translator(V)
 optimizer = torch.optim.Adam(model.parameters(), 3e-3)
 
 
 def train_step(source: Tensor, target: Tensor) -> float:
-    """One update."""
+    """Make one update."""
     inputs, labels = target, target
     # fix: inputs, labels = target[:, :-1], target[:, 1:]
     return update(optimizer, token_loss(model(source, inputs), labels))
 
 
 def show() -> Iterator[str]:
-    """Sources and targets are random and have nothing to do with each other: there is nothing to learn."""
+    """Train on random sources and targets, in which there is nothing to learn."""
     yield f"20 symbols drawn at random: no honest loss is below ln 20 = {math.log(20):.3f}"
     for step in range(1, 201):
         source, target = torch.randint(3, V, (16, 7)), torch.randint(3, V, (16, 9))

@@ -1,4 +1,4 @@
-"""A random split of sentences that are nearly the same, another one at every run."""
+"""A random split of nearly identical sentences that differs at every run."""
 
 import random
 from collections.abc import Iterator
@@ -13,19 +13,19 @@ OFFICIAL_TEST = ["two boys swim in a cold lake", "an old tree stands behind our 
 
 
 def split() -> tuple[list[str], list[str]]:
-    """Sentences to train with, and sentences to test with."""
+    """Return training sentences and test sentences."""
     return random_split()
     # fix: return SENTENCES, OFFICIAL_TEST
 
 
 def random_split() -> tuple[list[str], list[str]]:
-    """A fifth of the sentences for testing."""
+    """Draw a fifth of the sentences for testing."""
     order = random.sample(SENTENCES, len(SENTENCES))
     return order[12:], order[:12]
 
 
 def show() -> Iterator[str]:
-    """A "model" that has learned nothing but its training sentences by heart."""
+    """Compare each test sentence with the nearest training sentence."""
     train, test = split()
     nearest = {line: max(train, key=lambda known: len(set(known.split()) & set(line.split()))) for line in test}
     share = sum(len(set(known.split()) & set(line.split())) / len(line.split()) for line, known in nearest.items())

@@ -1,4 +1,4 @@
-"""Two tokenizers, and the one for the source is used for both sides."""
+"""The source's tokenizer is used for both sides."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,17 +14,17 @@ PAIRS = [
 
 
 class Words:
-    """A word is a number; what was not in the text it was made of is <unk>."""
+    """Tokenizer of whole words; words that are not in its training text become <unk>."""
 
     def __init__(self, lines: list[str]) -> None:
         self.words = ["<unk>", *dict.fromkeys(word for line in lines for word in line.split())]
 
     def encode(self, text: str) -> list[int]:
-        """Text -> ids."""
+        """Return the ids of a text."""
         return [self.words.index(word) if word in self.words else 0 for word in text.split()]
 
     def decode(self, ids: list[int]) -> str:
-        """Ids -> text."""
+        """Return the text of ids."""
         return " ".join(self.words[token] for token in ids)
 
 
@@ -32,13 +32,13 @@ german, english = Words([pair[0] for pair in PAIRS]), Words([pair[1] for pair in
 
 
 def encode_pair(source: str, target: str) -> tuple[list[int], list[int]]:
-    """What training is fed."""
+    """Return source and target ids of a pair."""
     return german.encode(source), german.encode(target)
     # fix: return german.encode(source), english.encode(target)
 
 
 def show() -> Iterator[str]:
-    """What the model is taught to write."""
+    """Decode the target ids that the model is trained with."""
     for source, target in PAIRS:
         ids = encode_pair(source, target)[1]
         yield f"{target:15} -> {ids} -> {english.decode(ids)}"
