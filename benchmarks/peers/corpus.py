@@ -20,8 +20,8 @@ from manyheads.config.schema import Config, DataConfig, ModelConfig, TokenizerCo
 from manyheads.data.batch import Batch, make_batch
 from manyheads.data.ragged import Ragged
 from manyheads.data.sampler import fixed_batches
+from manyheads.data.store import TokenStore
 from manyheads.runs.corpus import open_corpus, read_corpus
-from manyheads.runs.prepare import prepare
 from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.batches import prefetch_updates
@@ -101,9 +101,10 @@ def prepare_corpus(config: Config, folder: Path) -> None:
         return
     run = RunDirectory(folder / "run")
     corpus = read_corpus(config, run)
-    tokenizers, store = prepare(config, run, corpus, SilentListener())
-    run.begin(config, tokenizers, {})
-    write_text(folder, tokenizers.target, {"de": store.source, "en": store.target})
+    task = prepare_task(config, run, corpus, SilentListener())
+    assert isinstance(task.store, TokenStore)
+    run.begin(config, task.tokenizers, {})
+    write_text(folder, task.tokenizers.target, {"de": task.store.source, "en": task.store.target})
     settings.write_text(json.dumps(config.model_dump()))
 
 

@@ -18,7 +18,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.checkpoint.test_directory import begun, make_config, make_model, named
 
-from manyheads.checkpoint import RunDirectory, read_json, read_shapes, read_tensors
+from manyheads.checkpoint import RunDirectory, read_json, read_tensors
+from manyheads.checkpoint.files import read_shapes
 from manyheads.errors import RunError
 
 SOURCE = Path(__file__).parent.parent.parent / "src"

@@ -127,7 +127,7 @@ def test_mistakes_are_one_line_with_a_cure(
 
 def test_a_masked_language_model_is_refused(trained: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["inspect", str(trained["masked-lm"]), "text"]) == 3
-    assert 'task = "masked-lm", and cannot be looked into by itself' in capsys.readouterr().err
+    assert 'task = "masked-lm", and cannot be inspected by itself' in capsys.readouterr().err
     assert run(["curves", str(trained["masked-lm"]), "--view", "attention-entropy"]) == 0
 
 

@@ -129,7 +129,7 @@ def test_each_setting_is_shown_with_its_meaning_and_whether_it_is_the_default(
     (name, *_) = [name for name in recipe_paths() if load_config(resolve_recipe(name)).model.norm == "pre"]
     lines = shown(capsys, name, "--set", "training.steps=777").split("\n")
     place = lines.index("steps = 777  # default: 8000")
-    assert lines[place - 1] == "# optimiser updates"
+    assert lines[place - 1] == "# number of optimiser updates"
     assert 'norm = "pre"  # default' in lines
     sections = [Config.model_fields[field].annotation for field in Config.model_fields if field != "task"]
     settings = 1 + sum(len(section.model_fields) for section in sections)  # type: ignore[union-attr]

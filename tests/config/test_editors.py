@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.test_help_wording import faults
 
 from manyheads.config.load import json_schema, recipe_paths, to_toml
 from manyheads.config.schema import Config
@@ -55,6 +56,18 @@ def test_it_describes_every_setting_and_has_its_default_as_toml_writes_it() -> N
             assert part[name]["description"] == setting.description
             written = tomllib.loads(f"value = {to_toml(setting.default)}")["value"]
             assert part[name]["default"] == written
+
+
+def test_every_setting_is_described_in_plain_words() -> None:
+    """The same rules as for help texts, but for the first letter and the full stop."""
+    schema = json_schema()
+    settings = {"task": schema["properties"]["task"]}
+    for section in schema["$defs"].values():
+        settings |= section["properties"]
+    for name, setting in settings.items():
+        text = setting["description"]
+        assert text == text.strip(".\n ")
+        assert [fault for fault in faults(f"{text[0].upper()}{text[1:]}.") if "upper case" not in fault] == [], name
 
 
 def test_toml_has_no_null() -> None:

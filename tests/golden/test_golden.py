@@ -43,7 +43,7 @@ def test_a_run_of_an_old_format_goes_on_as_it_would_have(golden: Path, tmp_path:
     config = config.model_copy(update={"data": config.data.model_copy(update={"root": str(copied / "corpus")})})
     ear = CollectingListener()
     train(config, copied / "run", listener=ear)
-    assert "going on after step 90" in ear.messages
+    assert "resuming after step 90" in ear.messages
     found = {str(record["step"]): record["loss"] for record in metrics(copied / "run") if record["kind"] == "step"}
     assert found == pytest.approx(expected(golden)["losses"], abs=1e-3)
 

@@ -19,7 +19,7 @@ from manyheads.interop.onnx import convert
 from manyheads.interop.onnx.convert import Runtime, check_onnx, write_onnx
 from manyheads.interop.onnx.network import Graph
 from manyheads.interop.parity import random_samples, reference
-from manyheads.runs.model_card import export_card
+from manyheads.runs.model_card import exported_card
 from manyheads.tasks.translation import Translator
 
 pytest.importorskip("onnx")
@@ -82,7 +82,7 @@ def test_the_description_names_what_the_graphs_have(tmp_path) -> None:
 def test_the_program_on_the_card_translates_as_we_do(tmp_path) -> None:
     config, tokenizers, model = parts = make_parts(norm="post", positions="rotary", end_bias=6.0)
     folder = written(tmp_path / "out", parts)
-    card = export_card(config, tokenizers, "onnx")
+    card = exported_card(config, tokenizers, "onnx")
     program = re.search(r"```python\n(.*?)```", card, re.DOTALL).group(1).replace("DIRECTORY", str(folder))
     texts = sentences(7)
     program = program.replace('print(translate("..."))', f"for text in {texts}:\n    print(translate(text))")

@@ -300,7 +300,7 @@ def test_an_epoch_holds_every_example_once_however_many_processes_make_it(
     """Each has as many parts of an update: those that share their weights wait for each other in every part."""
     made = updates(corpus, tmp_path, *(World(rank, processes) for rank in range(processes)))
     assert isinstance(made[0].maker, LabelledBatches)
-    tokenizer = made[0].maker.tokenizer
+    tokenizer = made[0].maker.tokenizers.source
     found = []
     for place, pairs in enumerate(made[0].epoch(3)):
         parts = [one.batches(3, place, pairs) for one in made]

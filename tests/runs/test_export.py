@@ -67,7 +67,7 @@ def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: 
         )
         assert f"chrF {right.scores.chrf:.2f} ({right.scores.signature['chrf']})\n- Intended use" in card
         assert "license:  # to be filled in by you" in card
-    assert done.size == sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert done.bytes == sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
     json.dumps(done.to_json(), allow_nan=False)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

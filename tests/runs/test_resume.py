@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from manyheads.runs.resume import SAVING, STOPPING, Requests, heeding_signals
+from manyheads.runs.resume import SAVING, STOPPING, Requests, recording_signals
 
 
 class Obeyed(BaseException):
@@ -33,7 +33,7 @@ def handlers() -> Iterator[None]:
 def test_the_first_signal_is_only_noted_and_the_second_obeyed(
     first: signal.Signals, second: signal.Signals
 ) -> None:
-    with heeding_signals(launched=False) as requests:
+    with recording_signals(launched=False) as requests:
         assert not requests.stop()
         signal.raise_signal(first)
         assert requests.stop()
@@ -44,7 +44,7 @@ def test_the_first_signal_is_only_noted_and_the_second_obeyed(
 
 def test_under_a_launcher_a_second_signal_is_only_noted_too() -> None:
     """It may be the same request once more: from the terminal, and from the launcher."""
-    with heeding_signals(launched=True) as requests:
+    with recording_signals(launched=True) as requests:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
             signal.raise_signal(number)
             assert requests.signal is number
@@ -52,7 +52,7 @@ def test_under_a_launcher_a_second_signal_is_only_noted_too() -> None:
 
 @pytest.mark.skipif(not SAVING, reason="Windows has none")
 def test_each_request_to_save_is_heeded_once() -> None:
-    with heeding_signals(launched=False) as requests:
+    with recording_signals(launched=False) as requests:
         for _ in range(2):
             assert not requests.save_now()
             signal.raise_signal(signal.SIGUSR1)
@@ -64,7 +64,7 @@ def test_each_request_to_save_is_heeded_once() -> None:
 @pytest.mark.parametrize("sent", [[], [*SAVING], [signal.SIGTERM], [*SAVING, signal.SIGINT]])
 def test_afterwards_signals_do_what_they_did_before(sent: list[signal.Signals]) -> None:
     def train() -> None:
-        with heeding_signals(launched=False):
+        with recording_signals(launched=False):
             for number in sent:
                 signal.raise_signal(number)
             raise ValueError("a mistake")
@@ -79,7 +79,7 @@ def test_in_another_thread_signals_stay_as_they_are() -> None:
     seen: list[object] = []
 
     def train() -> None:
-        with heeding_signals(launched=False) as requests:
+        with recording_signals(launched=False) as requests:
             seen.extend([requests.stop(), requests.save_now(), signal.getsignal(signal.SIGINT)])
 
     thread = threading.Thread(target=train)

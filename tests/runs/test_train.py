@@ -232,7 +232,7 @@ def test_the_same_call_again_trains_nothing_more(corpus: Path, copied: Path) -> 
     found = train(hard_config(corpus), copied, listener=ear)
     assert (found.step, ear.steps, ear.validations) == (12, [], [])
     assert files(copied) == before
-    assert "going on after step 12" in ear.messages
+    assert "resuming after step 12" in ear.messages
 
 
 INTERRUPTIONS = {
@@ -308,8 +308,7 @@ def test_a_run_that_was_interrupted_while_it_began_begins_again(
     corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     out = tmp_path / "run"
-    rooms = {"tokenise": "manyheads.runs.prepare", "EncoderDecoder": "manyheads.runs.training_tasks"}
-    owner = importlib.import_module(rooms[name])
+    owner = importlib.import_module("manyheads.runs.training_tasks")
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, 1, after=True)
         with pytest.raises(Kill):
@@ -492,7 +491,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_goes_on(
     train(hard_config(corpus), copied, listener=ear)
     (warning,) = [text for text in ear.messages if text.startswith("warning")]
     assert str(path) in warning
-    assert "going on after step 8" in ear.messages
+    assert "resuming after step 8" in ear.messages
     assert_same_run(copied, finished)
 
 

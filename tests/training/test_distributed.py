@@ -232,7 +232,7 @@ def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folde
     found = CollectingListener()
     (last,) = (int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*"))
     train(config_of(folder, steps=last + 1, save_every=5, keep_checkpoints=1), out, listener=found, force=True)
-    assert f"going on after step {last:,}" in found.messages
+    assert f"resuming after step {last:,}" in found.messages
 
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGTERM, signal.SIGINT])

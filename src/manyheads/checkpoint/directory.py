@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from manyheads.model.encoder_decoder import EncoderDecoder
     from manyheads.model.transformer import Transformer
 
-__all__ = ["RunDirectory", "read_tokenizers", "write_tokenizers"]
+__all__ = ["USES", "RunDirectory", "read_tokenizers", "write_tokenizers"]
 
 CONFIG = "config.json"
 ENVIRONMENT = "environment.json"
 CARD = "README.md"
 LOCK = ".lock"
-VERBS: dict[Task, str] = {  # what uses a run of each task
-    "translation": "translate",
-    "classification": "classify",
-    "language-modeling": "generate",
-    "masked-lm": "",
+USES: dict[Task, str] = {  # commands that use a run of each task
+    "translation": "manyheads translate {run}",
+    "classification": "manyheads classify {run}",
+    "language-modeling": "manyheads generate {run}",
+    "masked-lm": "manyheads train CONFIG --set model.init_from={run}",
 }
 
 Model = TypeVar("Model", bound="Transformer")
@@ -138,11 +138,7 @@ class RunDirectory:
     ) -> None:
         """Write the files that a run has before its first step.
 
-        Args:
-            config: configuration of the run.
-            tokenizers: tokenizers of source and target.
-            environment: versions and machine that the run is made with.
-            more: further JSON documents of its task, by file name.
+        `environment` names versions and machine; `more` are further JSON documents of its task, by file name.
 
         Raises:
             SaveError: a file could not be written.
@@ -176,12 +172,8 @@ class RunDirectory:
         """Read the configuration of a run of this task; raises as `config`, and `RunError` for another task."""
         config = self.config()
         if config.task != task:
-            use = f"{VERBS[config.task]} {self.path}"
-            if not VERBS[config.task]:  # an encoder by itself
-                use = f"train CONFIG --set model.init_from={self.path}"
-            raise RunError(
-                f'{self.path} was trained for task = "{config.task}", not for "{task}". Use: manyheads {use}'
-            )
+            use = USES[config.task].format(run=self.path)
+            raise RunError(f'{self.path} was trained for task = "{config.task}", not for "{task}". Use: {use}')
         return config
 
     def environment(self) -> dict[str, Any]:
@@ -274,30 +266,25 @@ def write_tokenizers(folder: Path, tokenizers: TokenizerPair) -> None:
 
 
 def read_tokenizers(folder: Path, config: Config, recorded: Sequence[str] | None) -> TokenizerPair:
-    """Read the tokenizers of both sides.
-
-    Args:
-        folder: folder of the files.
-        config: configuration of the run.
-        recorded: checksums of the files when the folder was made, if known.
+    """Read the tokenizers of both sides; `recorded` are their checksums when the folder was made, if known.
 
     Raises:
         RunError: a tokenizer is missing, damaged, or not the one that the weights were trained with.
     """
-    source, target = (
-        load_tokenizer(config.tokenizer, language, tokenizer_bytes(folder, side))
-        for side, language in zip(("source", "target"), config.languages, strict=True)
-    )
-    sums = [source.sha256, target.sha256]
-    for side, actual, expected in zip(("source", "target"), sums, recorded or sums, strict=True):
-        if actual != expected:
+    pair = []
+    for side, language, expected in zip(
+        ("source", "target"), config.languages, recorded or (None, None), strict=True
+    ):
+        tokenizer = load_tokenizer(config.tokenizer, language, tokenizer_bytes(folder, side))
+        if expected not in (None, tokenizer.sha256):
             raise RunError(
                 f"tokenizer.{side}.* in {folder} is not the one this run was begun with. Its weights mean "
                 "other words: copy the whole run directory again."
             )
-    if sums[0] == sums[1]:
-        return TokenizerPair(source, source, joint=True)
-    return TokenizerPair(source, target, joint=False)
+        pair.append(tokenizer)
+    source, target = pair
+    joint = source.sha256 == target.sha256
+    return TokenizerPair(source, source if joint else target, joint=joint)
 
 
 def tokenizer_bytes(folder: Path, side: str) -> bytes:

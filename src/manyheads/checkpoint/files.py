@@ -1,4 +1,4 @@
-"""Write files atomically, and read files that may come from anybody.
+"""Write files atomically, and read files that may be damaged or hostile.
 
 Files are written to a temporary name, synced and renamed. When reading, sizes are checked before content, headers
 before tensors, and links out of a folder are not followed.
@@ -149,41 +149,44 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def saving(
     what: str,
     where: Path,
-    cure: str = "The last checkpoint is intact; free some space and run the same line again.",
+    cure: str = "The last checkpoint is intact; free some space and run the same command again.",
 ) -> Iterator[None]:
-    """Turn the errors of writing into a `SaveError` that says what to do."""
+    """Convert the errors of writing to a `SaveError` that says what to do."""
     try:
         yield
     except OSError as error:
         raise SaveError(f"{what} could not be written to {where}: {error.strerror or error}. {cure}") from error
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; at the end, its file is synced and renamed to `path`, after an error removed."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        yield draft
+        sync(draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write a safetensors file atomically."""
     from safetensors.torch import save_file  # imports torch
 
-    draft = path.with_name(f".{path.name}.draft")
     plain = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
     try:
-        save_file(plain, draft)
-        draft.chmod(0o644)  # the library makes it readable to its owner alone
-        sync(draft)
-        os.replace(draft, path)
+        with replacing(path) as draft:
+            save_file(plain, draft)
+            draft.chmod(0o644)  # the library makes it readable to its owner alone
     except SafetensorError as error:
         raise OSError(str(error)) from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file atomically: temporary name, sync, rename."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
+    with replacing(path) as draft:
         draft.write_bytes(content)
-        sync(draft)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:

@@ -99,7 +99,7 @@ def init(folder: Path, recipe: str | None, root: Path | None, source: str | None
             raise click.UsageError("--data needs the languages: --source and --target.")
         from manyheads.runs.suggest import suggest
 
-        content, scores = suggest(root, source, target).to_toml().encode(), None
+        content, scores = suggest(root, source, target).toml.encode(), None
     path = folder / f"{folder.resolve().name}.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""What the verbs of the command line call: each module opens files and runs one task."""
+"""Functions behind the verbs of the command line: each module opens files and runs one task."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,36 +27,42 @@ __all__ = ["BatchMaker", "BlockUpdates", "CorpusUpdates", "LabelledBatches", "Ma
 Indices = NDArray[np.int64]
 
 
-class BatchMaker(Protocol):
+class BatchMaker(ABC):
     """Makes batches from rows of a token store, in the way of a task.
 
     Attributes:
+        texts, store: training text, and its token ids.
+        tokenizers: tokenizers of both sides.
+        sampling: whether each epoch splits the text anew (`tokenizer.sampling`).
         lengths: number of source and of target tokens of each row, begin and end symbols counted: two arrays (N,).
     """
 
     lengths: tuple[Indices, Indices]
-
-    def rows(self, pairs: Indices, rng: np.random.Generator) -> Sequence[Any]:
-        """Return the examples of some rows of the store; `rng` is the only source of randomness."""
-        ...
-
-    def batch(self, rows: Sequence[Any]) -> MicroBatch:
-        """Make a batch of some examples of `rows`."""
-        ...
-
-    def blank(self) -> MicroBatch:
-        """Return a batch with nothing to predict: its loss and gradients are 0."""
-        ...
-
-
-class PairBatches:
-    """Makes batches of sentence pairs (see `BatchMaker`)."""
 
     def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
         self.texts = texts
         self.store = store
         self.tokenizers = tokenizers
         self.sampling = config.tokenizer.sampling > 0
+
+    @abstractmethod
+    def rows(self, pairs: Indices, rng: np.random.Generator) -> Sequence[Any]:
+        """Return the examples of some rows of the store; `rng` is the only source of randomness."""
+
+    @abstractmethod
+    def batch(self, rows: Sequence[Any]) -> MicroBatch:
+        """Make a batch of some examples of `rows`."""
+
+    @abstractmethod
+    def blank(self) -> MicroBatch:
+        """Return a batch with nothing to predict: its loss and gradients are 0."""
+
+
+class PairBatches(BatchMaker):
+    """Makes batches of sentence pairs for teacher forcing."""
+
+    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
+        super().__init__(config, texts, store, tokenizers)
         self.lengths = (store.source.lengths + 1, store.target.lengths + 1)
 
     def rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
@@ -76,14 +83,11 @@ class PairBatches:
         return blank_batch(pad=PAD, bos=BOS, eos=EOS)
 
 
-class LabelledBatches:
-    """Makes batches of labelled texts (see `BatchMaker`)."""
+class LabelledBatches(BatchMaker):
+    """Makes batches of labelled texts, cut at the longest that the model takes."""
 
-    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizer: Tokenizer) -> None:
-        self.texts = texts
-        self.store = store
-        self.tokenizer = tokenizer
-        self.sampling = config.tokenizer.sampling > 0
+    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
+        super().__init__(config, texts, store, tokenizers)
         self.with_types = config.model.token_types > 1
         self.limit = longest_text(config)
         lengths = np.minimum(store.source.lengths, self.limit) + 2
@@ -93,9 +97,8 @@ class LabelledBatches:
         """Return the token ids of these texts (from the store, or a new random segmentation) and their labels."""
         ids: Sequence[Any] = [self.store.source[pair] for pair in pairs]
         if self.sampling:
-            seed = int(rng.integers(2**31))
+            tokenizer, seed = self.tokenizers.source, int(rng.integers(2**31))
             texts = self.texts.text(0, self.store.rows[pairs])
-            tokenizer = self.tokenizer
             ids = encode_texts(lambda parts: tokenizer.sample(parts, seed), texts, tokenizer.marks_between)
         return [
             Example(cut_text(row, self.limit, eos=EOS), int(self.store.target[pair][0]))
@@ -111,31 +114,28 @@ class LabelledBatches:
         return blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=self.with_types)
 
 
-class MaskedBatches:
-    """Makes batches of masked texts (see `BatchMaker`), with new masks each time."""
+class MaskedBatches(BatchMaker):
+    """Makes batches of masked texts, with new masks each time; of a long text, a random passage."""
 
-    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizer: Tokenizer) -> None:
-        self.texts = texts
-        self.store = store
-        self.tokenizer = tokenizer
-        self.sampling = config.tokenizer.sampling > 0
+    def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
+        super().__init__(config, texts, store, tokenizers)
         self.share = config.training.masked
         self.limit = longest_text(config)
         lengths = np.minimum(store.target.lengths, self.limit) + 2
         self.lengths = (lengths, lengths)
 
     def rows(self, pairs: Indices, rng: np.random.Generator) -> list[MaskedText]:
-        """Return these texts with some tokens masked; of long texts a part."""
+        """Return these texts with some tokens masked; of long texts a passage."""
         ids: Sequence[Any] = [self.store.target[pair] for pair in pairs]
         if self.sampling:
             texts = self.texts.text(1, self.store.rows[pairs])
-            ids = self.tokenizer.sample(texts, int(rng.integers(2**31)))
+            ids = self.tokenizers.target.sample(texts, int(rng.integers(2**31)))
         return [self.masked(row, rng) for row in ids]
 
     def masked(self, ids: Any, rng: np.random.Generator) -> MaskedText:
         """Mask one text."""
         first = int(rng.integers(len(ids) - self.limit + 1)) if len(ids) > self.limit else 0
-        return hide(ids[first : first + self.limit], self.share, rng, self.tokenizer)
+        return hide(ids[first : first + self.limit], self.share, rng, self.tokenizers.target)
 
     def batch(self, rows: Sequence[MaskedText]) -> MaskedTexts:
         """Make a batch."""
@@ -154,12 +154,8 @@ def hide(ids: Ids, share: float, rng: np.random.Generator, tokenizer: Tokenizer)
 class CorpusUpdates:
     """The updates of a training: pairs and batches as functions of seed, epoch and position alone."""
 
-    def __init__(
-        self, config: Config, texts: TextStore, store: TokenStore, maker: BatchMaker, world: World = ALONE
-    ) -> None:
+    def __init__(self, config: Config, maker: BatchMaker, world: World = ALONE) -> None:
         training = config.training
-        self.texts = texts
-        self.store = store
         self.maker = maker
         self.parts = training.accumulation * world.size
         self.world = world
@@ -170,7 +166,7 @@ class CorpusUpdates:
             batch_tokens=training.batch_tokens,
             batch_sentences=training.batch_sentences,
             seed=training.seed,
-            rates=rates(config.data, texts.corpora[store.rows]),
+            rates=rates(config.data, maker.texts.corpora[maker.store.rows]),
         )
         self.names = [str(corpus) for corpus in (config.data.train, *config.data.more)]
 
@@ -192,8 +188,8 @@ class CorpusUpdates:
 
     def describe(self, pairs: Indices) -> str:
         """Describe the first lines of an update, for a message."""
-        rows = self.store.rows[pairs[:5]]
-        numbered = zip(self.texts.corpora[rows].tolist(), self.texts.lines[rows].tolist(), strict=True)
+        texts, rows = self.maker.texts, self.maker.store.rows[pairs[:5]]
+        numbered = zip(texts.corpora[rows].tolist(), texts.lines[rows].tolist(), strict=True)
         lines = [f"{self.names[corpus]}:{line}" if len(self.names) > 1 else str(line) for corpus, line in numbered]
         return f"{len(pairs)} pairs, lines {', '.join(lines)}{', ...' if len(pairs) > 5 else ''}"
 
@@ -216,10 +212,10 @@ def own_batches(
 
 
 def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64] | None:
-    """Return how often each pair comes in an epoch, by its corpus (N,); None if each comes once.
+    """Return how often each pair is drawn in an epoch, by its corpus (N,); None if each is drawn once.
 
-    With a temperature T, a corpus of n pairs is drawn in proportion to n ** (1 / T); the largest comes once an
-    epoch.
+    With a temperature T, a corpus of n pairs is drawn in proportion to n ** (1 / T); each pair of the largest
+    corpus is drawn once an epoch.
 
     Raises:
         DataError: all rates are 0.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
-from manyheads.runs.bench_train import machine, versions
+from manyheads.runs.bench_train import Speed, machine
 from manyheads.runs.evaluate import texts
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import Listener
@@ -52,33 +51,18 @@ class ModeSpeed:
         )
 
 
-@dataclass(frozen=True)
-class DecodingSpeed:
-    """Decoding speed of a run.
+@dataclass(frozen=True, kw_only=True)
+class DecodingSpeed(Speed):
+    """Decoding speed of a run: that of the fastest mode with the run's own beam size.
 
     Attributes:
-        median, min, max: sentences/s of the fastest mode with the run's own beam size.
         modes: each combination of beam size and batch size.
-        precision: precision, as in `Translator.load`.
-        peak_memory_mib: peak resident size of the process in MiB, on a GPU the peak of allocated memory.
+        beam_size: beam size of the fastest mode.
     """
 
-    median: float
-    min: float
-    max: float
+    unit: str = "sentences/s"
     modes: list[ModeSpeed]
     beam_size: int
-    precision: str
-    peak_memory_mib: float
-    parameters: int
-    device: str
-    threads: int
-    unit: str = "sentences/s"
-    versions: dict[str, str] = field(default_factory=versions)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `bench decode --json`."""
-        return asdict(self)
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -122,15 +106,20 @@ def bench_decode(
     split: Split = "valid" if translator.config.data.test is None else "test"
     sources = texts(translator.config, split, None, None)[0][:sentences]
     own = translator.config.search.beam_size
-    speeds = {(beam, batch): ModeTimer(beam, batch) for beam in beams or sorted({1, own}) for batch in batches}
+    timed: dict[tuple[int, int], list[tuple[float, int]]] = {
+        (beam, batch): [] for beam in beams or sorted({1, own}) for batch in batches
+    }
     for number in range(rounds + 1):
-        for (beam, batch), timer in speeds.items():
-            speed = timer.time(translator, sources[::SINGLE_SHARE] if batch == 1 else sources)
+        for (beam, batch), results in timed.items():
+            seconds, tokens = time_mode(translator, chosen(sources, batch), beam, batch)
             if number:  # the first round warms up
-                timer.speeds.append(speed)
+                results.append((seconds, tokens))
+                speed = len(chosen(sources, batch)) / seconds
                 mode = f"beam {beam}, batch {batch or 'all'}"
                 listener.message(f"round {number} of {rounds}, {mode}: {speed:,.1f} sentences/s")
-    modes = [timer.result() for timer in speeds.values()]
+    modes = [
+        summarise(beam, batch, len(chosen(sources, batch)), results) for (beam, batch), results in timed.items()
+    ]
     best = max((mode for mode in modes if mode.beam_size == own), key=lambda mode: mode.median, default=modes[-1])
     return DecodingSpeed(
         median=best.median,
@@ -143,41 +132,25 @@ def bench_decode(
     )
 
 
-class ModeTimer:
-    """Times translations with one beam size and batch size.
+def chosen(sources: Sequence[str], batch: int) -> Sequence[str]:
+    """Return the sentences that are translated with so many a call."""
+    return sources[::SINGLE_SHARE] if batch == 1 else sources
 
-    Attributes:
-        speeds: sentences/s of each round.
-    """
 
-    def __init__(self, beam: int, batch: int) -> None:
-        self.beam = beam
-        self.batch = batch
-        self.speeds: list[float] = []
-        self.sentences = self.tokens = 0
+def time_mode(translator: Translator, sources: Sequence[str], beam: int, batch: int) -> tuple[float, int]:
+    """Translate all sentences; return the time in seconds, and the number of tokens of the best hypotheses."""
+    device, size, tokens = translator.model.output.weight.device, batch or len(sources), 0
+    synchronise(device)
+    start = time.perf_counter()
+    for first in range(0, len(sources), size):
+        for result in translator.translate(sources[first : first + size], beam_size=beam):
+            tokens += sum(len(hypothesis.tokens) for hypothesis in result.hypotheses[:1])
+    synchronise(device)
+    return time.perf_counter() - start, tokens
 
-    def time(self, translator: Translator, sources: Sequence[str]) -> float:
-        """Translate all sentences; return the speed in sentences/s."""
-        device, size, tokens = translator.model.output.weight.device, self.batch or len(sources), 0
-        synchronise(device)
-        start = time.perf_counter()
-        for first in range(0, len(sources), size):
-            for result in translator.translate(sources[first : first + size], beam_size=self.beam):
-                tokens += sum(len(hypothesis.tokens) for hypothesis in result.hypotheses[:1])
-        synchronise(device)
-        seconds = time.perf_counter() - start
-        self.sentences, self.tokens = len(sources), tokens
-        return len(sources) / seconds
 
-    def result(self) -> ModeSpeed:
-        """Summarise the rounds."""
-        median = statistics.median(self.speeds)
-        return ModeSpeed(
-            beam_size=self.beam,
-            batch=self.batch,
-            median=median,
-            min=min(self.speeds),
-            max=max(self.speeds),
-            tokens_per_second=median * self.tokens / self.sentences,
-            sentences=self.sentences,
-        )
+def summarise(beam: int, batch: int, sentences: int, results: Sequence[tuple[float, int]]) -> ModeSpeed:
+    """Return the speeds of all rounds, each given by its seconds and tokens."""
+    speeds = [sentences / seconds for seconds, _ in results]
+    median, (_, tokens) = statistics.median(speeds), results[-1]
+    return ModeSpeed(beam, batch, median, min(speeds), max(speeds), median * tokens / sentences, sentences)

@@ -35,7 +35,7 @@ from manyheads.training.precision import (
 )
 from manyheads.training.update import Updater
 
-__all__ = ["TrainingSpeed", "bench_train", "machine", "versions"]
+__all__ = ["Speed", "TrainingSpeed", "bench_train", "machine"]
 
 WARM_UPDATES = 3
 RATE = 1e-4  # learning rate; low, as nothing is to be learnt
@@ -46,39 +46,52 @@ def versions() -> dict[str, str]:
     return {"manyheads": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
-@dataclass(frozen=True)
-class TrainingSpeed:
-    """Training speed. Tokens are counted with end symbols and without padding.
+@dataclass(frozen=True, kw_only=True)
+class Speed:
+    """A measured speed.
 
     Attributes:
-        median, min, max: target tokens/s over the rounds.
-        source_tokens_per_second: source tokens/s at the median.
-        padding: share of padding positions, 0 to 1.
-        gflops: arithmetic on real tokens, in GFLOP/s.
-        ceiling_gflops: speed of the fastest matrix product in this process, in GFLOP/s.
-        share_of_ceiling: gflops / ceiling_gflops.
+        median, min, max: speed over the rounds, in `unit`.
         peak_memory_mib: peak resident size of the process in MiB, on a GPU the peak of allocated memory.
+        parameters: number of parameters of the model.
+        precision: number format of the computation.
+        device: name of the device; threads: threads of PyTorch.
     """
 
+    unit: str
     median: float
     min: float
     max: float
-    source_tokens_per_second: float
-    padding: float
-    gflops: float
-    ceiling_gflops: float
-    share_of_ceiling: float
     peak_memory_mib: float
     parameters: int
     precision: str
     device: str
     threads: int
-    unit: str = "target tokens/s"
     versions: dict[str, str] = field(default_factory=versions)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document of `bench train --json`."""
+        """Return the document of `bench --json`."""
         return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSpeed(Speed):
+    """Training speed. Tokens are counted with end symbols and without padding.
+
+    Attributes:
+        source_tokens_per_second: source tokens/s at the median.
+        padding: share of padding positions, 0 to 1.
+        gflops: arithmetic on real tokens, in GFLOP/s.
+        ceiling_gflops: speed of the fastest matrix product in this process, in GFLOP/s.
+        share_of_ceiling: gflops / ceiling_gflops.
+    """
+
+    unit: str = "target tokens/s"
+    source_tokens_per_second: float
+    padding: float
+    gflops: float
+    ceiling_gflops: float
+    share_of_ceiling: float
 
     def lines(self) -> list[str]:
         """Return lines of text."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from manyheads.config.schema import Config
@@ -30,14 +31,17 @@ __all__ = [
     "ClassEvaluation",
     "ClassValidation",
     "check_labels",
+    "class_weights",
     "evaluate_labels",
     "in_order",
     "label_numbers",
     "labels_of",
+    "report_classes",
     "warnings_of",
     "with_text",
 ]
 
+UNBALANCED = 10  # examples of the largest class over those of the smallest, above which a warning is given
 FEW = 10  # number of labels that never causes a warning, however few the examples
 WIDEST = 12  # classes whose confusion matrix is printed
 
@@ -68,38 +72,32 @@ def in_order(labels: Iterable[str]) -> Callable[[str], Any]:
     return lambda label: (values[label], label)
 
 
-def check_labels(pairs: Sequence[Pair], names: Sequence[str], where: str) -> None:
-    """Raise `DataError` for labels that the training text does not have, with the first line of each."""
-    known, unknown = set(names), dict[str, int]()
-    for pair in pairs:
-        if pair.target not in known:
-            unknown.setdefault(pair.target, pair.line)
-    if unknown:
-        raise DataError(unseen([f'"{name}" (line {unknown[name]:,})' for name in sorted(unknown)], names, where))
-
-
-def label_numbers(labels: Iterable[str], names: Sequence[str], where: str) -> NDArray[np.int64]:
-    """Return the class of each label (N,).
+def label_numbers(
+    labels: Iterable[str], names: Sequence[str], where: str, lines: Sequence[int] = ()
+) -> NDArray[np.int64]:
+    """Return the class of each label (N,): its index in `names`, the labels of the training text.
 
     Raises:
-        DataError: the training text does not have some labels; the message names them.
+        DataError: the training text does not have some labels; the message names them and the examples (`where`),
+            with the first line of each label if `lines` are given.
     """
     number_of = {name: number for number, name in enumerate(names)}
     labels = list(labels)
     unknown = sorted(set(labels) - number_of.keys())
     if unknown:
-        raise DataError(unseen([f'"{name}"' for name in unknown], names, where))
+        first_lines = [f" (line {lines[labels.index(name)]:,})" if lines else "" for name in unknown[:5]]
+        shown = ", ".join(f'"{name}"{line}' for name, line in zip(unknown, first_lines, strict=False))
+        known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        raise DataError(
+            f"{where} has labels that training has not seen: {shown}{', ...' if len(unknown) > 5 else ''}. "
+            f"It has seen: {known}. Mend those labels, or train on examples of them too."
+        )
     return np.array([number_of[label] for label in labels], np.int64)
 
 
-def unseen(unknown: Sequence[str], names: Sequence[str], where: str) -> str:
-    """Return the error for labels that the training text does not have."""
-    shown = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    return (
-        f"{where} has labels that training has not seen: {shown}. It has seen: {known}. "
-        "Mend those labels, or train on examples of them too."
-    )
+def check_labels(pairs: Sequence[Pair], names: Sequence[str], where: str) -> None:
+    """Raise `DataError` for labels that the training text does not have, with the first line of each."""
+    label_numbers([pair.target for pair in pairs], names, where, [pair.line for pair in pairs])
 
 
 def warnings_of(config: Config, corpus: Corpus, names: Sequence[str]) -> Iterator[str]:
@@ -114,8 +112,36 @@ def warnings_of(config: Config, corpus: Corpus, names: Sequence[str]) -> Iterato
     if len(valid_labels) == 1:
         cure = "Shuffle the lines of train" if isinstance(config.data.valid, float) else "Take others"
         yield (
-            f'all {len(corpus.valid):,} examples of data.valid have the label "{valid_labels.pop()}": whoever '
-            f"always says that is always right. {cure}."
+            f'all {len(corpus.valid):,} examples of data.valid have the label "{valid_labels.pop()}": a '
+            f"classifier that always predicts it is always right. {cure}."
+        )
+
+
+def class_weights(config: Config, counts: NDArray[np.int64]) -> torch.Tensor | None:
+    """Return the weight of each class (C,) float32, from the number of its examples; None if all weigh the same."""
+    if config.training.class_weights == "none":
+        return None
+    return torch.tensor(counts.sum() / (len(counts) * np.maximum(1, counts)), dtype=torch.float32)
+
+
+def report_classes(
+    config: Config,
+    lengths: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    names: Sequence[str],
+    listener: Listener,
+) -> None:
+    """Report truncated texts, from their lengths in tokens (N,), and rare classes, from their counts (C,)."""
+    limit = longest_text(config)
+    cut = int((lengths > limit).sum())
+    if cut:
+        listener.message(f"{cut:,} of {len(lengths):,} texts are longer than {limit:,} tokens: cut there")
+    most, fewest = int(counts.argmax()), int(counts.argmin())
+    if counts[most] > UNBALANCED * counts[fewest]:
+        listener.message(
+            f'warning: unbalanced classes: {counts[most]:,} examples of "{names[most]}", {counts[fewest]:,} of '
+            f'"{names[fewest]}". Accuracy says little then: look at macro F1, and try '
+            'training.class_weights = "balanced".'
         )
 
 
@@ -230,14 +256,9 @@ def evaluate_labels(
     listener: Listener,
     where: str = "the text to score",
 ) -> ClassEvaluation:
-    """Classify and score texts in memory; empty ones are left out.
+    """Classify and score texts in memory (or pairs of texts with a tab between them); empty ones are left out.
 
-    Args:
-        classifier: classifier to score.
-        texts: examples of one text, or two with a tab between them.
-        labels: true labels.
-        listener: receives messages.
-        where: name of the texts in messages.
+    `where` is the name of the texts in messages.
 
     Raises:
         DataError: no text is left, or a label is unknown to the classifier.

@@ -9,14 +9,11 @@ from typing import Any
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
-from manyheads.config.schema import Config
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
 from manyheads.runs.classification import label_numbers, with_text
-from manyheads.runs.evaluate import texts
-from manyheads.tasks.classification import Classifier
-from manyheads.tasks.translation import Translator
+from manyheads.runs.evaluate import load_classifier, load_translator, texts
 from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["Comparison", "compare"]
@@ -84,52 +81,47 @@ def compare(
         )
     config = with_overrides(RunDirectory.existing(run).config(), overrides)
     sources, references = texts(config, split, source, reference)
-    compare_pair = compare_translators if tasks[0] == "translation" else compare_classifiers
-    return Comparison(run, other, compare_pair(config, (run, other), sources, references, overrides, listener))
+    if tasks[0] == "translation":
+        outputs = [translate(path, sources, overrides, listener) for path in (run, other)]
+        return Comparison(run, other, compare_translations(outputs, references, config.data.target))
+    filled = with_text(sources, listener)
+    sources, references = [sources[index] for index in filled], [references[index] for index in filled]
+    labels = [classify(path, sources, overrides, listener) for path in (run, other)]
+    return Comparison(run, other, compare_labels(labels, references))
 
 
-def compare_translators(
-    config: Config,
-    runs: tuple[Path, Path],
-    sources: list[str],
-    references: list[str],
-    overrides: Sequence[str],
-    listener: Listener,
+def translate(path: Path, sources: Sequence[str], overrides: Sequence[str], listener: Listener) -> list[str]:
+    """Return the translations of a run."""
+    listener.message(f"translating {len(sources):,} sentences with {path}")
+    return [result.translation for result in load_translator(path, overrides).translate(sources)]
+
+
+def compare_translations(
+    outputs: Sequence[Sequence[str]], references: Sequence[str], language: str
 ) -> tuple[BootstrapResult, ...]:
-    """Compare translators by BLEU and chrF."""
-    outputs = []
-    for path in runs:
-        listener.message(f"translating {len(sources):,} sentences with {path}")
-        loaded = Translator.load(path)
-        translator = Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
-        outputs.append([result.translation for result in translator.translate(sources)])
+    """Compare the translations of two runs by BLEU and chrF."""
     ours, theirs = outputs
-    language = config.data.target
     bleu = paired_bootstrap(ours, theirs, references, metric="bleu", language=language)
     chrf = paired_bootstrap(ours, theirs, references, metric="chrf", language=language)
     return bleu, chrf
 
 
-def compare_classifiers(
-    config: Config,
-    runs: tuple[Path, Path],
-    sources: list[str],
-    references: list[str],
-    overrides: Sequence[str],
-    listener: Listener,
+def classify(
+    path: Path, sources: Sequence[str], overrides: Sequence[str], listener: Listener
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the predicted labels of a run, and all labels that it knows."""
+    listener.message(f"classifying {len(sources):,} texts with {path}")
+    classifier = load_classifier(path, overrides)
+    return [result.label for result in classifier.classify(sources)], classifier.labels.names
+
+
+def compare_labels(
+    outputs: Sequence[tuple[Sequence[str], Sequence[str]]], references: Sequence[str]
 ) -> tuple[BootstrapResult, ...]:
     """Compare classifiers by accuracy and macro F1; a label unknown to one of them counts as wrong for it."""
-    filled = with_text(sources, listener)
-    predicted, names = [], dict[str, None]()
-    for path in runs:
-        listener.message(f"classifying {len(filled):,} texts with {path}")
-        classifier = Classifier.load(path)
-        classifier.config = with_overrides(classifier.config, overrides)
-        names |= dict.fromkeys(classifier.labels.names)
-        predicted.append([result.label for result in classifier.classify([sources[index] for index in filled])])
-    labels = list(names)
-    right = label_numbers((references[index] for index in filled), labels, "the text to score")
-    ours, theirs = (label_numbers(names, labels, "the output") for names in predicted)
-    accuracy = paired_bootstrap_of_labels(ours, theirs, right, len(labels), metric="accuracy")
-    macro_f1 = paired_bootstrap_of_labels(ours, theirs, right, len(labels), metric="macro_f1")
+    names = list(dict.fromkeys(name for _, known in outputs for name in known))
+    right = label_numbers(references, names, "the text to score")
+    ours, theirs = (label_numbers(labels, names, "the output") for labels, _ in outputs)
+    accuracy = paired_bootstrap_of_labels(ours, theirs, right, len(names), metric="accuracy")
+    macro_f1 = paired_bootstrap_of_labels(ours, theirs, right, len(names), metric="macro_f1")
     return accuracy, macro_f1

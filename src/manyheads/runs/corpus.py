@@ -39,6 +39,7 @@ __all__ = [
     "open_corpus",
     "read_corpus",
     "read_split",
+    "read_splits",
 ]
 
 TEXT = Path("cache") / "text"  # in a run directory
@@ -88,6 +89,12 @@ def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
     return read_hub_pairs(config, split)
 
 
+def read_splits(config: Config) -> dict[str, Iterator[Pair]]:
+    """Read the raw pairs of every split that a configuration names."""
+    splits: list[Split] = ["train", "valid"] if config.data.test is None else ["train", "valid", "test"]
+    return {split: read_split(config.data, split, config.task) for split in splits}
+
+
 def training_corpora(config: DataConfig) -> list[DataConfig]:
     """Return the configuration of each training corpus, as if it were the only one."""
     others = [
@@ -114,11 +121,16 @@ def cleaning(config: Config) -> Callable[[str], str]:
     return lambda text: join_texts([single(part) for part in split_texts(text)])
 
 
+def normalised(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
+    """Yield pairs normalised as in training."""
+    normal = cleaning(config)
+    return (Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw)
+
+
 def held_out(config: Config, split: Split) -> list[Pair]:
     """Return the normalised pairs of validation or test, without empty ones."""
-    normal, reading = cleaning(config), READINGS[config.task]
-    raw = read_split(config.data, split, config.task)
-    pairs = (Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw)
+    reading = READINGS[config.task]
+    pairs = normalised(config, read_split(config.data, split, config.task))
     filled = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
     require_pairs(len(filled), split, noun=reading.noun)
     return filled
@@ -128,12 +140,11 @@ def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first normalised pairs of a split; none if its text is not on this machine."""
     if (config.data.dataset or "").startswith("hf:"):
         return []
-    normal = cleaning(config)
     try:
         raw = list(islice(read_split(config.data, split, config.task), most))
     except (DataError, OSError):
         return []
-    return [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in raw]
+    return list(normalised(config, raw))
 
 
 def open_corpus(config: Config, run: RunDirectory) -> Corpus:
@@ -211,12 +222,10 @@ def data_report(config: Config) -> DataReport:
     """
     if config.task not in ("translation", "classification"):
         raise UsageError(f'data report measures pairs and texts with labels, not those of task = "{config.task}".')
-    splits: list[Split] = ["train", "valid"] if config.data.test is None else ["train", "valid", "test"]
-    pairs: dict[str, Iterator[Pair]] = {split: read_split(config.data, split, config.task) for split in splits}
     if config.task == "translation":
-        return report(config.data, pairs, normalize)
+        return report(config.data, read_splits(config), normalize)
     named = config.data.model_copy(update={"source": "text", "target": "label"})
-    return report(named, pairs, cleaning(config), fault=READINGS[config.task].fault)
+    return report(named, read_splits(config), cleaning(config), fault=READINGS[config.task].fault)
 
 
 def language_profiles(config: Config, text: TextStore) -> dict[str, LanguageProfile]:

@@ -61,20 +61,18 @@ def demo(
     for line in cross_attention(translator, shortest):
         write(f"  {line}")
     write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")
-    for command in next_commands(program, out, sources[0]):
-        write(f"  {command}")
+    write(f'  echo "{sources[0]}" | {program} translate {out}')
+    write(f"  {program} evaluate {out} --set search.beam_size=1")
+    write(f"  {program} init my-model --from multi30k-de-en")
 
 
 def useful_threads(most: int, seconds: float = 0.2) -> int:
-    """Return how many threads of PyTorch are worth starting beside the programs that run now.
+    """Return how many threads of PyTorch, at most `most`, are worth starting beside the programs that run now.
 
     Threads wait for one another after every operation, so that beside busy programs all of them advance as slowly
     as the one that waits for a core. Beside four busy programs on two cores the demo takes 370 seconds with two
-    threads and 244 with one (`benchmarks/busy.py --parts demo --busy 4`).
-
-    Args:
-        most: the number of threads at most.
-        seconds: duration of the measurement.
+    threads and 244 with one (`benchmarks/busy.py --parts demo --busy 4`). `seconds` is the duration of
+    the measurement.
     """
     x = torch.ones(512, 512)
     torch.mm(x, x)  # starts the threads
@@ -98,12 +96,3 @@ def cross_attention(translator: Translator, text: str) -> Iterator[str]:
     yield ""
     rows, columns = target_side.pieces([*output, EOS]), source_side.pieces([*ids, EOS])
     yield from heat_map(torch.mean(maps.cross[-1], dim=0), rows, columns)
-
-
-def next_commands(program: str, out: Path, sentence: str) -> list[str]:
-    """Return three commands to try next."""
-    return [
-        f'echo "{sentence}" | {program} translate {out}',
-        f"{program} evaluate {out} --set search.beam_size=1",
-        f"{program} init my-model --from multi30k-de-en",
-    ]

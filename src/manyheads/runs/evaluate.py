@@ -37,6 +37,8 @@ __all__ = [
     "card_line_of_translator",
     "evaluate",
     "evaluate_texts",
+    "load_classifier",
+    "load_translator",
     "texts",
     "with_line",
 ]
@@ -66,18 +68,15 @@ def evaluate(
     """
     task = RunDirectory.existing(run).config().task
     if task == "classification":
-        classifier = Classifier.load(run)
-        classifier.config = with_overrides(classifier.config, overrides)
+        classifier = load_classifier(run, overrides)
         sources, references = texts(classifier.config, split, source, reference)
         return evaluate_labels(classifier, sources, references, listener, str(reference or f"data.{split}"))
     if task == "translation":
-        translator = Translator.load(run)
-        config = with_overrides(translator.config, overrides)
-        translator = Translator(config, translator.tokenizers, translator.model)
-        sources, references = texts(config, split, source, reference)
+        translator = load_translator(run, overrides)
+        sources, references = texts(translator.config, split, source, reference)
         return evaluate_texts(translator, sources, references, listener)
     if reference is not None:
-        raise UsageError("a language model foresees one text, and needs no reference. Give --source alone.")
+        raise UsageError("a language model is scored on one text and needs no reference. Give --source alone.")
     model = Generator.load(run) if task == "language-modeling" else Encoder.load(run)
     config = with_overrides(model.config, overrides)
     if isinstance(model, Encoder):
@@ -88,6 +87,19 @@ def evaluate(
             f"data.max_length = {config.data.max_length}"
         )
     return score_text(model, config, plain_texts(config, split, source), listener)
+
+
+def load_translator(run: Path, overrides: Sequence[str]) -> Translator:
+    """Load a translator with single settings replaced, such as `search.beam_size=1`."""
+    loaded = Translator.load(run)
+    return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
+
+
+def load_classifier(run: Path, overrides: Sequence[str]) -> Classifier:
+    """Load a classifier with single settings replaced."""
+    classifier = Classifier.load(run)
+    classifier.config = with_overrides(classifier.config, overrides)
+    return classifier
 
 
 def texts(config: Config, split: Split, source: Path | None, reference: Path | None) -> tuple[list[str], list[str]]:
@@ -244,8 +256,13 @@ def first_bytes(lines: Sequence[str], most: int) -> list[str]:
     return taken
 
 
-def with_line(card: str, line: str) -> str:
-    """Return a card with this line of scores: in place of an older one, before the sections to fill in, or last."""
+def with_line(card: str, line: str | None) -> str:
+    """Return a card with this line of scores: in place of an older one, before the sections to fill in, or last.
+
+    Without a line, the card stays as it is.
+    """
+    if line is None:
+        return card
     bare = LINE.sub("", card)
     before, mark, after = bare.partition("- Intended use")
     return f"{before}{line}\n{mark}{after}" if mark else f"{bare.rstrip()}\n\n{line}\n"

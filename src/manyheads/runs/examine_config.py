@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
 from manyheads.data.labelled import split_texts
-from manyheads.data.locate import Split
 from manyheads.data.store import TokenStream
 from manyheads.doctor.checks.formula import examine_attention
 from manyheads.doctor.checks.invariants import examine_own_model
@@ -28,7 +26,7 @@ from manyheads.doctor.report import Diagnosis, Finding, Report, make_checks
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.runs.corpus import cleaning, read_corpus, read_split
+from manyheads.runs.corpus import cleaning, read_corpus, read_splits
 from manyheads.runs.initialize import with_initial_shape
 from manyheads.runs.training_tasks import TrainingTask, prepare_task
 from manyheads.runs.translation import Validation
@@ -36,25 +34,19 @@ from manyheads.tasks.classification import longest_text
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import Listener, SilentListener
+from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.timing import Costs, expectation, sampled_validation
 
 __all__ = ["examine_config", "examine_config_text"]
 
-NO_LISTENER = SilentListener()
 VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
 SAMPLE = 2_000  # texts of a side that are encoded once more
 
 
 def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
-    """Examine a configuration and its text; no file is written.
-
-    Args:
-        config: of the training.
-        name: of the configuration, for the report.
-        listener: receives messages.
+    """Examine a configuration, called `name` in the report, and its text; no file is written.
 
     Raises:
         DataError: text is missing or cannot be used.
@@ -99,11 +91,7 @@ def examine_config_text(config: Config) -> tuple[Report, dict[str, str]]:
     Raises:
         DataError: text is missing or cannot be used.
     """
-    names: list[Split] = ["train", "valid"]
-    if config.data.test is not None:
-        names.append("test")
-    splits: dict[str, Iterable[Pair]] = {name: read_split(config.data, name, config.task) for name in names}
-    return examine_text(config, splits, cleaning(config))
+    return examine_text(config, read_splits(config), cleaning(config))
 
 
 def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:
@@ -168,32 +156,29 @@ def free_memory(device: torch.device) -> float | None:
     if device.type == "cuda":
         return None if free is None else free * GIB
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        sizes = {name: rest for name, _, rest in (line.partition(":") for line in lines)}
-        return int(sizes["MemAvailable"].split()[0]) * 1024.0
-    except (OSError, ValueError, KeyError, IndexError):  # not Linux
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        return int(text.partition("MemAvailable:")[2].split()[0]) * 1024.0
+    except (OSError, ValueError, IndexError):  # not Linux
         return None if total is None else total * GIB
 
 
 def sides(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
     """Yield name, tokenizer and a sample of the texts of each side of train and of the validation set."""
-    train = task.corpus.train.sides(SAMPLE)
-    valid = [
-        [pair.source for pair in task.corpus.valid[:SAMPLE]],
-        [pair.target for pair in task.corpus.valid[:SAMPLE]],
-    ]
-    tokenizers = task.tokenizers.source, task.tokenizers.target
+    sources, targets = task.corpus.train.sides(SAMPLE)
+    held_out = task.corpus.valid[:SAMPLE]
+    valid_sources, valid_targets = [pair.source for pair in held_out], [pair.target for pair in held_out]
     match task.config.task:
         case "translation":
-            for index, side in enumerate(("source", "target")):
-                yield f"train, {side}", tokenizers[index], train[index]
-                yield f"valid, {side}", tokenizers[index], valid[index]
+            yield "train, source", task.tokenizers.source, sources
+            yield "valid, source", task.tokenizers.source, valid_sources
+            yield "train, target", task.tokenizers.target, targets
+            yield "valid, target", task.tokenizers.target, valid_targets
         case "classification":
-            for name, texts in (("train", train[0]), ("valid", valid[0])):
-                yield name, tokenizers[0], [part for text in texts for part in split_texts(text)]
+            for name, texts in (("train", sources), ("valid", valid_sources)):
+                yield name, task.tokenizers.source, [part for text in texts for part in split_texts(text)]
         case _:
-            yield "train", tokenizers[1], train[1]
-            yield "valid", tokenizers[1], valid[1]
+            yield "train", task.tokenizers.target, targets
+            yield "valid", task.tokenizers.target, valid_targets
 
 
 def too_long(task: TrainingTask) -> Iterator[Finding]:
@@ -212,15 +197,16 @@ def token_counts(task: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[n
     source, target, store = task.tokenizers.source, task.tokenizers.target, task.store
     if isinstance(store, TokenStream):
         yield "vocabulary", target, count_ids(store.tokens, target)
-    elif task.config.task == "classification":
-        yield "vocabulary", source, count_ids(store.source.values, source)
-    elif task.config.task == "masked-lm":
-        yield "vocabulary", source, count_ids(store.target.values, source)
-    else:
-        sides = count_ids(store.source.values, source), count_ids(store.target.values, target)
-        if task.tokenizers.joint:
+        return
+    sides = count_ids(store.source.values, source), count_ids(store.target.values, target)
+    match task.config.task:
+        case "classification":
+            yield "vocabulary", source, sides[0]
+        case "masked-lm":
+            yield "vocabulary", target, sides[1]
+        case _ if task.tokenizers.joint:
             yield "vocabulary", source, sides[0] + sides[1]
-        else:
+        case _:
             yield "source vocabulary", source, sides[0]
             yield "target vocabulary", target, sides[1]
 

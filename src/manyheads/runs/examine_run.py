@@ -30,32 +30,25 @@ from manyheads.interop.bundle import METADATA, LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import check_ctranslate2
 from manyheads.interop.marian.reader import is_marian, read_marian
 from manyheads.interop.parity import Parity, Reference, compare, reference
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export import samples_of
 from manyheads.runs.language_modeling import stream_of
-from manyheads.tasks.classification import Classifier, Labels, encode_texts
+from manyheads.tasks.classification import Classifier, encode_texts
+from manyheads.tasks.encoding import Encoder
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
-from manyheads.text.tokenizer import PAD
-from manyheads.training.log import Listener, SilentListener
+from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["examine_run", "trained_model"]
 
-NO_LISTENER = SilentListener()
 TRAIN, VALID = 50_000, 1_000  # maximum number of pairs that are read
 STREAM = 8_192  # maximum number of tokens of the validation text of a language model
 
 
 def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener = NO_LISTENER) -> Diagnosis:
-    """Examine a trained run; no file is changed.
-
-    Args:
-        path: the run directory.
-        overrides: settings such as `data.root=DIR`.
-        listener: receives messages.
+    """Examine a trained run, with overrides of settings such as `data.root=DIR`; no file is changed.
 
     Raises:
         RunError: the directory holds no run, or a damaged one.
@@ -100,8 +93,8 @@ def read_curves(run: RunDirectory) -> Curves:
 def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:
     """Open the model of a run with its text, as far as it is available on this machine."""
     tokenizers = run.tokenizers(config)
-    train, valid = available_text(config, "train", TRAIN), available_text(config, "valid", VALID)
     source, target = tokenizers.source, tokenizers.target
+    train, valid = available_text(config, "train", TRAIN), available_text(config, "valid", VALID)
     match config.task:
         case "translation":
             translator = Translator(config, tokenizers, run.model(config, tokenizers))
@@ -115,16 +108,14 @@ def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) 
                 longest_source=translator.longest_source, translate=translate,
             )  # fmt: skip
         case "classification":
-            labels = Labels.of_run(run)
-            encoder = run.fill(TextClassifier(config.model, source.size, len(labels.names), pad=PAD))
-            classifier = Classifier(config, source, labels, encoder)
+            classifier = Classifier.of_run(run, config)
             return TrainedClassifier(
-                config, tokenizers, encoder, train, valid, logged_loss,
-                labels=labels.names, probabilities=classifier.probabilities, longest=classifier.longest,
+                config, tokenizers, classifier.model, train, valid, logged_loss,
+                labels=classifier.labels.names, probabilities=classifier.probabilities, longest=classifier.longest,
                 encode=lambda texts: encode_texts(source.encode, texts, source.marks_between),
             )  # fmt: skip
         case "language-modeling":
-            generator = Generator(config, target, run.fill(DecoderOnly(config.model, target.size)))
+            generator = Generator.of_run(run, config)
 
             def generate(texts: int, tokens: int) -> list[str]:
                 options = GenerateOptions(samples=texts, max_tokens=tokens)
@@ -135,8 +126,9 @@ def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) 
                 tokens=stream_of(config, [pair.target for pair in valid], target)[:STREAM], generate=generate,
             )  # fmt: skip
         case "masked-lm":
-            masked = run.fill(MaskedLanguageModel(config.model, source.size, pad=PAD))
-            return TrainedModel(config, tokenizers, masked, train, valid, logged_loss)
+            encoder = Encoder.of_run(run, config).model
+            assert isinstance(encoder, MaskedLanguageModel)
+            return TrainedModel(config, tokenizers, encoder, train, valid, logged_loss)
 
 
 def available_text(config: Config, split: Split, most: int) -> list[Pair]:
@@ -150,7 +142,7 @@ def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Re
     asked: list[str] = []
     expected: Reference | None = None
     for path in find_exports(run, opened.config):
-        expected = expected or reference(opened.model, samples_of(opened.config, opened))
+        expected = expected or reference(opened.model, samples_of(opened))
         asked = ["exports give what the run gives"]
         try:
             facts[f"export {path.name}"] = compare_export(path, opened, expected).line()

@@ -38,7 +38,7 @@ from manyheads.model.transformer import Transformer
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.evaluate import card_line, card_line_of_translator, with_line
 from manyheads.runs.export_cost import QuantizationCost, measure_cost
-from manyheads.runs.model_card import export_card, exported_text_card, sentence_transformer_card
+from manyheads.runs.model_card import exported_card
 from manyheads.tasks.classification import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
@@ -47,6 +47,7 @@ from manyheads.training.log import NO_LISTENER, Listener
 __all__ = ["Export", "export", "push", "samples_of"]
 
 SAMPLES = 16  # sentences that are compared
+QUANTIZED = ("ctranslate2", "argos")  # formats with other numbers than float32
 LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 
 
@@ -58,7 +59,7 @@ class Export:
         out: written folder or file.
         to: format.
         quantization: number format of the matrices.
-        size: number of bytes of all files.
+        bytes: size of all files.
         parity: comparison with the run in float32.
         cost: cost of the quantization on this machine; None for float32.
     """
@@ -66,24 +67,18 @@ class Export:
     out: Path
     to: str
     quantization: str
-    size: int
+    bytes: int
     parity: Parity
     cost: QuantizationCost | None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {
-            "out": str(self.out),
-            "to": self.to,
-            "quantization": self.quantization,
-            "bytes": self.size,
-            "parity": self.parity.to_json(),
-            "cost": self.cost.to_json() if self.cost else None,
-        }
+        cost = self.cost.to_json() if self.cost else None
+        return {**vars(self), "out": str(self.out), "parity": self.parity.to_json(), "cost": cost}
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        lines = [f"{self.out}: {self.to}, {self.quantization}, {self.size / 2**20:.1f} MiB", self.parity.line()]
+        lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", self.parity.line()]
         return [*lines, self.cost.line()] if self.cost else lines
 
 
@@ -124,14 +119,16 @@ def export(
         raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {', '.join(WRITERS)}.")
     if task != "translation" and (to not in TEXT_WRITERS or numbers != "float32"):
         able = " or ".join(TEXT_WRITERS) if task == "classification" else "huggingface"
-        raise UsageError(f'{run} is of task = "{task}", which goes out by --to {able} alone, in float32.')
-    opened = load_run(run) if task == "translation" else None
+        raise UsageError(f'{run} is of task = "{task}", which can be exported by --to {able} alone, in float32.')
+    if numbers != "float32" and to not in QUANTIZED:
+        raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
     listener.message(f"{run}: comparing and writing")
-    if opened is None:
+    if task != "translation":
         with atomic_directory(out) as draft:
             parity = write_text_model(draft, directory, to, listener)
     else:
-        expected = reference(opened.model, samples_of(opened.config, opened))
+        opened = load_run(run)
+        expected = reference(opened.model, samples_of(opened))
         with atomic_directory(out) as draft:
             parity = WRITERS[to](draft, opened, numbers, expected)
             if to != "argos":
@@ -148,8 +145,7 @@ def export(
 
 def card_of(opened: LoadedModel, to: str) -> str:
     """Return the model card of an export, with the scores of the run if its test text is available."""
-    card, line = export_card(opened.config, opened.tokenizers, to), card_line_of_translator(opened)
-    return card if line is None else with_line(card, line)
+    return with_line(exported_card(opened.config, opened.tokenizers, to), card_line_of_translator(opened))
 
 
 def as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
@@ -168,7 +164,6 @@ def as_argos(draft: Path, opened: LoadedModel, numbers: str, expected: Reference
 
 def as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write a MarianMT folder and compare it: in transformers if that is installed, else read back."""
-    check_float32(numbers)
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
     if has_transformers():
         return check_marian(draft, marian_numbers(opened.model), expected)
@@ -178,15 +173,8 @@ def as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Ref
 
 def as_onnx(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
     """Write and compare ONNX graphs."""
-    check_float32(numbers)
     write_onnx(draft, opened.config, opened.tokenizers, opened.model)
     return check_onnx(draft, expected)
-
-
-def check_float32(numbers: str) -> None:
-    """Refuse other number formats than float32."""
-    if numbers != "float32":
-        raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
 
 
 Writer = Callable[[Path, LoadedModel, str, Reference], Parity]
@@ -198,11 +186,12 @@ WRITERS: dict[str, Writer] = {
 }
 
 
-def samples_of(config: Config, opened: LoadedModel) -> Samples:
+def samples_of(opened: LoadedModel) -> Samples:
     """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
     splits: list[Split] = ["test", "valid"]
     for split in splits:
-        rows = opened.tokenizers.source.encode([pair.source for pair in available_pairs(config, split, SAMPLES)])
+        pairs = available_pairs(opened.config, split, SAMPLES)
+        rows = opened.tokenizers.source.encode([pair.source for pair in pairs])
         if any(rows):
             return Samples([row for row in rows if row], f"the first of the run's {split} set")
     return random_samples(opened.tokenizers.source)
@@ -212,13 +201,7 @@ def samples_of(config: Config, opened: LoadedModel) -> Samples:
 
 
 def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
-    """Write the model of a run and compare it: in the other program if that is installed, else read back.
-
-    Args:
-        draft: empty folder.
-        run: run of any task but translation.
-        to: one of `TEXT_WRITERS`.
-        listener: receives messages.
+    """Write a run of any task but translation and compare it: in the other program if installed, else read back.
 
     Raises:
         RunError: the run cannot be read, its head was never trained, or the other program has no such model; the
@@ -226,13 +209,12 @@ def write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener
         ParityError: the export gives other results than the run.
     """
     config = run.config()
-    tokenizer = run.tokenizers(config).source
+    tokenizers = run.tokenizers(config)
     labels = trained_labels(run) if config.task == "classification" else ()
-    model = run.fill(empty_model(config, tokenizer, len(labels)))
-    parity = TEXT_WRITERS[to](draft, config, tokenizer, model, labels)
-    make_card = exported_text_card if to == "huggingface" else sentence_transformer_card
-    card, line = make_card(config, tokenizer.size, labels), card_line(run.path, listener)
-    write_atomically(draft / "README.md", (with_line(card, line) if line else card).encode())
+    model = run.fill(empty_model(config, tokenizers.source, len(labels)))
+    parity = TEXT_WRITERS[to](draft, config, tokenizers.source, model, labels)
+    card = with_line(exported_card(config, tokenizers, to, labels), card_line(run.path, listener))
+    write_atomically(draft / "README.md", card.encode())
     return parity
 
 
@@ -313,7 +295,7 @@ def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO
             f"{card} names no licence, and without one nobody may use the model. Fill in its line `license:`, such "
             "as `license: apache-2.0`; mind the licence of the text it was trained on."
         )
-    listener.message(f"{run}: opening it, and scoring it where its text is at hand")
+    listener.message(f"{run}: opening it, and scoring it if its text is available")
     line = card_line_of_translator(load_run(run)) if task == "translation" else card_line(run, listener)
     if line is not None:
         write_atomically(card, with_line(card.read_text(encoding="utf-8"), line).encode())

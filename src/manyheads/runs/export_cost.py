@@ -115,11 +115,7 @@ def measure_cost(
     If that text is not on this machine, both are scored on random pieces, with the outputs of float32 as
     references.
 
-    Args:
-        opened: the run.
-        quantization: number format of the matrices.
-        expected: results of the run; the float32 export is compared with them first.
-        force: whether to accept a high cost.
+    The float32 export is first compared with `expected`, the results of the run. `force` accepts a high cost.
 
     Raises:
         ParityError: the float32 export gives other results than the run, or quantization costs too much.

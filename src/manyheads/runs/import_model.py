@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import torch
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.directory import USES
 from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import atomic_directory
@@ -22,13 +23,11 @@ from manyheads.interop.huggingface.task_model import build_task_model, task_of
 from manyheads.interop.marian.reader import check_marian, is_marian, read_marian, their_numbers
 from manyheads.interop.parity import Parity, has_transformers, random_samples, reference
 from manyheads.model.transformer import Transformer
-from manyheads.runs.model_card import imported_card, imported_text_card
+from manyheads.runs.model_card import imported_card
 from manyheads.tasks.classification import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair
 
 __all__ = ["Import", "import_model"]
-
-VERBS: dict[Task, str] = {"translation": "translate", "classification": "classify", "language-modeling": "generate"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Import:
     def lines(self) -> list[str]:
         """Return lines of text."""
         compared = "not compared with the original: transformers is not installed"
-        use = f"manyheads {VERBS[self.task]} {self.out}, or to fine-tune: " if self.task in VERBS else ""
+        use = f"{USES[self.task].format(run=self.out)}, or to fine-tune: " if self.task != "masked-lm" else ""
         return [
             f"{self.out}: {self.parameters:,} parameters of {self.source}, for {self.task}",
             *([f"warning: never trained, and by chance: {', '.join(self.new)}"] if self.new else []),
@@ -115,8 +114,7 @@ def import_model(
     if has_transformers():
         expected = reference(opened.model, random_samples(opened.tokenizers.source))
         parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
-    card = imported_card(opened.config, opened.tokenizers, where)
-    parameters = write_run(out, opened.config, opened.tokenizers, opened.model, card, where)
+    parameters = write_run(out, opened.config, opened.tokenizers, opened.model, where)
     return Import(out, where, "translation", parameters, parity)
 
 
@@ -130,10 +128,9 @@ def import_single(
     parity = None
     if has_transformers() and not made.new:
         parity = check_pretrained(folder, made.tokenizer, task, made.model, trust_pickle=trust_pickle)
-    documents = {LABELS: Labels(made.labels, 1, trained=made.trained).to_json()} if task == "classification" else {}
-    card = imported_text_card(made.config, made.tokenizer.size, made.labels, where)
     tokenizers = TokenizerPair(made.tokenizer, made.tokenizer, joint=True)
-    parameters = write_run(out, made.config, tokenizers, made.model, card, where, documents)
+    classes = Labels(made.labels, 1, trained=made.trained) if task == "classification" else None
+    parameters = write_run(out, made.config, tokenizers, made.model, where, classes)
     return Import(out, where, task, parameters, parity, made.new, pretrained.unused)
 
 
@@ -142,15 +139,15 @@ def write_run(
     config: Config,
     tokenizers: TokenizerPair,
     model: Transformer,
-    card: str,
     where: str,
-    documents: Mapping[str, Mapping[str, Any]] | None = None,
+    labels: Labels | None = None,
 ) -> int:
     """Write a run directory atomically; return the number of parameters."""
+    documents = {LABELS: labels.to_json()} if labels else {}
     versions = {"manyheads": __version__, "python": platform.python_version(), "torch": torch.__version__}
     with atomic_directory(out) as draft:
         run = RunDirectory(draft)
         run.begin(config, tokenizers, {**versions, "imported_from": where}, documents)
         run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})
-        run.describe(card)
+        run.describe(imported_card(config, tokenizers, where, labels.names if labels else ()))
     return sum(parameter.numel() for parameter in model.parameters())

@@ -71,13 +71,10 @@ def tokenizer_settings(config: Config, theirs: TokenizerConfig) -> dict[str, Any
 def initial_tokenizers(
     config: Config, learn: Callable[[], TokenizerPair], sides: Callable[[], Sides], listener: Listener
 ) -> TokenizerPair:
-    """Return the tokenizers that a training starts with (`model.init_vocabulary`).
+    """Return the tokenizers that a training starts with (`model.init_vocabulary`), after `with_initial_shape`.
 
-    Args:
-        config: configuration of the run after `with_initial_shape`.
-        learn: trains new tokenizers on the training text.
-        sides: source and target texts of the training; no targets for tasks other than translation.
-        listener: receives messages.
+    `learn` trains new tokenizers on the training text; `sides` returns its source and target texts, without targets
+    for tasks other than translation.
 
     Raises:
         RunError: the vocabulary of the other model is damaged, or cannot be extended.
@@ -142,14 +139,9 @@ MOST_NAMED = 5
 def take_weights(
     model: Transformer, config: Config, tokenizers: TokenizerPair, labels: Sequence[str], listener: Listener
 ) -> None:
-    """Copy the weights of `model.init_from` into a new model, and report what was copied.
+    """Copy the weights of `model.init_from` into a new model on the CPU, and report what was copied.
 
-    Args:
-        model: new model on the CPU.
-        config: configuration of the run.
-        tokenizers: tokenizers of the run.
-        labels: classes of a classifier, in order.
-        listener: receives messages.
+    `labels` are the classes of a classifier, in order.
 
     Raises:
         RunError: a weight is missing, has another shape, or is not finite; the message names it.

@@ -96,8 +96,8 @@ def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
             return Generator.load(run, device=device)
         case task:
             raise RunError(
-                f'{run} was trained for task = "{task}", and cannot be looked into by itself. '
-                "Inspect a classifier that begins with it (model.init_from)."
+                f'{run} was trained for task = "{task}", and cannot be inspected by itself. '
+                "Inspect a classifier that starts from it (model.init_from)."
             )
 
 

@@ -118,7 +118,7 @@ def score_hidden(encoder: Encoder, config: Config, texts: Sequence[str], listene
     """Score normalised texts in memory; settings may differ from those of the run."""
     assert isinstance(encoder.model, MaskedLanguageModel)
     validation = MaskedValidation(config, texts, encoder.tokenizer, encoder.model)
-    listener.message(f"guessing {validation.hidden:,} hidden tokens")
+    listener.message(f"predicting {validation.hidden:,} masked tokens")
     start = time.perf_counter()
     nats, tokens = validation.score()
     return MaskedEvaluation(config.task, nats / tokens, tokens, len(texts), time.perf_counter() - start)

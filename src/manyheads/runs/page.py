@@ -71,11 +71,7 @@ def example_of(run: Path) -> str:
 
 
 def stand_alone(run: str | Path, inspection: Inspection) -> str:
-    """Return a self-contained page with an inspection, the model and its training curves.
-
-    Args:
-        run: run directory of the inspection.
-        inspection: inspection of a text or of the model.
+    """Return a self-contained page with an inspection of a text or model, the model and its training curves.
 
     Raises:
         RunError: there is no such run.

@@ -95,7 +95,7 @@ def check_task(where: str, description: str, task: Task, able: tuple[Task, ...])
     """Raise `RunError` if the task of the training is not one of those that can start from the model."""
     if task not in able:
         names = " or ".join(f'"{name}"' for name in able)
-        raise RunError(f'{where} is {description}: a "{task}" training cannot go on from it, one for {names} can.')
+        raise RunError(f'{where} is {description}: a "{task}" training cannot start from it, one for {names} can.')
 
 
 def settings(values: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Save and resume a training: its checkpoints, their mean as a run of its own, and the signals that stop it.
 
 Ctrl-C and SIGTERM finish the step, save and exit; a second one exits at once. SIGUSR1 saves and continues. Under a
-launcher such as `torchrun` a signal comes several times: from the terminal or the cluster, and from the launcher,
-which kills processes that do not stop. There, repeated signals change nothing.
+launcher such as `torchrun` a signal is received several times: from the terminal or the cluster, and from the
+launcher, which kills processes that do not stop. There, repeated signals change nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "check_same_corpus",
     "check_same_run",
     "forget_metrics_after",
-    "heeding_signals",
+    "recording_signals",
     "resume",
     "save",
 ]
@@ -71,7 +71,7 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
             continue
         load_weights(trainer.model, checkpoint.model, f"checkpoint {step}")
         trainer.restore(checkpoint.optimizer, checkpoint.state)
-        listener.message(f"going on after step {step:,}")
+        listener.message(f"resuming after step {step:,}")
         if trainer.world.is_main:
             forget_metrics_after(run, step)
         return True
@@ -176,7 +176,7 @@ def check_same_config(old: Config, new: Config, force: bool) -> None:
     if differing and not force:
         raise RunError(
             f"this run was started with another configuration ({'; '.join(differing)}). "
-            "Choose another --out, or go on anyway with --force."
+            "Choose another --out, or resume anyway with --force."
         )
 
 
@@ -192,7 +192,8 @@ def check_same_corpus(run: RunDirectory, corpus: Corpus, force: bool) -> None:
     """Check that the text is the same."""
     if run.exists and not force and run.environment().get("corpus_sha256") != corpus.sha256:
         raise RunError(
-            "the corpus has changed since this run was started. Choose another --out, or go on anyway with --force."
+            "the corpus has changed since this run was started. "
+            "Choose another --out, or resume anyway with --force."
         )
 
 
@@ -207,7 +208,7 @@ class Requests:
         self.wants_save = False
 
     def stop(self) -> bool:
-        """Whether a signal to stop has come."""
+        """Return whether a signal to stop was received."""
         return self.signal is not None
 
     def save_now(self) -> bool:
@@ -223,7 +224,7 @@ class Requests:
 
 
 @contextmanager
-def heeding_signals(*, launched: bool) -> Iterator[Requests]:
+def recording_signals(*, launched: bool) -> Iterator[Requests]:
     """Record the first SIGINT or SIGTERM and each SIGUSR1 in this context; in the main thread only.
 
     Args:

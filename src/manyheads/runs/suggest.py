@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,15 +47,9 @@ SIZES = (
     Size(float("inf"), 32_000, 512, 2_048, 8, 6, 0.1, 0.0, 16_384, 10),
 )
 
-
-@dataclass(frozen=True)
-class Choice:
-    """A suggested setting: section, name, value, reason."""
-
-    section: str
-    key: str
-    value: Any
-    reason: str
+TEMPLATE = Path(__file__).with_name("suggestion.toml.in")
+SAMPLING = "sampling = {}  # so little text is worth more when words are split in many ways\n"
+MAX_LENGTH = "max_length = 256  # one text of a hundred has more than {:.0f} words"
 
 
 @dataclass(frozen=True)
@@ -63,37 +58,16 @@ class Suggestion:
 
     Attributes:
         report: report on the text.
-        choices: settings that differ from the defaults, in the order of the file.
+        toml: TOML file to edit, with the reasons for the settings in comments.
     """
 
     report: DataReport
-    choices: tuple[Choice, ...]
+    toml: str
 
     @property
     def config(self) -> Config:
         """The configuration."""
-        sections: dict[str, dict[str, Any]] = {}
-        for choice in self.choices:
-            sections.setdefault(choice.section, {})[choice.key] = choice.value
-        return parse_config(sections, origin="suggestion")
-
-    def to_toml(self) -> str:
-        """Return a TOML file to edit: each setting with its reason in a comment."""
-        train = self.report.splits["train"]
-        lines = [
-            f"# {self.report.source}-{self.report.target}, chosen for {train.read:,} pairs of "
-            f"{train.source.words.mean:.1f} and {train.target.words.mean:.1f} words on average.",
-            "# All other settings have their defaults: manyheads show-config shows and explains them.",
-            'task = "translation"',
-        ]
-        section = ""
-        for choice in self.choices:
-            if choice.section != section:
-                section = choice.section
-                lines += ["", f"[{section}]"]
-            why = f"  # {choice.reason}" if choice.reason else ""
-            lines.append(f"{choice.key} = {to_toml(choice.value)}{why}")
-        return "\n".join(lines) + "\n"
+        return parse_config(tomllib.loads(self.toml), origin="suggestion")
 
 
 def suggest(root: Path, source: str, target: str) -> Suggestion:
@@ -115,8 +89,38 @@ def suggest(root: Path, source: str, target: str) -> Suggestion:
     measured = report(config, splits, normalize)
     if measured.splits["train"].filtered is None or not measured.splits["train"].filtered.kept:
         raise DataError(f"{root} holds no pair to train with. See: manyheads data report.")
-    choices = [Choice("data", key, value, "") for key, value in data.items()]
-    return Suggestion(measured, (*choices, *choose(measured)))
+    return Suggestion(measured, fill(data, measured))
+
+
+def fill(data: Mapping[str, Any], measured: DataReport) -> str:
+    """Return the TOML file for a text: the `[data]` settings, and the settings that depend on its size."""
+    train = measured.splits["train"]
+    assert train.filtered is not None
+    pairs = train.filtered.kept
+    size = next(size for size in SIZES if pairs < size.pairs)
+    settings = [f"{key} = {to_toml(value)}" for key, value in data.items()]
+    longest = max(side.words.p99 for side in (train.source, train.target))
+    if TOKENS_A_WORD * longest > 128:
+        settings.append(MAX_LENGTH.format(longest))
+    tokens = pairs * TOKENS_A_WORD * train.target.words.mean
+    updates = size.epochs * max(1, round(tokens / size.batch_tokens))
+    wide = size.d_model >= 512
+    facts = size._asdict() | {
+        "source": measured.source,
+        "target": measured.target,
+        "read": train.read,
+        "source_words": train.source.words.mean,
+        "target_words": train.target.words.mean,
+        "data": "\n".join(settings),
+        "pairs": pairs,
+        "sampling": SAMPLING.format(size.sampling) if size.sampling else "",
+        "updates": updates,
+        "learning_rate": 4e-3 if wide else 8e-3,
+        "muon_factor": 1.0 if wide else 0.6,
+        "warmup_steps": min(400, max(1, updates // 10)),
+        "save_every": max(1, min(1_000, updates // 12)),
+    }
+    return TEMPLATE.read_text(encoding="utf-8").format(**facts)
 
 
 def data_section(root: Path, source: str, target: str) -> dict[str, Any]:
@@ -134,38 +138,3 @@ def data_section(root: Path, source: str, target: str) -> dict[str, Any]:
             )
     present = {split: name for split, name in names.items() if name}
     return {"root": str(root), "source": source, "target": target, **present}
-
-
-def choose(measured: DataReport) -> Iterator[Choice]:
-    """Return the settings that depend on the text."""
-    train = measured.splits["train"]
-    assert train.filtered is not None
-    pairs = train.filtered.kept
-    size = next(size for size in SIZES if pairs < size.pairs)
-    few = f"{pairs:,} pairs"
-    longest = max(side.words.p99 for side in (train.source, train.target))
-    if TOKENS_A_WORD * longest > 128:
-        yield Choice("data", "max_length", 256, f"one text of a hundred has more than {longest:.0f} words")
-    yield Choice("tokenizer", "kind", "bpe", "")
-    yield Choice("tokenizer", "vocab_size", size.vocab_size, f"each piece must be seen often enough in {few}")
-    if size.sampling:
-        reason = "so little text is worth more when words are split in many ways"
-        yield Choice("tokenizer", "sampling", size.sampling, reason)
-    yield Choice("model", "d_model", size.d_model, f"as wide as {few} can fill")
-    yield Choice("model", "d_ff", size.d_ff, "")
-    yield Choice("model", "num_heads", size.num_heads, "")
-    yield Choice("model", "num_encoder_layers", size.layers, "")
-    yield Choice("model", "num_decoder_layers", size.layers, "")
-    yield Choice("model", "dropout", size.dropout, "the less text, the more; 0.1 in the paper")
-    yield Choice("model", "positions", "rotary", "learns order from less text than sinusoids (docs/decisions.md)")
-    tokens = pairs * TOKENS_A_WORD * train.target.words.mean
-    updates = max(1, round(tokens / size.batch_tokens))
-    yield Choice("training", "epochs", size.epochs, f"about {size.epochs * updates:,} updates")
-    yield Choice("training", "batch_tokens", size.batch_tokens, "target tokens an update")
-    yield Choice("training", "optimizer", "muon", "needs fewer updates than Adam")
-    yield Choice("training", "learning_rate", 8e-3 if size.d_model < 512 else 4e-3, "")
-    yield Choice("training", "muon_factor", 0.6 if size.d_model < 512 else 1.0, "")
-    yield Choice("training", "schedule", "linear", "down to nothing at the end")
-    yield Choice("training", "warmup_steps", min(400, max(1, size.epochs * updates // 10)), "")
-    yield Choice("training", "save_every", max(1, min(1_000, size.epochs * updates // 12)), "each also validates")
-    yield Choice("training", "average_checkpoints", 5, "their mean is kept if it is better")

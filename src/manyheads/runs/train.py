@@ -25,7 +25,7 @@ from manyheads.runs.resume import (
     check_same_corpus,
     check_same_run,
     forget_metrics_after,
-    heeding_signals,
+    recording_signals,
     resume,
     save,
 )
@@ -106,11 +106,11 @@ def train_here(config: Config, run: RunDirectory, world: World, listener: Listen
     if force and world.is_main:  # from here on the run is of this configuration and corpus
         task.begin(run, environment(task.corpus))
     if not (trainer.progress.finished and run.described):  # a kill may have come between the last save and the card
-        with heeding_signals(launched=world.size > 1) as requests:
+        with recording_signals(launched=world.size > 1) as requests:
             trainer.run(requests.stop, requests.save_now)
         if not trainer.progress.finished:
             listener.message(
-                f"stopped and saved at step {trainer.progress.step:,}; the same line goes on from there"
+                f"stopped and saved at step {trainer.progress.step:,}; run the same command again to resume"
             )
             requests.leave()
         finish(run, trainer, config, listener)

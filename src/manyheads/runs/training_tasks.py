@@ -1,46 +1,114 @@
-"""The tasks that can be trained: translation, classification, language modelling, masked language modelling."""
+"""The tasks that can be trained: model, loss, batches, validation, with tokenizers and token ids of their text.
+
+Tokenizers and token ids are stored in the run directory and reused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.data.labelled import split_texts
-from manyheads.data.store import TokenStore
-from manyheads.model.decoder_only import DecoderOnly
+from manyheads.data.store import Encode, TokenStore, TokenStream
+from manyheads.errors import DataError
+from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
+from manyheads.model.transformer import Transformer
 from manyheads.runs.batch_sources import BlockUpdates, CorpusUpdates, LabelledBatches, MaskedBatches, PairBatches
-from manyheads.runs.classification import ClassValidation, check_labels, label_numbers, labels_of, warnings_of
-from manyheads.runs.corpus import LANGUAGES, Corpus, held_out, language_profiles
+from manyheads.runs.classification import (
+    ClassValidation,
+    check_labels,
+    class_weights,
+    label_numbers,
+    labels_of,
+    report_classes,
+    warnings_of,
+)
+from manyheads.runs.corpus import LANGUAGES, NO_SPACE, Corpus, held_out, language_profiles
+from manyheads.runs.initialize import Sides, initial_tokenizers
 from manyheads.runs.language_modeling import TextValidation
 from manyheads.runs.masked import MaskedValidation
-from manyheads.runs.model_card import classifier_card, language_model_card, masked_card, translator_card
-from manyheads.runs.prepare import TrainingTask, make_stream, prepare, prepare_single, tokenise
+from manyheads.runs.model_card import trained_card
 from manyheads.runs.translation import Validation
-from manyheads.tasks.classification import LABELS, Labels, encode_texts, longest_text
-from manyheads.text.tokenizer import PAD
+from manyheads.tasks.classification import LABELS, Labels, encode_texts
+from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizer, train_tokenizers
+from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import World
-from manyheads.training.log import Listener
+from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import (
     ClassificationObjective,
     LanguageModelObjective,
     MaskedObjective,
+    Objective,
     TranslationObjective,
 )
+from manyheads.training.progress import Progress
 
-__all__ = ["TrainingTask", "prepare_task"]
+__all__ = ["TrainingTask", "prepare_task", "prepare_tokenizers", "tokenise"]
 
-UNBALANCED = 10  # examples of the largest class over those of the smallest, above which a warning is given
+MOST_PAIRS = 1_000_000  # from which subwords are learnt; of more, evenly spread ones
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """A task to train, with text, tokenizers and token ids.
+
+    Attributes:
+        config: configuration of the run.
+        corpus: text of the run.
+        tokenizers: tokenizers of both sides; twice the same for tasks other than translation.
+        store: token ids of the training text; a `TokenStream` for language modelling.
+        objective: returns a model with its loss.
+        updates: returns the batches of this process.
+        validation: returns the validation of a model, a function of the step.
+        too_long: number of training examples left out because they have too many tokens.
+        classes: classes of a classifier, in the order of its outputs.
+        documents: returns further JSON documents of the run directory, by file name.
+    """
+
+    config: Config
+    corpus: Corpus
+    tokenizers: TokenizerPair
+    store: TokenStore | TokenStream
+    objective: Callable[[Any], Objective]
+    updates: Callable[[World], BatchSource]
+    validation: Callable[[Any, World], Callable[[int], ValidationReport]]
+    too_long: int = 0
+    classes: tuple[str, ...] = ()
+    documents: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
+
+    def model(self) -> Transformer:
+        """Build a new model on the CPU."""
+        if self.config.task == "translation":
+            return EncoderDecoder(self.config.model, self.tokenizers.source.size, self.tokenizers.target.size)
+        return empty_model(self.config, self.tokenizers.target, len(self.classes))
+
+    @property
+    def vocabulary(self) -> str:
+        """Description of the vocabulary sizes, for a message."""
+        source, target = self.tokenizers.source.size, self.tokenizers.target.size
+        if self.config.task == "translation":
+            return f"{source:,}/{target:,}"
+        return f"{target:,}, {len(self.classes):,} classes" if self.classes else f"{target:,}"
+
+    def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
+        """Write the files that a run directory has before the first step."""
+        run.begin(self.config, self.tokenizers, environment, self.documents())
+
+    def card(self, progress: Progress) -> str:
+        """Return the model card of the finished run."""
+        return trained_card(self.config, self.tokenizers, progress, self.classes)
 
 
 def prepare_task(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
-    """Prepare vocabularies and token ids of a run; stored ones are reused."""
+    """Prepare tokenizers and token ids of a run; stored ones are reused."""
     match config.task:
         case "translation":
             return prepare_translation(config, run, corpus, listener)
@@ -54,24 +122,18 @@ def prepare_task(config: Config, run: RunDirectory, corpus: Corpus, listener: Li
 
 def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
     """Prepare the training of an encoder-decoder on pairs of texts."""
-    tokenizers, store = prepare(config, run, corpus, listener)
-    source_size, target_size = tokenizers.source.size, tokenizers.target.size
     training, texts = config.training, corpus.train
-
-    def updates(world: World) -> CorpusUpdates:
-        return CorpusUpdates(config, texts, store, PairBatches(config, texts, store, tokenizers), world)
-
+    tokenizers = prepare_tokenizers(config, run, texts.sides, listener)
+    store = tokenise(config, run, corpus, tokenizers, max_length=config.data.max_length)
+    maker = PairBatches(config, texts, store, tokenizers)
     return TrainingTask(
         config=config,
         corpus=corpus,
         tokenizers=tokenizers,
         store=store,
-        model=lambda: EncoderDecoder(config.model, source_size, target_size),
         objective=lambda model: TranslationObjective(model, training.label_smoothing, training.r_drop),
-        updates=updates,
+        updates=lambda world: CorpusUpdates(config, maker, world),
         validation=lambda model, world: Validation(config, corpus.valid, tokenizers, model, world),
-        card=lambda progress: translator_card(config, tokenizers, progress),
-        vocabulary=f"{source_size:,}/{target_size:,}",
         too_long=store.too_long,
         documents=lambda: {
             LANGUAGES: {name: profile.to_json() for name, profile in language_profiles(config, texts).items()}
@@ -81,44 +143,34 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
 
 def prepare_language_model(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
     """Prepare the training of a decoder on one stream of tokens."""
-    tokenizers = prepare_single(config, run, lambda most: corpus.train.sides(most)[1], listener)
-    stream, tokenizer = make_stream(config, run, corpus, tokenizers), tokenizers.target
+    tokenizers = prepare_tokenizers(config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
+    stream = make_stream(config, run, corpus, tokenizers)
     texts = [pair.target for pair in corpus.valid]
     return TrainingTask(
         config=config,
         corpus=corpus,
         tokenizers=tokenizers,
         store=stream,
-        model=lambda: DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent),
         objective=lambda model: LanguageModelObjective(model, config.training.label_smoothing),
         updates=lambda world: BlockUpdates(config, stream, world),
-        validation=lambda model, world: TextValidation(config, texts, tokenizer, model, world),
-        card=lambda progress: language_model_card(config, tokenizer, progress),
-        vocabulary=f"{tokenizer.size:,}",
+        validation=lambda model, world: TextValidation(config, texts, tokenizers.target, model, world),
     )
 
 
 def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
-    """Prepare the training of an encoder that predicts hidden tokens of its text."""
-    tokenizers = prepare_single(config, run, lambda most: corpus.train.sides(most)[1], listener)
-    store, tokenizer = tokenise(config, run, corpus, tokenizers, max_length=None), tokenizers.source
+    """Prepare the training of an encoder that predicts masked tokens of its text."""
+    tokenizers = prepare_tokenizers(config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
+    store = tokenise(config, run, corpus, tokenizers, max_length=None)
+    maker = MaskedBatches(config, corpus.train, store, tokenizers)
     texts = [pair.target for pair in corpus.valid]
-
-    def updates(world: World) -> CorpusUpdates:
-        maker = MaskedBatches(config, corpus.train, store, tokenizer)
-        return CorpusUpdates(config, corpus.train, store, maker, world)
-
     return TrainingTask(
         config=config,
         corpus=corpus,
         tokenizers=tokenizers,
         store=store,
-        model=lambda: MaskedLanguageModel(config.model, tokenizer.size, pad=PAD),
         objective=lambda model: MaskedObjective(model, config.training.label_smoothing),
-        updates=updates,
-        validation=lambda model, world: MaskedValidation(config, texts, tokenizer, model, world),
-        card=lambda progress: masked_card(config, tokenizer.size, progress),
-        vocabulary=f"{tokenizer.size:,}",
+        updates=lambda world: CorpusUpdates(config, maker, world),
+        validation=lambda model, world: MaskedValidation(config, texts, tokenizers.source, model, world),
     )
 
 
@@ -136,10 +188,10 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
     if config.data.test is not None and config.data.drop_overlap:  # read before, as it is held out
         check_labels(held_out(config, "test"), names, "data.test")
 
-    def single_texts(most: int | None) -> list[str]:
-        return [text for example in corpus.train.sides(most)[0] for text in split_texts(example)]
+    def single_texts(most: int | None) -> Sides:
+        return [text for example in corpus.train.sides(most)[0] for text in split_texts(example)], ()
 
-    tokenizers = prepare_single(config, run, single_texts, listener)
+    tokenizers = prepare_tokenizers(config, run, single_texts, listener)
     tokenizer = tokenizers.source
 
     def numbers(texts: Sequence[str]) -> list[list[int]]:
@@ -149,50 +201,90 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
         return encode_texts(tokenizer.encode, texts, tokenizer.marks_between)
 
     store = tokenise(config, run, corpus, tokenizers, (ids, numbers), max_length=None)
+    maker = LabelledBatches(config, corpus.train, store, tokenizers)
     counts = np.bincount(store.target.values, minlength=len(names))
-    report_classes(config, store, counts, names, listener)
-
-    def updates(world: World) -> CorpusUpdates:
-        maker = LabelledBatches(config, corpus.train, store, tokenizer)
-        return CorpusUpdates(config, corpus.train, store, maker, world)
-
+    report_classes(config, store.source.lengths, counts, names, listener)
+    weights, smoothing = class_weights(config, counts), config.training.label_smoothing
     return TrainingTask(
         config=config,
         corpus=corpus,
         tokenizers=tokenizers,
         store=store,
-        model=lambda: TextClassifier(config.model, tokenizer.size, len(names), pad=PAD),
-        objective=lambda model: ClassificationObjective(
-            model, config.training.label_smoothing, class_weights(config, counts)
-        ),
-        updates=updates,
+        objective=lambda model: ClassificationObjective(model, smoothing, weights),
+        updates=lambda world: CorpusUpdates(config, maker, world),
         validation=lambda model, world: ClassValidation(config, corpus.valid, tokenizer, labels, model, world),
-        card=lambda progress: classifier_card(config, tokenizer.size, names, progress),
-        vocabulary=f"{tokenizer.size:,}, {len(names):,} classes",
         classes=names,
         documents=lambda: {LABELS: labels.to_json()},
     )
 
 
-def class_weights(config: Config, counts: NDArray[np.int64]) -> torch.Tensor | None:
-    """Return the weight of each class (C,) float32, from the number of its examples; None if all weigh the same."""
-    if config.training.class_weights == "none":
-        return None
-    return torch.tensor(counts.sum() / (len(counts) * np.maximum(1, counts)), dtype=torch.float32)
+# --- tokenizers and token ids ---
 
 
-def report_classes(
-    config: Config, store: TokenStore, counts: NDArray[np.int64], names: Sequence[str], listener: Listener
-) -> None:
-    """Report truncated texts and rare classes."""
-    limit, lengths = longest_text(config), store.source.lengths
-    cut = int((lengths > limit).sum())
-    if cut:
-        listener.message(f"{cut:,} of {len(lengths):,} texts are longer than {limit:,} tokens: cut there")
-    most, fewest = int(counts.argmax()), int(counts.argmin())
-    if counts[most] > UNBALANCED * counts[fewest]:
-        listener.message(
-            f'warning: unbalanced classes: {counts[most]:,} examples of "{names[most]}", {counts[fewest]:,} of '
-            f'"{names[fewest]}". Accuracy says little then: look at macro F1, and try '
-            'training.class_weights = "balanced".'
-        )
+def prepare_tokenizers(
+    config: Config, run: RunDirectory, sides: Callable[[int | None], Sides], listener: Listener
+) -> TokenizerPair:
+    """Return the tokenizers of a run: its own if it has begun, else those of `model.init_from`, else new ones.
+
+    `sides` returns at most so many source and target texts (None: all), without targets for tasks other than
+    translation; it is called only to train.
+    """
+    most = MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None  # a word list must be complete
+
+    def learn() -> TokenizerPair:
+        listener.message(f"training the tokenizer ({config.tokenizer.kind})")
+        sources, targets = sides(most)
+        if config.task == "translation":
+            return train_tokenizers(config.tokenizer, sources, targets, *config.languages)
+        tokenizer = train_tokenizer(config.tokenizer, sources, config.data.language)
+        return TokenizerPair(tokenizer, tokenizer, joint=True)
+
+    if run.exists:
+        return run.tokenizers(config)
+    if config.model.init_from is not None:
+        return initial_tokenizers(config, learn, lambda: sides(most), listener)
+    return learn()
+
+
+def tokenise(
+    config: Config,
+    run: RunDirectory,
+    corpus: Corpus,
+    tokenizers: TokenizerPair,
+    encode: tuple[Encode, Encode] | None = None,
+    *,
+    max_length: int | None,
+) -> TokenStore:
+    """Return the token store of the run; it is made if it is missing or was made from other text.
+
+    `encode` replaces the encoding of the tokenizers. Pairs with a side of more than `max_length` tokens are left
+    out; None keeps all.
+    """
+    folder = run.path / "cache" / "train"
+    sums = [corpus.train.sha256, tokenizers.source.sha256, tokenizers.target.sha256]
+    key = key_of([config.task, *sums, max_length])
+    if TokenStore.has(folder, key):
+        return TokenStore(folder)
+    encode = encode or (tokenizers.source.encode, tokenizers.target.encode)
+    with saving("the token ids", folder, NO_SPACE):
+        store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
+    if not len(store):
+        raise DataError(f"every training pair is longer than data.max_length = {config.data.max_length} tokens.")
+    return store
+
+
+def make_stream(config: Config, run: RunDirectory, corpus: Corpus, tokenizers: TokenizerPair) -> TokenStream:
+    """Return the token stream of a language model; it is made if it is missing or was made from other text."""
+    folder, tokenizer = run.path / "cache" / "train", tokenizers.target
+    key = key_of([corpus.train.sha256, tokenizer.sha256, config.data.documents])
+    if not TokenStream.has(folder, key):
+        with saving("the token ids", folder, NO_SPACE):
+            TokenStream.build(
+                folder, corpus.train, tokenizer.encode, key=key, end=EOS, whole_files=config.whole_files
+            )
+    return TokenStream(folder)
+
+
+def key_of(parts: Sequence[Any]) -> str:
+    """Return the SHA-256 of JSON values: the key of a cache that is made from them."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

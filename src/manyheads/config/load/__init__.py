@@ -68,7 +68,7 @@ def parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str
 
 
 def parse_config(values: Mapping[str, Any], *, origin: str) -> Config:
-    """Turn sections of settings into a `Config`.
+    """Convert sections of settings to a `Config`.
 
     Raises:
         ConfigError: there are mistakes; the message lists all, each with key, value, and what is allowed.
@@ -90,7 +90,7 @@ def parse_config(values: Mapping[str, Any], *, origin: str) -> Config:
 
 
 def prepare(value: Any) -> Any:
-    """Turn lists into tuples and 1e4 into an integer, as strict validation of TOML and JSON needs."""
+    """Convert lists to tuples and 1e4 to an integer, as strict validation of TOML and JSON needs."""
     if isinstance(value, list):
         return tuple(prepare(item) for item in value)
     return int(value) if isinstance(value, float) and value.is_integer() else value

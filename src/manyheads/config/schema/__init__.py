@@ -67,7 +67,12 @@ NO_MATTER: Any = {
 class Config(Section):
     """The whole configuration of one run."""
 
-    task: Task = Field("translation", description="what is learnt")
+    task: Task = Field(
+        "translation",
+        description="task of the model: translation from source to target, classification of texts or pairs of "
+        "texts, language-modeling (predict the next token), or masked-lm (predict masked tokens, which "
+        "pre-trains an encoder)",
+    )
     data: DataConfig
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()

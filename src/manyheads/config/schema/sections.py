@@ -33,56 +33,68 @@ class Section(BaseModel):
 class DataConfig(Section):
     """Text files, and which of their lines are used."""
 
-    root: str = Field(".", description="folder that relative paths start from")
+    root: str = Field(".", description="folder that relative paths in this section start from")
     dataset: str | None = Field(
         None,
-        description='a corpus by name instead of files: "builtin:de-en", "builtin:ko-en", '
-        'or "hf:NAME/CONFIG" (extra hf)',
+        description='corpus instead of files: "builtin:de-en", "builtin:ko-en", or "hf:NAME/CONFIG" (extra hf)',
     )
     source: Language = Field("", description="language translated from, such as de")
     target: Language = Field("", description="language translated into, such as en")
-    language: Language = Field("", description="language of the text, such as en, where nothing is translated")
+    language: Language = Field("", description="language of the text, such as en; for all tasks but translation")
     documents: Literal["file", "line"] = Field(
         "file",
-        description="language-modeling: what a text is: a whole file, line ends and all, or each line of it",
+        description="language-modeling: file reads a whole file as one text, line breaks included (books, "
+        "code); line reads each line as a text of its own, with an end symbol after it (unrelated sentences)",
     )
     train: str | FilePair = Field(
         "train",
-        description="a split name (files {split}.{language}[.gz|.xz|.zst]), one .tsv or .jsonl file, "
-        "or [source file, target file]; of other tasks one file, also by its name without .tsv, .jsonl or .txt",
+        description="training text: the name of a split, read from the files {split}.{language}[.gz|.xz|.zst]; "
+        "one .tsv or .jsonl file; or [source file, target file]. Tasks other than translation read one file, "
+        "whose ending .tsv, .jsonl or .txt may be left out",
     )
     valid: str | FilePair | Share = Field(
         "valid",
-        description="as train; scored while training. Where nothing is translated also a share such as 0.1: that "
-        "much of the end of train, which is not trained on then",
+        description="validation text, written as train; it is scored every training.save_every updates to "
+        "choose the best weights. Tasks other than translation also take a share: 0.1 holds out the last tenth "
+        "of train",
     )
-    test: str | FilePair | None = Field(None, description="as train; what `evaluate` scores")
+    test: str | FilePair | None = Field(
+        None, description="test text, written as train, which `manyheads evaluate` scores"
+    )
     more: tuple[str | FilePair, ...] = Field(
-        (), description="further training text mixed in, each like train: other domains, back-translations"
+        (), description="further training corpora, each written as train: other domains, back-translations"
     )
     weights: tuple[Annotated[float, Field(ge=0)], ...] | None = Field(
         None,
-        description="how often the pairs of train and of each of more come in an epoch, once unless given; of 0.5, "
-        "every other pair comes, in each epoch others",
+        description="number of times that the pairs of a corpus are drawn in an epoch: one number for train, "
+        "then one for each corpus in more. 2 is twice, 0.5 a different half of the pairs in each epoch, 0 never. "
+        "Default: each pair once. Raise it for a small corpus that matters, lower it for a large noisy one",
     )
     temperature: float = Field(
-        1.0, ge=1, description="above 1, smaller corpora come more often: a share of size ** (1 / temperature)"
+        1.0,
+        ge=1,
+        description="balance between several corpora: values above 1 repeat the smaller ones, so that a corpus "
+        "of n pairs gets a share of each epoch in proportion to n ** (1 / temperature); 1 takes each pair once. "
+        "Usual for corpora of very different sizes: 2 to 5",
     )
     limit: float | None = Field(
-        None, gt=0, description="use only the first pairs of train: a count, or below 1 a share"
+        None, gt=0, description="use only the first pairs of train: a number of pairs, or below 1 a share of them"
     )
     max_length: Positive = Field(
         128,
-        description="tokens a side; longer training pairs are dropped, counted, and texts to classify cut; of a "
-        "language model a block, which is all that it looks at",
+        description="longest text in tokens. translation: training pairs with a longer side are dropped, "
+        "counted. classification, masked-lm: longer texts are cut. language-modeling: length of a training "
+        "block, and of the context that the model sees. Memory and time grow with it",
     )
     max_ratio: float = Field(
-        9.0, ge=1, description="longer side over shorter side in characters; pairs beyond are dropped, counted"
+        9.0,
+        ge=1,
+        description="largest ratio of the two sides of a pair in characters; pairs above it are dropped, counted",
     )
-    drop_duplicates: bool = Field(True, description="drop training pairs that occurred before")
-    drop_overlap: bool = Field(True, description="drop training pairs that also stand in valid or test")
+    drop_duplicates: bool = Field(True, description="drop training pairs that have occurred before")
+    drop_overlap: bool = Field(True, description="drop training pairs that also occur in valid or test")
     invalid_utf8: Literal["error", "replace"] = Field(
-        "error", description="what to do with bytes that are no UTF-8"
+        "error", description="bytes that are not valid UTF-8: stop with an error, or replace them by U+FFFD"
     )
 
     @model_validator(mode="after")
@@ -106,85 +118,112 @@ class TokenizerConfig(Section):
 
     kind: Literal["bpe", "unigram", "words", "characters", "bytes", "marian", "huggingface"] = Field(
         "bpe",
-        description="pieces by SentencePiece, whole words by spaCy (extra words), characters, or UTF-8 bytes; "
-        "marian and huggingface come with a pre-trained model",
+        description="unit of text: bpe or unigram pieces (SentencePiece), words (spaCy, extra words), "
+        "characters, or UTF-8 bytes; marian and huggingface are the vocabularies of pre-trained models",
     )
     vocab_size: Annotated[int, Field(ge=8)] = Field(
-        8_000, description="pieces, special symbols included (bpe, unigram)"
+        8_000, description="number of pieces, special symbols included (bpe, unigram); fewer for less text"
     )
-    joint: bool = Field(True, description="one vocabulary for both languages (section 5.1)")
+    joint: bool = Field(
+        True, description="use one vocabulary for both languages (section 5.1) instead of one for each"
+    )
     sampling: Probability = Field(
         0.0,
-        description="training only, 0 is off. bpe: probability that a merge is passed over in a step (Provilkov et "
-        "al. 2020). unigram: the exponent alpha of Kudo (2018); the smaller, the further from the best split",
+        description="subword regularisation while training; 0 is off, 0.1 helps where text is scarce. bpe: "
+        "probability that a merge is skipped (Provilkov et al. 2020). unigram: exponent alpha of Kudo (2018); "
+        "smaller values sample more freely",
     )
-    byte_fallback: bool = Field(True, description="spell unknown characters as UTF-8 bytes (bpe, unigram)")
+    byte_fallback: bool = Field(
+        True, description="spell characters without a piece as UTF-8 bytes, not as <unk> (bpe, unigram)"
+    )
     character_coverage: Annotated[float, Field(gt=0.5, le=1.0)] = Field(
-        1.0, description="share of characters that get a piece of their own (bpe, unigram)"
+        1.0, description="share of the characters that get a piece (bpe, unigram); 0.9995 is usual for Chinese"
     )
-    min_count: Positive = Field(1, description="rarer symbols become <unk> (words, characters)")
-    lowercase: bool = Field(False, description="lower-case the text; cannot be undone when decoding")
+    min_count: Positive = Field(1, description="occurrences below which a symbol becomes <unk> (words, characters)")
+    lowercase: bool = Field(False, description="lower-case all text, outputs included")
     keep_space: bool = Field(
         False,
-        description="blanks, tabs and line ends are tokens as they stand, not each run of them one blank; unless "
-        "given, true for language-modeling, which must write them, and for nothing else",
+        description="keep blanks, tabs and line breaks as tokens instead of merging each run of them into one "
+        "blank. Default: true for language-modeling, which needs it; false for all other tasks, which cannot use "
+        "it",
     )
 
 
 class ModelConfig(Section):
     """The Transformer (section 3; the base model of Table 3 is d_model 512, d_ff 2048, 8 heads, 6+6 layers)."""
 
-    d_model: Positive = Field(256, description="width of the residual stream, D")
-    d_ff: Positive = Field(1024, description="inner width of the feed-forward layers, F (section 3.3)")
-    num_heads: Positive = Field(4, description="attention heads, H (section 3.2.2)")
-    num_encoder_layers: Positive = Field(3, description="N on the encoder's side (section 3.1)")
-    num_decoder_layers: Positive = Field(3, description="N on the decoder's side")
-    dropout: Probability = Field(0.1, description="on each sublayer's output before it is added (section 5.4)")
-    feed_forward_dropout: Probability = Field(0.0, description="after the activation")
-    embedding_dropout: Probability | None = Field(
-        None, description="on token plus position signal (section 5.4); the same as dropout unless given"
+    d_model: Positive = Field(
+        256, description="width of the model, D: of embeddings, and of the input and output of every layer"
     )
-    attention_dropout: Probability = Field(0.0, description="on attention weights; above 0 is slow on a CPU")
+    d_ff: Positive = Field(1024, description="inner width of the feed-forward layers, F (section 3.3)")
+    num_heads: Positive = Field(
+        4, description="attention heads of each layer, H; must divide d_model (section 3.2.2)"
+    )
+    num_encoder_layers: Positive = Field(
+        3, description="encoder layers, N in section 3.1; not used by language models"
+    )
+    num_decoder_layers: Positive = Field(
+        3, description="decoder layers, N in section 3.1; used by translators and language models"
+    )
+    dropout: Probability = Field(
+        0.1, description="dropout on each sublayer's output (section 5.4); 0.3 is usual where text is scarce"
+    )
+    feed_forward_dropout: Probability = Field(
+        0.0, description="dropout after the activation of the feed-forward layers"
+    )
+    embedding_dropout: Probability | None = Field(
+        None, description="dropout on token embedding plus position (section 5.4). Default: the value of dropout"
+    )
+    attention_dropout: Probability = Field(0.0, description="dropout on the attention weights; slow on a CPU")
     word_dropout: Probability = Field(
-        0.0, description="on whole token embeddings: the model must guess some words from the others"
+        0.0, description="probability that a token's whole embedding is dropped, to be inferred from its context"
     )
     layer_dropout: Probability = Field(
-        0.0, description="on whole sublayers, sentence by sentence (Huang et al. 2016); for deep models"
+        0.0,
+        description="probability that a sublayer is skipped for a sentence (Huang et al. 2016); for deep models",
     )
     norm: Literal["pre", "post"] = Field(
         "pre", description="layer norm before each sublayer, or after it as in the paper"
     )
-    norm_epsilon: float = Field(1e-5, gt=0, description="added to the variance in layer norm")
-    positions: Literal["sinusoidal", "learned", "rotary"] = Field("sinusoidal", description="section 3.5")
+    norm_epsilon: float = Field(1e-5, gt=0, description="number added to the variance in layer norm")
+    positions: Literal["sinusoidal", "learned", "rotary"] = Field(
+        "sinusoidal", description="position encoding: sinusoidal (section 3.5), learned, or rotary (Su et al. 2021)"
+    )
     max_positions: Positive = Field(
-        1024, description="rows of the learned position table; the longest input of a model"
+        1024, description="longest input of the model in tokens; rows of the learned position table"
     )
     activation: Literal["relu", "gelu", "gelu-tanh", "swish", "swiglu"] = Field(
-        "relu", description="section 3.3: relu; gelu is BERT's, gelu-tanh GPT-2's, swish opus-mt's"
+        "relu",
+        description="feed-forward activation: relu (section 3.3), gelu (BERT), gelu-tanh (GPT-2), swish, swiglu",
     )
     tied_embeddings: Literal["all", "decoder", "none"] = Field(
         "all",
-        description="which matrices are one: source, target and output; target and output; none (section 3.4)",
+        description="matrices that share their weights (section 3.4). all: source and target embedding and "
+        "output; decoder: target embedding and output; none",
     )
     scale_embeddings: bool = Field(True, description="multiply token embeddings by sqrt(d_model) (section 3.4)")
-    bias: bool = Field(True, description="biases in the linear layers")
+    bias: bool = Field(True, description="use biases in the linear layers")
     token_types: Annotated[int, Field(ge=0)] = Field(
-        0, description="kinds of text in a sequence, each with a vector of its own, as BERT's two sentences"
+        0, description="number of segment types with an embedding each, 2 in BERT; 0 is none"
     )
-    embedding_norm: bool = Field(False, description="layer norm on the sum of the embeddings, as in BERT")
+    embedding_norm: bool = Field(False, description="apply layer norm to the sum of the embeddings, as BERT does")
     pooling: Literal["cls", "mean"] = Field(
-        "mean", description="what a classifier sees of a text: its first token, or the mean of all"
+        "mean",
+        description="vector of a text that a classifier reads: of its first token (cls), or the mean over its "
+        "tokens",
     )
-    pooler: Literal["tanh", "relu"] = Field("tanh", description="non-linearity of a classifier's head")
+    pooler: Literal["tanh", "relu"] = Field("tanh", description="activation in the head of a classifier")
     init_from: str | None = Field(
         None,
-        description="pre-trained model to start from, with its tokenizers and shape: a run, or folder or hub name "
-        "of a MarianMT model, of a BERT, DistilBERT or RoBERTa for encoders, of a GPT-2 for language models",
+        description="pre-trained model to start from, with its tokenizer and shape: a run directory, or the "
+        "folder or hub name of a MarianMT model (translation), a BERT, DistilBERT or RoBERTa (classification, "
+        "masked-lm), or a GPT-2 (language-modeling)",
     )
     init_vocabulary: Literal["keep", "extend", "replace"] = Field(
         "keep",
-        description="with init_from: its vocabulary; that and the new symbols of the training text (words, "
-        "characters); or a new one by [tokenizer], whose symbols keep their vectors where it had them",
+        description="vocabulary after init_from. keep: that of the pre-trained model; extend: also the new "
+        "symbols of the training text (words, characters); replace: a new one by [tokenizer], in which known "
+        "symbols keep their embeddings",
     )
 
     @model_validator(mode="after")
@@ -215,20 +254,28 @@ class ModelConfig(Section):
 class SearchConfig(Section):
     """Search for translations (section 6.1)."""
 
-    beam_size: Positive = Field(5, description="1 is greedy")
-    length_penalty: float = Field(1.0, ge=0, description="score = log-probability / length ** length_penalty")
-    max_length_ratio: float = Field(2.0, gt=0, description="longest output: ratio x source tokens + offset")
-    max_length_offset: Annotated[int, Field(ge=0)] = Field(20, description="in tokens")
+    beam_size: Positive = Field(5, description="hypotheses that beam search keeps; 1 is greedy search")
+    length_penalty: float = Field(
+        1.0, ge=0, description="larger favours longer outputs: score = log-probability / length ** length_penalty"
+    )
+    max_length_ratio: float = Field(
+        2.0, gt=0, description="longest output in tokens: max_length_ratio x source tokens + max_length_offset"
+    )
+    max_length_offset: Annotated[int, Field(ge=0)] = Field(
+        20, description="tokens in the longest output beyond max_length_ratio x source tokens"
+    )
     coverage_penalty: float = Field(
-        0.0, ge=0, description="weight of source tokens never looked at in a score (Wu et al. 2016, beta)"
+        0.0, ge=0, description="weight of the penalty for source tokens without attention (beta of Wu et al. 2016)"
     )
     no_repeat_ngram: Annotated[int, Field(ge=0)] = Field(
-        0, description="no n-gram of so many tokens comes twice in an output; 0 is off"
+        0, description="length of the n-grams that must not occur twice in an output; 0 is off"
     )
     attention_layer: int = Field(
-        -1, description="decoder layer that word alignments are read from, 0 the lowest, -1 the highest"
+        -1, description="decoder layer that word alignments are read from: 0 is the lowest, -1 the highest"
     )
-    batch_tokens: Positive = Field(4_096, description="source tokens x beam decoded at the same time")
+    batch_tokens: Positive = Field(
+        4_096, description="source tokens x beam size decoded together; lower it if memory runs out"
+    )
 
 
 class EvaluationConfig(Section):
@@ -236,10 +283,11 @@ class EvaluationConfig(Section):
 
     protocol: Literal["sacrebleu", "spacy-lowercase", "moses-lowercase"] = Field(
         "sacrebleu",
-        description="detokenised, cased text (default); or lower-cased tokens, as some papers score",
+        description="text that BLEU, chrF and TER compare: detokenised and cased text (sacrebleu), or "
+        "lower-cased tokens of spaCy or Moses as in some papers",
     )
     stride: Positive | None = Field(
         None,
-        description="language-modeling: tokens that the window moves on by, at most data.max_length; half of that "
-        "unless given. The fewer, the more context each token has",
+        description="language-modeling: step of the sliding window in tokens, at most data.max_length. Smaller "
+        "steps give each token more context and take longer. Default: half of data.max_length",
     )

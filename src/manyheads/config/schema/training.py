@@ -17,115 +17,151 @@ __all__ = ["MeasuredConfig", "TrainingConfig"]
 class TrainingConfig(Section):
     """Optimiser, schedule, and when to stop and save (section 5)."""
 
-    steps: Positive = Field(8_000, description="optimiser updates")
-    epochs: Positive | None = Field(None, description="passes over the corpus; given, it replaces steps")
+    steps: Positive = Field(8_000, description="number of optimiser updates")
+    epochs: Positive | None = Field(None, description="passes over the training text; replaces steps if given")
     max_minutes: float | None = Field(
         None,
         gt=0,
-        description="time from the first update to the end, validation and checkpoints included; the number of "
-        "steps is fixed from the speed measured at the start",
+        description="minutes from the first update to the end, validation and checkpoints included; the number "
+        "of steps is fitted to the speed measured at the start",
     )
-    batch_tokens: Positive = Field(4_096, description="target tokens an update, end marks counted, padding not")
-    batch_sentences: Positive | None = Field(None, description="pairs an update; given, it replaces batch_tokens")
+    batch_tokens: Positive = Field(4_096, description="target tokens an update, end symbols counted, padding not")
+    batch_sentences: Positive | None = Field(
+        None, description="pairs or texts an update; replaces batch_tokens if given"
+    )
     accumulation: Positive = Field(
-        1, description="parts an update is computed in, one after the other, to save memory"
+        1, description="micro-batches an update is computed in, one after the other; raise it if memory runs out"
     )
     optimizer: Literal["adam", "adamw", "muon"] = Field(
-        "adam", description="section 5.3: adam; muon (Jordan et al. 2024) needs fewer updates, each a little longer"
+        "adam",
+        description="adam (section 5.3), adamw, or muon (Jordan et al. 2024): fewer, slightly longer updates",
     )
     muon_factor: float = Field(
-        3.0, gt=0, description="muon: learning rate of the matrices inside the layers over that of the rest"
+        3.0,
+        gt=0,
+        description="muon: rate of the matrices inside the layers, as a multiple of that of all other weights",
     )
-    learning_rate: float = Field(2e-3, gt=0, description="peak; for noam the factor in front of the formula")
-    betas: tuple[Probability, Probability] = Field((0.9, 0.98), description="section 5.3")
-    epsilon: float = Field(1e-9, gt=0, description="section 5.3")
+    learning_rate: float = Field(
+        2e-3, gt=0, description="peak learning rate; for the schedule noam, the factor in front of its formula"
+    )
+    betas: tuple[Probability, Probability] = Field(
+        (0.9, 0.98), description="decay rates of Adam's two moments (section 5.3)"
+    )
+    epsilon: float = Field(1e-9, gt=0, description="number added to the denominator of Adam (section 5.3)")
     weight_decay: float = Field(
-        0.0, ge=0, description="added to gradients (adam), or taken off matrices (adamw, muon)"
+        0.0, ge=0, description="added to the gradients (adam) or subtracted from the matrices (adamw, muon)"
     )
     schedule: Literal["inverse-sqrt", "noam", "cosine", "linear", "plateau", "constant"] = Field(
         "inverse-sqrt",
-        description="noam is the formula of section 5.3; the others rise to learning_rate, then fall",
+        description="course of the learning rate. noam is the formula of section 5.3; all others rise to "
+        "learning_rate in warmup_steps, and then continue as their name says",
     )
-    warmup_steps: Annotated[int, Field(ge=0)] = Field(1_000, description="updates of rising rate")
-    plateau_factor: float = Field(0.9, gt=0, lt=1, description="what the rate is multiplied by (plateau)")
-    plateau_patience: Positive = Field(10, description="validations without improvement before that (plateau)")
-    label_smoothing: Probability = Field(0.1, description="section 5.4")
+    warmup_steps: Annotated[int, Field(ge=0)] = Field(
+        1_000, description="updates in which the learning rate rises to its peak"
+    )
+    plateau_factor: float = Field(
+        0.9,
+        gt=0,
+        lt=1,
+        description="plateau: factor that lowers the rate after plateau_patience validations without progress",
+    )
+    plateau_patience: Positive = Field(
+        10, description="plateau: validations without improvement before the learning rate is lowered"
+    )
+    label_smoothing: Probability = Field(
+        0.1, description="target probability spread evenly over the vocabulary (section 5.4); 0 is off"
+    )
     r_drop: float = Field(
         0.0,
         ge=0,
-        description="weight of the divergence between two passes with other dropout (R-Drop: Liang et al. 2021, "
-        "whose alpha it is); an update takes about twice as long",
+        description="weight of R-Drop, the divergence between two passes with different dropout (alpha of Liang "
+        "et al. 2021); 0 is off. An update takes about twice as long",
     )
     ema: Probability = Field(
-        0.0, description="decay of an exponential moving average of the weights, which translates then; 0 is off"
+        0.0,
+        description="decay of a moving average of the weights, which becomes the model, such as 0.999; 0 is off",
     )
-    clip_norm: float | None = Field(1.0, gt=0, description="largest gradient norm")
+    clip_norm: float | None = Field(
+        1.0, gt=0, description="largest norm of the gradient; a larger gradient is scaled down to it"
+    )
     layer_decay: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="each layer learns at so much of the rate of the one above it, embeddings the slowest; 0.8 is "
-        "usual where a pre-trained model is fine-tuned",
+        description="rate of each layer over that of the layer above; 1 is off, 0.8 is usual in fine-tuning",
     )
     frozen_layers: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="the embeddings, and that many layers from the first, stay as they are; faster, too"
+        None,
+        description="fine-tuning: fix the embeddings and this many of the first layers, which saves time and "
+        "memory. Default: all are trained",
     )
     unfreeze_every: Positive | None = Field(
         None,
-        description="updates after which one more layer learns, from the last to the first (Howard and Ruder 2018)",
+        description="fine-tuning: updates after which one more layer is trained, from the last to the first "
+        "(Howard and Ruder 2018)",
     )
     lora_rank: Annotated[int, Field(ge=0)] = Field(
         0,
-        description="each matrix of the layers moves by a product of two of that rank, and all but the task's head "
-        "stays else as it is (LoRA: Hu et al. 2022); 0 trains all. Rates of 1e-4 to 1e-3 suit it",
+        description="fine-tuning by LoRA (Hu et al. 2022): rank of the product of two matrices that is learnt "
+        "for each matrix of the layers; all other weights but the head of the task are frozen. 0 is off. Usual "
+        "learning rates: 1e-4 to 1e-3",
     )
-    lora_alpha: float = Field(16.0, gt=0, description="that product counts lora_alpha / lora_rank times")
+    lora_alpha: float = Field(16.0, gt=0, description="LoRA: the product is multiplied by lora_alpha / lora_rank")
     precision: Literal["auto", "fp32", "bf16"] = Field(
-        "auto", description="auto: bf16 where the processor is faster with it"
+        "auto",
+        description="number format of the computation; auto takes bf16 where the processor is faster with it, "
+        "else fp32",
     )
-    device: str = Field("auto", description='"cpu", "cuda", "cuda:1"; auto takes a GPU when there is one')
-    seed: Annotated[int, Field(ge=0)] = Field(1, description="of initial weights, order, dropout, subword sampling")
-    save_every: Positive = Field(500, description="updates between checkpoints; each also validates")
+    device: str = Field("auto", description='"cpu", "cuda" or "cuda:1"; auto takes a GPU if there is one')
+    seed: Annotated[int, Field(ge=0)] = Field(
+        1, description="seed of the initial weights, the order of the text, dropout and subword sampling"
+    )
+    save_every: Positive = Field(500, description="updates between checkpoints; each is also validated")
     log_every: Positive = Field(10, description="updates between lines of metrics.jsonl")
-    keep_checkpoints: Positive = Field(2, description="how many of the last checkpoints stay, beside the best")
+    keep_checkpoints: Positive = Field(
+        2, description="number of last checkpoints to keep, besides the best weights"
+    )
     average_checkpoints: Positive = Field(
-        1, description="weights of that many last checkpoints averaged at the end, and kept if they validate better"
+        1, description="number of last checkpoints whose mean becomes the model if it validates better; 1 is off"
     )
     metric: Literal["loss", "bleu", "chrf", "accuracy", "macro_f1"] = Field(
         "loss",
-        description="what the best checkpoint is chosen by: loss; of translations also bleu, chrf; of classes also "
-        "accuracy, macro_f1",
+        description="score that the best checkpoint is chosen by: loss; for translation also bleu and chrf; for "
+        "classification also accuracy and macro_f1",
     )
     masked: Annotated[float, Field(gt=0, lt=1)] = Field(
-        0.15, description="masked-lm: share of the tokens that are hidden (Devlin et al. 2019, section 3.1)"
+        0.15, description="masked-lm: share of the tokens that are masked (Devlin et al. 2019, section 3.1)"
     )
     class_weights: Literal["none", "balanced"] = Field(
-        "none", description="classification: balanced weighs each class by one over its share of the examples"
+        "none", description="classification: balanced weighs each class by the inverse of its share of the examples"
     )
     divergence: Literal["warn", "rollback"] = Field(
         "warn",
-        description="when the loss is far above its running mean: warn, or go back to the last checkpoint at half "
-        "the rate",
+        description="reaction to a loss far above its running mean. warn: only report it; rollback: return to "
+        "the last checkpoint and halve the learning rate",
     )
     compile: bool = Field(
         False,
-        description="compile the layers (torch.compile), and pad text to a few lengths for it; meant for GPUs. The "
-        "first updates take long, and a CPU needs a C++ compiler",
+        description="compile the layers with torch.compile; meant for GPUs. The first updates are slow, and a "
+        "CPU needs a C++ compiler",
     )
     shard: bool = Field(
         False,
-        description="spread weights, gradients and moments over the processes (FSDP), for models larger than a GPU",
+        description="shard weights, gradients and optimiser state over the processes (FSDP), for models larger "
+        "than one GPU",
     )
     workers: Annotated[int, Field(ge=0)] = Field(
-        1, description="threads that make batches ahead; 0 makes each when it is due. The result is the same"
+        1,
+        description="threads that prepare batches in advance; 0 prepares each when it is needed. The result is "
+        "the same",
     )
     patience: Positive | None = Field(
         None,
-        description="validations without improvement before training stops, counted from where all layers learn",
+        description="validations without improvement before training stops, counted once all layers are trained",
     )
-    tensorboard: bool = Field(False, description="also write TensorBoard's files (extra tensorboard)")
+    tensorboard: bool = Field(False, description="also write TensorBoard files (extra tensorboard)")
     valid_sentences: Annotated[int, Field(ge=0)] = Field(
-        500, description="validation pairs decoded for BLEU and chrF at each save; 0 is none"
+        500, description="validation pairs translated for BLEU and chrF at each validation; 0 is none"
     )
 
     @model_validator(mode="after")
@@ -149,19 +185,23 @@ NAMES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
 class MeasuredConfig(Section):
-    """Test scores by number of updates, written by benchmarks/quality.py; they tell what limited time will give."""
+    """Test scores by number of updates (benchmarks/quality.py), which predict the score of a shorter training."""
 
-    metric: Literal["bleu", "chrf"] = Field("bleu", description="score of data.test, searched as in [search]")
+    metric: Literal["bleu", "chrf"] = Field(
+        "bleu", description="metric of the scores, on data.test with the settings of [search]"
+    )
     signature: str = Field("", description="sacreBLEU signature of the scores")
-    seeds: Positive = Field(1, description="trainings whose mean each score is")
-    pairs: Annotated[int, Field(ge=0)] = Field(0, description="training pairs, after filtering")
+    seeds: Positive = Field(
+        1, description="number of trainings, with different seeds, that each score is the mean of"
+    )
+    pairs: Annotated[int, Field(ge=0)] = Field(0, description="number of training pairs after filtering")
     settings: str = Field(
         "",
-        description="fingerprint of the settings that the scores depend on; once one of them is changed, nothing "
-        "is expected from the scores any more",
+        description="fingerprint of the settings that the scores depend on; with other settings the scores are "
+        "ignored",
     )
     updates: tuple[Positive, ...] = Field(
-        (), description="updates of each training, rising; the last is the recipe's own result"
+        (), description="number of updates of each training, rising; the last is the result of the recipe itself"
     )
     scores: tuple[Annotated[float, Field(ge=0.0, le=100.0)], ...] = Field(
         (), description="score after each number of updates, never falling"

@@ -19,14 +19,15 @@ from manyheads.config.schema import Config, DataConfig, Task
 from manyheads.data.batch import Batch
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
+from manyheads.data.store import TokenStore
 from manyheads.errors import DataError
 from manyheads.runs import corpus as module
-from manyheads.runs import prepare as preparation
+from manyheads.runs import training_tasks as preparation
 from manyheads.runs.batch_sources import CorpusUpdates, PairBatches
-from manyheads.runs.corpus import read_corpus
-from manyheads.runs.prepare import prepare
+from manyheads.runs.corpus import Corpus, read_corpus
+from manyheads.runs.training_tasks import prepare_task
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
-from manyheads.training.distributed import World
+from manyheads.training.distributed import ALONE, World
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +37,16 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def updates(config: Config, folder: Path, *worlds: World) -> CorpusUpdates:
     run = RunDirectory(folder)
-    corpus = read_corpus(config, run)
-    tokenizers, store = prepare(config, run, corpus, CollectingListener())
-    texts = corpus.train
-    return CorpusUpdates(config, texts, store, PairBatches(config, texts, store, tokenizers), *worlds)
+    task = prepare_task(config, run, read_corpus(config, run), CollectingListener())
+    made = task.updates(*worlds or (ALONE,))
+    assert isinstance(made, CorpusUpdates)
+    return made
+
+
+def prepare(config: Config, run: RunDirectory, corpus: Corpus) -> tuple[TokenizerPair, TokenStore]:
+    task = prepare_task(config, run, corpus, CollectingListener())
+    assert isinstance(task.store, TokenStore)
+    return task.tokenizers, task.store
 
 
 def tokenizers_of(found: CorpusUpdates) -> TokenizerPair:
@@ -73,7 +80,7 @@ def texts(found: CorpusUpdates, batches: list[list[Batch]]) -> list[tuple[str, s
 def test_an_epoch_holds_every_pair_of_the_corpus_once(corpus: Path, tmp_path: Path, sampling: float) -> None:
     config = make_config(corpus, tokenizer={"sampling": sampling})
     found = updates(config, tmp_path)
-    expected = sorted(zip(*found.texts.sides(), strict=True))
+    expected = sorted(zip(*found.maker.texts.sides(), strict=True))
     for epoch in (0, 3):
         assert texts(found, all_of(found, epoch)) == expected
 
@@ -172,7 +179,7 @@ def test_the_budget_is_held(
     if expected is not None:
         assert sizes == expected
     else:
-        assert all(count < 60 + max(found.store.target.lengths) + 1 for count in tokens)
+        assert all(count < 60 + max(found.maker.store.target.lengths) + 1 for count in tokens)
         assert len(tokens) == math.ceil(sum(tokens) / 60), "end marks counted"
 
 
@@ -190,10 +197,10 @@ def test_lines_are_named_as_the_files_count_them(corpus: Path, tmp_path: Path) -
 def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, run = make_config(corpus), RunDirectory(tmp_path)
     opened = read_corpus(config, run)
-    tokenizers, store = prepare(config, run, opened, CollectingListener())
+    tokenizers, store = prepare(config, run, opened)
     run.begin(config, tokenizers, {})
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
-    again, second = prepare(config, run, opened, CollectingListener())
+    again, second = prepare(config, run, opened)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")} == made
     assert again.source.sha256 == tokenizers.source.sha256
     assert [row.tolist() for row in second.source] == [row.tolist() for row in store.source]
@@ -202,10 +209,10 @@ def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pyte
 def test_token_ids_of_another_corpus_are_not_taken(corpus: Path, tmp_path: Path) -> None:
     config, run = make_config(corpus), RunDirectory(tmp_path / "run")
     opened = read_corpus(config, run)
-    tokenizers, _ = prepare(config, run, opened, CollectingListener())
+    tokenizers, _ = prepare(config, run, opened)
     run.begin(config, tokenizers, {})
     fewer = make_config(corpus, data={"limit": 10})
-    _, store = prepare(fewer, run, read_corpus(fewer, run), CollectingListener())
+    _, store = prepare(fewer, run, read_corpus(fewer, run))
     assert len(store) == 10
 
 
@@ -266,7 +273,7 @@ def two_corpora(tmp_path: Path, **data: Any) -> tuple[Config, CorpusUpdates]:
 
 def test_several_corpora_are_mixed_in_each_epoch(tmp_path: Path) -> None:
     _, found = two_corpora(tmp_path)
-    assert found.texts.corpora.tolist() == [0] * 36 + [1] * 6
+    assert found.maker.texts.corpora.tolist() == [0] * 36 + [1] * 6
     together = texts(found, all_of(found, 0))
     assert len(together) == 42
     assert sum("und mehr" in source for source, _ in together) == 6
@@ -307,7 +314,7 @@ def test_pairs_that_are_left_out_for_their_length_shift_no_other(tmp_path: Path,
         tokenizer={"sampling": sampling, "kind": "bpe", "vocab_size": 70},
     )
     found = updates(config, tmp_path / "run")
-    assert found.store.too_long == 3
+    assert found.maker.store.too_long == 3
     assert texts(found, all_of(found, 0)) == sorted([*main, *extra, *extra])
     assert found.describe(np.array([0, 2])) == "2 pairs, lines train:3, train:6"
 
@@ -320,7 +327,7 @@ def test_a_corpus_whose_pairs_are_all_too_long_does_not_disturb_the_mixture(tmp_
     found = updates(
         make_config(folder, data={"more": more, "temperature": 2.0, "max_length": 60}), tmp_path / "run"
     )
-    assert found.store.too_long == 1
+    assert found.maker.store.too_long == 1
     counts = np.bincount(np.concatenate(list(found.epoch(0))))
     assert counts.tolist() == [1] * 36 + [2] * 9, "the square root of 36 over 9"
 
@@ -353,7 +360,7 @@ def test_subwords_are_learnt_from_evenly_spread_pairs_of_a_large_corpus(
     monkeypatch.setattr(preparation, "train_tokenizers", note)
     config, run = make_config(corpus), RunDirectory(tmp_path)
     opened = read_corpus(config, run)
-    prepare(config, run, opened, CollectingListener())
+    prepare(config, run, opened)
     step = -(-len(opened.train) // 4)
     expected = tuple(list(side)[::step] for side in opened.train.sides())
     assert learnt == [expected]
