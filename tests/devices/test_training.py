@@ -6,6 +6,7 @@ Dropout is 0, because its random numbers differ between devices.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tests.training.parts import (
     PairUpdates,
     random_pairs,
     tiny_model,
+    translation_objective,
     weights,
 )
 from torch import Tensor
@@ -40,12 +42,11 @@ from manyheads.training.distributed import ALONE
 from manyheads.training.log import ValidationReport
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.objective import (
-    ClassificationObjective,
-    LanguageModelObjective,
-    MaskedObjective,
     Objective,
-    TranslationObjective,
+    classification_loss,
     corpus_nll,
+    masked_loss,
+    next_token_loss,
 )
 from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import Trainer
@@ -62,7 +63,7 @@ def trained(device: torch.device, **settings: Any) -> tuple[dict[str, Tensor], l
     config = TrainingConfig(**(plan | {"clip_norm": 0.5} | settings))
     sources, targets = random_pairs(23)
     model = tiny_model(positions="rotary").to(device)
-    objective = TranslationObjective(model, 0.1, config.r_drop)
+    objective = translation_objective(model, config)
     listener = CollectingListener()
     snapshots: list[Snapshot] = []
 
@@ -108,20 +109,23 @@ def classification(device: torch.device) -> tuple[Objective, Any]:
     rows = [Example([5, 6, 7], 2), Example([8, EOS, 9, 10], 0), Example([11], 1)]
     batch = make_examples(rows, pad=PAD, bos=BOS, eos=EOS, with_types=True)
     model = TextClassifier(SMALL.model_copy(update={"token_types": 2}), VOCABULARY, 3, pad=PAD)
-    return ClassificationObjective(model.to(device), 0.1, torch.tensor([1.0, 2.0, 3.0])), batch
+    loss = partial(classification_loss, smoothing=0.1, class_weights=torch.tensor([1.0, 2.0, 3.0]))
+    return Objective(model.to(device), loss), batch
 
 
 def masked(device: torch.device) -> tuple[Objective, Any]:
     rng = np.random.default_rng(3)
     rows = [hide_tokens([5] * count, 0.4, rng, mask=0, others=(4, VOCABULARY)) for count in (3, 9, 1)]
     model = MaskedLanguageModel(SMALL, VOCABULARY, pad=PAD)
-    return MaskedObjective(model.to(device), 0.1), make_masked(rows, pad=PAD, bos=BOS, eos=EOS)
+    batch = make_masked(rows, pad=PAD, bos=BOS, eos=EOS)
+    return Objective(model.to(device), partial(masked_loss, smoothing=0.1)), batch
 
 
 def language_model(device: torch.device) -> tuple[Objective, Any]:
     stream = np.arange(4, 104, dtype=np.int32) % VOCABULARY
     model = DecoderOnly(SMALL, VOCABULARY, pad=PAD, absent=(2,))
-    return LanguageModelObjective(model.to(device), 0.1), make_blocks(stream, np.array([0, 31, 57]), 11)
+    batch = make_blocks(stream, np.array([0, 31, 57]), 11)
+    return Objective(model.to(device), partial(next_token_loss, smoothing=0.1)), batch
 
 
 @pytest.mark.parametrize("make", [classification, masked, language_model])

@@ -12,7 +12,7 @@ from manyheads.errors import RunError
 from manyheads.tasks.classification import Classifier
 from manyheads.tasks.encoding import Encoder
 from manyheads.tasks.language_modeling import Generator
-from manyheads.tasks.loading import LoadableModel
+from manyheads.tasks.loading import LoadableModel, evaluating
 
 
 @pytest.mark.parametrize("kind", [Classifier, Encoder, Generator])
@@ -29,3 +29,14 @@ def test_the_run_of_a_translator_is_refused_by_every_other_task(kind: type[Loada
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a run of manyheads"):
         Classifier.load(tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("was_training", [True, False])
+def test_a_model_has_its_former_mode_after_it_computed_even_if_it_failed(was_training: bool) -> None:
+    model = make_translator().model.train(was_training)
+    with evaluating(model):
+        assert not model.training
+    assert model.training is was_training
+    with pytest.raises(KeyError), evaluating(model):
+        raise KeyError
+    assert model.training is was_training

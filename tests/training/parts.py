@@ -6,6 +6,7 @@ import copy
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from manyheads.config.schema import MeasuredConfig, ModelConfig, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.training.log import StepReport, ValidationReport
-from manyheads.training.objective import TranslationObjective
+from manyheads.training.objective import Objective, translation_loss
 from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import Trainer
 
@@ -42,10 +43,15 @@ def tiny_model(seed: int = 1, **settings: Any) -> EncoderDecoder:
     return EncoderDecoder(config, VOCABULARY, VOCABULARY).double()
 
 
+def translation_objective(model: EncoderDecoder, config: TrainingConfig) -> Objective:
+    """The loss that these settings ask for."""
+    return Objective(model, partial(translation_loss, smoothing=config.label_smoothing, r_drop=config.r_drop))
+
+
 def random_pairs(count: int, seed: int = 3) -> tuple[list[Row], list[Row]]:
     """Sources and targets of 1 to 9 ids."""
-    dice = np.random.default_rng(seed)
-    both = [[dice.integers(4, VOCABULARY, dice.integers(1, 10)).tolist() for _ in range(count)] for _ in range(2)]
+    rng = np.random.default_rng(seed)
+    both = [[rng.integers(4, VOCABULARY, rng.integers(1, 10)).tolist() for _ in range(count)] for _ in range(2)]
     return both[0], both[1]
 
 
@@ -121,7 +127,7 @@ class Bench:
         self.listener = CollectingListener()
         self.saved: list[tuple[Snapshot, bool]] = []
         self.trainer = Trainer(
-            TranslationObjective(self.model, self.config.label_smoothing, self.config.r_drop),
+            translation_objective(self.model, self.config),
             self.config,
             self.updates,
             device=CPU,

@@ -12,7 +12,7 @@ from torch import Tensor
 from manyheads.config.schema import ModelConfig
 from manyheads.data.examples import Example, Examples, blank_examples, make_examples
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.training.objective import ClassificationObjective
+from manyheads.training.objective import classification_loss
 
 PAD, BOS, EOS = 1, 2, 3
 VOCABULARY, CLASSES = 23, 3
@@ -24,9 +24,9 @@ def tiny(seed: int = 1, **settings: object) -> TextClassifier:
     return TextClassifier(ModelConfig(**(small | settings)), VOCABULARY, CLASSES)  # type: ignore[arg-type]
 
 
-def drawn(count: int, dice: np.random.Generator) -> list[Example]:
+def drawn(count: int, rng: np.random.Generator) -> list[Example]:
     return [
-        Example(dice.integers(4, VOCABULARY, dice.integers(1, 10)).tolist(), int(dice.integers(CLASSES)))
+        Example(rng.integers(4, VOCABULARY, rng.integers(1, 10)).tolist(), int(rng.integers(CLASSES)))
         for _ in range(count)
     ]
 
@@ -47,7 +47,7 @@ def test_the_loss_is_the_sum_of_weighted_smoothed_cross_entropies(
     """With s the smoothing and w the weights: -(1 - s) w_y log p_y - s / C sum over c of w_c log p_c."""
     model, rows = tiny(), drawn(7, np.random.default_rng(2))
     given = None if weights is None else torch.tensor(weights)
-    loss, plain = ClassificationObjective(model, smoothing, given)(made(rows))
+    loss, plain = classification_loss(model, made(rows), smoothing, given)
     w = weights or [1.0] * CLASSES
     expected = expected_plain = 0.0
     for ids, label in rows:
@@ -63,14 +63,14 @@ def test_the_loss_is_the_sum_of_weighted_smoothed_cross_entropies(
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_parts_have_the_gradient_of_the_whole(smoothing: float) -> None:
     model, batch = tiny(), made(drawn(11, np.random.default_rng(3)))
-    objective = ClassificationObjective(model, smoothing, torch.tensor([0.5, 1.0, 3.0]))
-    (objective(batch)[0] / batch.target_tokens).backward()
+    weights = torch.tensor([0.5, 1.0, 3.0])
+    (classification_loss(model, batch, smoothing, weights)[0] / batch.target_tokens).backward()
     whole = gradients(model)
     model.zero_grad()
     blank = blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=False)
     parts = [*(quarter for half in batch.halves() for quarter in half.halves()), blank]
     for part in parts:
-        (objective(part)[0] / batch.target_tokens).backward()
+        (classification_loss(model, part, smoothing, weights)[0] / batch.target_tokens).backward()
     for one, other in zip(gradients(model), whole, strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
 
@@ -78,7 +78,7 @@ def test_parts_have_the_gradient_of_the_whole(smoothing: float) -> None:
 def test_a_blank_part_has_no_loss_and_no_gradient() -> None:
     model = tiny()
     blank = blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=False)
-    loss, plain = ClassificationObjective(model, 0.1, torch.tensor([0.5, 1.0, 3.0]))(blank)
+    loss, plain = classification_loss(model, blank, 0.1, torch.tensor([0.5, 1.0, 3.0]))
     loss.backward()
     assert (loss.item(), plain.item()) == (0.0, 0.0)
     assert all(float(gradient.abs().max()) == 0 for gradient in gradients(model))
@@ -86,11 +86,10 @@ def test_a_blank_part_has_no_loss_and_no_gradient() -> None:
 
 def test_more_padding_changes_neither_loss_nor_gradient() -> None:
     model, batch = tiny(), made(drawn(7, np.random.default_rng(4)))
-    objective = ClassificationObjective(model, 0.1, None)
     found = []
     for one in (batch, batch.padded(100)):
         model.zero_grad()
-        loss, _ = objective(one)
+        loss, _ = classification_loss(model, one, 0.1)
         loss.backward()
         found.append((loss, gradients(model)))
     assert batch.padded(100).ids.shape != batch.ids.shape
@@ -100,12 +99,11 @@ def test_more_padding_changes_neither_loss_nor_gradient() -> None:
 
 
 def test_on_labels_of_pure_chance_the_loss_does_not_go_below_ln_of_their_number(training_seed: int) -> None:
-    model, dice = tiny(training_seed), np.random.default_rng(training_seed)
-    objective = ClassificationObjective(model, 0.0, None)
+    model, rng = tiny(training_seed), np.random.default_rng(training_seed)
     optimizer = torch.optim.Adam(model.parameters(), 3e-3)
     found = []
     for _ in range(150):
-        loss, plain = objective(made(drawn(32, dice)))
+        loss, plain = classification_loss(model, made(drawn(32, rng)), 0.0)
         optimizer.zero_grad()
         (loss / 32).backward()
         optimizer.step()

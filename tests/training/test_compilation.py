@@ -25,6 +25,7 @@ from tests.training.parts import (
     random_pairs,
     scored,
     tiny_model,
+    translation_objective,
 )
 from torch import Tensor
 
@@ -39,7 +40,7 @@ from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.training import compilation
 from manyheads.training.distributed import ALONE
-from manyheads.training.objective import TranslationObjective, corpus_nll
+from manyheads.training.objective import corpus_nll
 from manyheads.training.update import Updater
 
 # torch's compiler warns of itself, and hides it only where warnings are no errors
@@ -70,8 +71,7 @@ def graphs() -> Iterator[Graphs]:
 
 def updater_of(model: EncoderDecoder, **settings: Any) -> Updater:
     config = TrainingConfig(**settings)
-    objective = TranslationObjective(model.train(), config.label_smoothing, config.r_drop)
-    return Updater(objective, config, device=CPU, precision="fp32", world=ALONE)
+    return Updater(translation_objective(model.train(), config), config, device=CPU, precision="fp32", world=ALONE)
 
 
 def gradients(updater: Updater, batch: Batch) -> dict[str, Tensor]:
@@ -138,9 +138,9 @@ def test_learned_positions_that_just_suffice_suffice(graphs: Graphs) -> None:
 
 def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: Graphs) -> None:
     """However many rows, and however many layers: equal ones share their code."""
-    dice = np.random.default_rng(5)
-    lengths = dice.lognormal(2.2, 0.5, 1_500).astype(np.int64).clip(2, 24)
-    others = (lengths * dice.uniform(0.8, 1.2, len(lengths))).astype(np.int64).clip(2, 24)
+    rng = np.random.default_rng(5)
+    lengths = rng.lognormal(2.2, 0.5, 1_500).astype(np.int64).clip(2, 24)
+    others = (lengths * rng.uniform(0.8, 1.2, len(lengths))).astype(np.int64).clip(2, 24)
     updater = updater_of(tiny_model(num_encoder_layers=2, num_decoder_layers=3), compile=True)
     seen: set[tuple[int, int, int]] = set()
     for pairs in Sampler(lengths, others, batch_tokens=250).epoch(0):

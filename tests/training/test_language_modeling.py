@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.decoding.language_model import window_step
-from manyheads.training.objective import LanguageModelObjective, Windows, window_nll
+from manyheads.training.objective import Windows, next_token_loss, window_nll
 
 TOKENS = np.random.default_rng(5).integers(4, V, 61).astype(np.int32)
 
@@ -21,7 +21,7 @@ TOKENS = np.random.default_rng(5).integers(4, V, 61).astype(np.int32)
 def test_the_objective_is_the_cross_entropy_of_all_positions(smoothing: float) -> None:
     model = language_model()
     batch = make_blocks(TOKENS, np.array([2, 17, 40]), 9)
-    loss, nll = LanguageModelObjective(model, smoothing)(batch)
+    loss, nll = next_token_loss(model, batch, smoothing)
     logits, right = model(batch.ids).flatten(0, 1), batch.labels.flatten()
     wanted = functional.cross_entropy(logits, right, label_smoothing=smoothing, reduction="sum")
     plain = functional.cross_entropy(logits, right, reduction="sum")
@@ -31,7 +31,7 @@ def test_the_objective_is_the_cross_entropy_of_all_positions(smoothing: float) -
 
 def test_a_blank_batch_has_a_loss_of_nothing_and_no_gradient_but_zero() -> None:
     model = language_model()
-    loss, nll = LanguageModelObjective(model, 0.1)(blank_blocks(1))
+    loss, nll = next_token_loss(model, blank_blocks(1), 0.1)
     loss.backward()
     assert (float(loss.detach()), float(nll)) == (0.0, 0.0)
     assert all(parameter.grad is not None and not parameter.grad.any() for parameter in model.parameters())
@@ -89,14 +89,14 @@ def test_on_random_text_a_fresh_model_does_not_go_below_ln_v() -> None:
 
 def test_training_on_random_text_does_not_go_below_ln_v_either() -> None:
     """Invariant A: a model that was fed what it must predict would."""
-    dice = np.random.default_rng(3)
-    train, fresh = (dice.integers(0, V, size).astype(np.int32) for size in (6_000, 3_000))
+    rng = np.random.default_rng(3)
+    train, fresh = (rng.integers(0, V, size).astype(np.int32) for size in (6_000, 3_000))
     model = language_model(positions="rotary", num_decoder_layers=1).float().train()
-    objective, optimizer = LanguageModelObjective(model, 0.0), torch.optim.AdamW(model.parameters(), 3e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
     sampler = BlockSampler(len(train), block=16, rows=8, seed=1)
     for starts in [*sampler.epoch(0), *sampler.epoch(1)]:
         batch = make_blocks(train, starts, 16)
-        loss, _ = objective(batch)
+        loss, _ = next_token_loss(model, batch, 0.0)
         (loss / batch.target_tokens).backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -20,11 +20,11 @@ Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor]
 
 def make_inputs(*, bias: bool = True, dtype: torch.dtype = torch.float64, sharpness: float = 1.0) -> Inputs:
     """Hidden states, output matrix, bias and right tokens, the first three with gradients."""
-    dice = torch.Generator().manual_seed(5)
-    hidden = sharpness * torch.randn(TOKENS, WIDTH, generator=dice, dtype=torch.float64)
-    weight = torch.randn(VOCABULARY, WIDTH, generator=dice, dtype=torch.float64)
-    offset = torch.randn(VOCABULARY, generator=dice, dtype=torch.float64)
-    targets = torch.randint(VOCABULARY, (TOKENS,), generator=dice)
+    rng = torch.Generator().manual_seed(5)
+    hidden = sharpness * torch.randn(TOKENS, WIDTH, generator=rng, dtype=torch.float64)
+    weight = torch.randn(VOCABULARY, WIDTH, generator=rng, dtype=torch.float64)
+    offset = torch.randn(VOCABULARY, generator=rng, dtype=torch.float64)
+    targets = torch.randint(VOCABULARY, (TOKENS,), generator=rng)
     leaves = [part.to(dtype).requires_grad_() for part in (hidden, weight, offset)]
     return leaves[0], leaves[1], leaves[2] if bias else None, targets
 

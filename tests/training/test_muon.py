@@ -12,13 +12,13 @@ SHAPES = [(6, 6), (5, 9), (9, 5), (6, 6), (12, 4)]
 
 
 def make_matrices(seed: int = 1) -> list[nn.Parameter]:
-    dice = torch.Generator().manual_seed(seed)
-    return [nn.Parameter(torch.randn(shape, generator=dice)) for shape in SHAPES]
+    rng = torch.Generator().manual_seed(seed)
+    return [nn.Parameter(torch.randn(shape, generator=rng)) for shape in SHAPES]
 
 
 def gradients(seed: int) -> list[Tensor]:
-    dice = torch.Generator().manual_seed(seed)
-    return [torch.randn(shape, generator=dice) for shape in SHAPES]
+    rng = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=rng) for shape in SHAPES]
 
 
 def update(optimizer: torch.optim.Optimizer, matrices: list[nn.Parameter], seed: int) -> None:
@@ -28,8 +28,8 @@ def update(optimizer: torch.optim.Optimizer, matrices: list[nn.Parameter], seed:
 
 
 def test_every_singular_value_comes_near_one() -> None:
-    dice = torch.Generator().manual_seed(2)
-    matrices = torch.randn(7, 20, 32, generator=dice) * torch.logspace(-6, 6, 7)[:, None, None]
+    rng = torch.Generator().manual_seed(2)
+    matrices = torch.randn(7, 20, 32, generator=rng) * torch.logspace(-6, 6, 7)[:, None, None]
     found = orthogonalized(matrices)
     singular = torch.linalg.svdvals(found)
     assert singular.min() > 0.6
@@ -61,8 +61,8 @@ def test_several_updates_are_those_of_torch(decay: float) -> None:
 
 def test_parts_are_matrices_of_their_own() -> None:
     """Two matrices above each other step as they would alone, whatever the size of their gradients."""
-    start, dice = make_matrices()[0].detach(), torch.Generator().manual_seed(5)
-    upper, lower = torch.randn(3, 6, generator=dice), 1e3 * torch.randn(3, 6, generator=dice)
+    start, rng = make_matrices()[0].detach(), torch.Generator().manual_seed(5)
+    upper, lower = torch.randn(3, 6, generator=rng), 1e3 * torch.randn(3, 6, generator=rng)
     whole = nn.Parameter(start.clone())
     whole.grad = torch.cat([upper, lower])
     Muon([{"params": [whole], "parts": 2}], lr=0.1).step()

@@ -29,9 +29,9 @@ def make_config(**settings: Any) -> TrainingConfig:
 
 def step(model: nn.Module, optimizer: torch.optim.Optimizer, seed: int) -> None:
     """One update on random numbers."""
-    dice = torch.Generator().manual_seed(seed)
+    rng = torch.Generator().manual_seed(seed)
     optimizer.zero_grad()
-    model(torch.randn(11, 5, generator=dice)).square().mean().backward()
+    model(torch.randn(11, 5, generator=rng)).square().mean().backward()
     optimizer.step()
 
 
@@ -57,10 +57,10 @@ def paper_adam(parameters: list[Tensor], gradients: list[list[Tensor]], config: 
 def test_adam_is_the_algorithm_with_the_decay_in_every_gradient(decay: float) -> None:
     config = make_config(optimizer="adam", weight_decay=decay)
     model = make_model()
-    dice = torch.Generator().manual_seed(4)
+    rng = torch.Generator().manual_seed(4)
     parameters = list(model.parameters())
     start = [parameter.detach().clone() for parameter in parameters]
-    gradients = [[torch.randn(p.shape, generator=dice) for p in parameters] for _ in range(4)]
+    gradients = [[torch.randn(p.shape, generator=rng) for p in parameters] for _ in range(4)]
     optimizer = build_optimizer(model, config, CPU)
     for row in gradients:
         for parameter, gradient in zip(parameters, row, strict=True):

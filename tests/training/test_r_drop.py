@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from manyheads.training import loss as module
 from manyheads.training.loss import kl_divergence_sum
-from manyheads.training.objective import TranslationObjective
+from manyheads.training.objective import translation_loss
 
 
 def by_torch(first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -49,10 +49,10 @@ def test_the_same_prediction_twice_is_no_divergence() -> None:
 def test_without_dropout_r_drop_changes_nothing() -> None:
     model, updates = tiny_model(), PairUpdates(*random_pairs(7))
     batch = updates.batch(range(7))
-    loss, nll = TranslationObjective(model, 0.1, 5.0)(batch)
+    loss, nll = translation_loss(model, batch, 0.1, 5.0)
     expected = sum(one for one, _ in pair_losses(model, updates, 0.1))
     torch.testing.assert_close(loss.double(), expected, rtol=1e-6, atol=0.0)
-    torch.testing.assert_close(nll, TranslationObjective(model, 0.1, 0.0)(batch)[1], rtol=1e-6, atol=0.0)
+    torch.testing.assert_close(nll, translation_loss(model, batch, 0.1, 0.0)[1], rtol=1e-6, atol=0.0)
 
 
 def test_with_dropout_the_loss_is_the_mean_of_two_passes_and_half_of_alpha_times_their_divergence() -> None:
@@ -60,13 +60,13 @@ def test_with_dropout_the_loss_is_the_mean_of_two_passes_and_half_of_alpha_times
     model = tiny_model(dropout=0.3).train()
     batch = PairUpdates(*random_pairs(7)).batch(range(7))
     torch.manual_seed(9)
-    loss, _ = TranslationObjective(model, 0.1, 5.0)(batch)
+    loss, _ = translation_loss(model, batch, 0.1, 5.0)
     torch.manual_seed(9)
     source, target_in, target_out = (
         torch.cat([ids, ids]) for ids in (batch.source, batch.target_in, batch.target_out)
     )
     hidden = model.decode(target_in, *model.encode(source))
-    logits, right = model.project(hidden)[target_out != 1], target_out[target_out != 1]
+    logits, right = model.output(hidden)[target_out != 1], target_out[target_out != 1]
     both = functional.cross_entropy(logits, right, label_smoothing=0.1, reduction="sum")
     first, second = hidden[target_out != 1].chunk(2)
     apart = by_torch(first, second, model.output.weight, model.output.bias)

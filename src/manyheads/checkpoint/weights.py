@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from manyheads.checkpoint.sharded import distribute_like
 from manyheads.config.schema import ModelConfig
 from manyheads.errors import RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.sharded import distribute_like
 
 __all__ = ["Unfilled", "average_tensors", "check_shapes", "load_weights"]
 

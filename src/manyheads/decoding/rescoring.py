@@ -92,7 +92,7 @@ def teacher_force(
             hidden = model.decode(target, *model.encode(source))
         attentions.append(weights[0].float().mean(1))  # (B, T, S)
         if options.rivals:
-            scores.append(functional.log_softmax(model.project(hidden).float(), -1))
+            scores.append(functional.log_softmax(model.output(hidden).float(), -1))
     attention = torch.stack(attentions).mean(0).cpu()
     trimmed = [
         attention[index, : len(output.token_scores), : len(row) + 1]

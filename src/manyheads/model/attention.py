@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from manyheads.model.positions import apply_rotary
+
 __all__ = ["MultiHeadAttention", "Observer", "attend", "attention_weights"]
 
 # A function that is called with every attention of an observed module: the module, queries (B, H, T, E),
@@ -85,6 +87,19 @@ class MultiHeadAttention(nn.Module):
         """Project to queries, keys and values in one matrix product: (B, T, D) -> three times (B, H, T, E)."""
         query, key, value = self.project_in(x).chunk(3, -1)
         return self.split_heads(query), self.split_heads(key), self.split_heads(value)
+
+    def self_attend(self, x: Tensor, mask: Tensor, cos_sin: Tensor | None = None) -> Tensor:
+        """Attend from x to x, with rotary positions if there are any: (B, T, D) -> (B, T, D).
+
+        Args:
+            x: the input.
+            mask: bool, broadcast to (B, H, T, T); True = may attend.
+            cos_sin: cosines and sines of rotary positions (B or 1, 1, T, E / 2, 2), or None.
+        """
+        query, key, value = self.queries_keys_values(x)
+        if cos_sin is not None:
+            query, key = apply_rotary(query, cos_sin), apply_rotary(key, cos_sin)
+        return self.attend(query, key, value, mask)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         """Attend in each head, concatenate the heads, and project the result.

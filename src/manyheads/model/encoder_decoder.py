@@ -54,7 +54,7 @@ class EncoderDecoder(Transformer):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Compute logits by teacher forcing: source (B, S), target_in (B, T) -> (B, T, V)."""
-        return self.project(self.decode(target, *self.encode(source)))
+        return self.output(self.decode(target, *self.encode(source)))
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Encode the source: (B, S) -> memory (B, S, D) and its padding mask (B, 1, 1, S)."""
@@ -82,7 +82,3 @@ class EncoderDecoder(Transformer):
         for layer in self.decoder_layers:
             x = layer(x, mask, layer.keys_values(memory), memory_mask, cos_sin)
         return self.decoder_norm(x)
-
-    def project(self, hidden: Tensor) -> Tensor:
-        """Compute the logits of all tokens of the vocabulary: (..., D) -> (..., V)."""
-        return self.output(hidden)

@@ -13,7 +13,6 @@ from torch.nn import functional
 from manyheads.config.schema import ModelConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.dropout import Dropout, SharedDropout
-from manyheads.model.positions import apply_rotary
 
 __all__ = [
     "DecoderLayer",
@@ -117,24 +116,15 @@ class EncoderLayer(nn.Module):
         self.around_feed_forward = build_sublayer(config)
 
     def forward(self, x: Tensor, mask: Tensor, cos_sin: Tensor | None = None) -> Tensor:
-        """Compute the layer.
+        """Compute the layer: (B, S, D) -> (B, S, D).
 
         Args:
-            x: (B, S, D).
+            x: the input.
             mask: padding mask (B, 1, 1, S), or the causal mask (1, 1, S, S) of a language model.
             cos_sin: cosines and sines of rotary positions (B or 1, 1, S, E / 2, 2), or None.
-
-        Returns:
-            (B, S, D).
         """
-
-        def attend(x: Tensor) -> Tensor:
-            query, key, value = self.self_attention.queries_keys_values(x)
-            if cos_sin is not None:
-                query, key = apply_rotary(query, cos_sin), apply_rotary(key, cos_sin)
-            return self.self_attention.attend(query, key, value, mask)
-
-        return self.around_feed_forward(self.around_attention(x, attend), self.feed_forward)
+        x = self.around_attention(x, lambda x: self.self_attention.self_attend(x, mask, cos_sin))
+        return self.around_feed_forward(x, self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
@@ -161,28 +151,19 @@ class DecoderLayer(nn.Module):
         memory_mask: Tensor,
         cos_sin: Tensor | None = None,
     ) -> Tensor:
-        """Compute the layer for whole targets; `decoding/model.py` computes it one token at a time.
+        """Compute the layer for whole targets (`decoding/model.py`: one token at a time): (B, T, D) -> (B, T, D).
 
         Args:
-            x: (B, T, D).
+            x: the input.
             mask: causal mask (1, 1, T, T).
             memory: `keys_values` of the encoder's output, each (B, H, S, E).
             memory_mask: padding mask of the source (B, 1, 1, S).
             cos_sin: cosines and sines of rotary positions (1, 1, T, E / 2, 2), or None.
-
-        Returns:
-            (B, T, D).
         """
-
-        def attend_to_target(x: Tensor) -> Tensor:
-            query, key, value = self.self_attention.queries_keys_values(x)
-            if cos_sin is not None:
-                query, key = apply_rotary(query, cos_sin), apply_rotary(key, cos_sin)
-            return self.self_attention.attend(query, key, value, mask)
 
         def attend_to_source(x: Tensor) -> Tensor:
             return self.cross_attention.attend(self.cross_attention.queries(x), *memory, memory_mask)
 
-        x = self.around_self_attention(x, attend_to_target)
+        x = self.around_self_attention(x, lambda x: self.self_attention.self_attend(x, mask, cos_sin))
         x = self.around_cross_attention(x, attend_to_source)
         return self.around_feed_forward(x, self.feed_forward)

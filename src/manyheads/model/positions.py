@@ -17,7 +17,6 @@ __all__ = [
     "RotaryPositions",
     "SinusoidalPositions",
     "apply_rotary",
-    "rotary_cos_sin",
     "sinusoids",
 ]
 
@@ -93,22 +92,9 @@ class RotaryPositions(nn.Module):
         self.register_buffer("frequencies", frequencies(head_width, torch.float32), persistent=False)
 
     def forward(self, positions: Tensor) -> Tensor:
-        """Return the cosines and sines for `apply_rotary`: (B or 1, S) -> (B or 1, 1, S, E / 2, 2) float32."""
-        return rotary_cos_sin(positions, self.frequencies.float())
-
-
-def rotary_cos_sin(positions: Tensor, frequencies: Tensor) -> Tensor:
-    """Return the cosine and sine of the angle position times frequency.
-
-    Args:
-        positions: (B or 1, S).
-        frequencies: one for each pair of a head's width (E / 2,) float32.
-
-    Returns:
-        (B or 1, 1, S, E / 2, 2) float32, the cosine before the sine.
-    """
-    angles = positions[:, None, :, None].float() * frequencies
-    return torch.view_as_real(torch.polar(torch.ones_like(angles), angles))
+        """Return the cosine and sine of each angle: (B or 1, S) -> (B or 1, 1, S, E / 2, 2) float32."""
+        angles = positions[:, None, :, None].float() * self.frequencies.float()
+        return torch.view_as_real(torch.polar(torch.ones_like(angles), angles))
 
 
 def apply_rotary(x: Tensor, cos_sin: Tensor) -> Tensor:
@@ -116,7 +102,7 @@ def apply_rotary(x: Tensor, cos_sin: Tensor) -> Tensor:
 
     Args:
         x: queries or keys.
-        cos_sin: cosines and sines of `rotary_cos_sin` (B or 1, 1, S, E / 2, 2).
+        cos_sin: cosines and sines of `RotaryPositions` (B or 1, 1, S, E / 2, 2).
     """
     multiply = multiply_pairs if torch.compiler.is_compiling() else multiply_complex
     return multiply(x.float().unflatten(-1, (-1, 2)), cos_sin).flatten(-2).to(x.dtype)

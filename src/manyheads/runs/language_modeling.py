@@ -18,6 +18,7 @@ from manyheads.inspection.capture import mean_entropies, watch_continuation
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.runs.translation import ENTROPY_TEXTS, evenly
 from manyheads.tasks.language_modeling import Generator, first_token
+from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import EOS, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.log import Listener, ValidationReport
@@ -122,7 +123,7 @@ def score_text(generator: Generator, config: Config, texts: Sequence[str], liste
     windows = windows_over(config, len(tokens))
     listener.message(f"scoring {windows.predicted:,} tokens")
     start = time.perf_counter()
-    with generator.evaluating():
+    with evaluating(generator.model):
         nats, count = window_nll(generator.model, tokens, windows)
     return TextEvaluation(
         task=config.task,

@@ -14,11 +14,11 @@ import torch
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving
+from manyheads.checkpoint.sharded import full_tensor
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
 from manyheads.errors import require
-from manyheads.model.sharded import full_tensor
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.initialize import take_weights, with_initial_shape
 from manyheads.runs.resume import (

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,11 @@ from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import World
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import (
-    ClassificationObjective,
-    LanguageModelObjective,
-    MaskedObjective,
     Objective,
-    TranslationObjective,
+    classification_loss,
+    masked_loss,
+    next_token_loss,
+    translation_loss,
 )
 from manyheads.training.progress import Progress
 
@@ -131,7 +132,9 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
         corpus=corpus,
         tokenizers=tokenizers,
         store=store,
-        objective=lambda model: TranslationObjective(model, training.label_smoothing, training.r_drop),
+        objective=lambda model: Objective(
+            model, partial(translation_loss, smoothing=training.label_smoothing, r_drop=training.r_drop)
+        ),
         updates=lambda world: CorpusUpdates(config, maker, world),
         validation=lambda model, world: Validation(config, corpus.valid, tokenizers, model, world),
         too_long=store.too_long,
@@ -151,7 +154,9 @@ def prepare_language_model(config: Config, run: RunDirectory, corpus: Corpus, li
         corpus=corpus,
         tokenizers=tokenizers,
         store=stream,
-        objective=lambda model: LanguageModelObjective(model, config.training.label_smoothing),
+        objective=lambda model: Objective(
+            model, partial(next_token_loss, smoothing=config.training.label_smoothing)
+        ),
         updates=lambda world: BlockUpdates(config, stream, world),
         validation=lambda model, world: TextValidation(config, texts, tokenizers.target, model, world),
     )
@@ -168,7 +173,7 @@ def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: 
         corpus=corpus,
         tokenizers=tokenizers,
         store=store,
-        objective=lambda model: MaskedObjective(model, config.training.label_smoothing),
+        objective=lambda model: Objective(model, partial(masked_loss, smoothing=config.training.label_smoothing)),
         updates=lambda world: CorpusUpdates(config, maker, world),
         validation=lambda model, world: MaskedValidation(config, texts, tokenizers.source, model, world),
     )
@@ -210,7 +215,9 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
         corpus=corpus,
         tokenizers=tokenizers,
         store=store,
-        objective=lambda model: ClassificationObjective(model, smoothing, weights),
+        objective=lambda model: Objective(
+            model, partial(classification_loss, smoothing=smoothing, class_weights=weights)
+        ),
         updates=lambda world: CorpusUpdates(config, maker, world),
         validation=lambda model, world: ClassValidation(config, corpus.valid, tokenizer, labels, model, world),
         classes=names,

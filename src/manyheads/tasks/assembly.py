@@ -18,7 +18,7 @@ from manyheads.tasks.parts import Line
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
 
-__all__ = ["WARNINGS", "Assembler", "Link", "pharaoh", "word_alignment", "word_numbers"]
+__all__ = ["WARNINGS", "Assembler", "Link", "pharaoh", "with_end_mark", "word_alignment", "word_numbers"]
 
 Link = tuple[int, int]  # numbers of a source word and a target word, from 0
 

@@ -24,7 +24,7 @@ from manyheads.data.store import Encode
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.huggingface.task_model import TaskModel
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
-from manyheads.tasks.loading import LoadableModel
+from manyheads.tasks.loading import LoadableModel, evaluating
 from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
@@ -97,13 +97,7 @@ class Classification:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document that `classify --json` prints."""
-        return {
-            "text": self.text,
-            "label": self.label,
-            "probability": self.probability,
-            "probabilities": self.probabilities,
-            "truncated": self.truncated,
-        }
+        return dict(vars(self))
 
 
 class Classifier(LoadableModel):
@@ -117,10 +111,8 @@ class Classifier(LoadableModel):
 
     def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels, model: TextClassifier) -> None:
         """Make a classifier from objects in memory; `load` opens a run."""
-        self.config = config
-        self.tokenizer = tokenizer
+        super().__init__(config, tokenizer, model)
         self.labels = labels
-        self.model = model
 
     @classmethod
     def of_run(cls, run: RunDirectory, config: Config) -> Self:
@@ -242,11 +234,10 @@ def compute_batches(
         width: number of results for each text.
         compute: ids (B, S), and token types (B, S) or None -> (B, width).
     """
-    device, was_training = next(model.parameters()).device, model.training
+    device = next(model.parameters()).device
     results = np.zeros((len(rows), width), np.float64)
     lengths = np.array([len(row) + 2 for row in rows], np.int64)
-    model.eval()
-    with torch.inference_mode():
+    with evaluating(model), torch.inference_mode():
         for indices in fixed_batches(lengths, BATCH_TOKENS):
             ids, types = make_texts(
                 [rows[index] for index in indices],
@@ -257,5 +248,4 @@ def compute_batches(
             )
             batch = compute(ids.to(device), None if types is None else types.to(device))
             results[indices] = batch.cpu().double().numpy()
-    model.train(was_training)
     return results

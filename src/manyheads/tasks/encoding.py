@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config
 from manyheads.data.examples import cut_text
 from manyheads.errors import UsageError
-from manyheads.interop.huggingface.task_model import TaskModel
-from manyheads.model.encoder_only import EncoderOnly, MaskedLanguageModel, mean_of_real
+from manyheads.model.encoder_only import EncoderOnly, mean_of_real
 from manyheads.tasks.classification import compute_batches, encode_texts, longest_text
 from manyheads.tasks.loading import LoadableModel
-from manyheads.text.tokenizer import EOS, PAD, Tokenizer
+from manyheads.text.tokenizer import EOS
 
 __all__ = ["Encoder", "Encoding"]
 
@@ -53,24 +50,6 @@ class Encoder(LoadableModel):
 
     task = "masked-lm"
     model: EncoderOnly
-
-    def __init__(self, config: Config, tokenizer: Tokenizer, model: EncoderOnly) -> None:
-        """Make an encoder from objects in memory; `load` opens a run."""
-        self.config = config
-        self.tokenizer = tokenizer
-        self.model = model
-
-    @classmethod
-    def of_run(cls, run: RunDirectory, config: Config) -> Self:
-        """See `LoadableModel.of_run`."""
-        tokenizer = run.tokenizers(config).source
-        return cls(config, tokenizer, run.fill(MaskedLanguageModel(config.model, tokenizer.size, pad=PAD)))
-
-    @classmethod
-    def of_pretrained(cls, pretrained: TaskModel) -> Self:
-        """See `LoadableModel.of_pretrained`."""
-        assert isinstance(pretrained.model, MaskedLanguageModel)
-        return cls(pretrained.config, pretrained.tokenizer, pretrained.model)
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Encode each text to a vector, in the same order; an empty text has the vector of its begin and end marks.

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Generator as GeneratorType
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Self
 
 import numpy as np
 import torch
 
-from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.language_model import DecoderOnlyStepper
-from manyheads.interop.huggingface.task_model import TaskModel
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, run_steps
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.parameters import SearchParameters
 from manyheads.search.sampling import sampling_choice
+from manyheads.tasks.assembly import with_end_mark
 from manyheads.tasks.generation import (
     Continuation,
     Ended,
@@ -30,7 +27,7 @@ from manyheads.tasks.generation import (
     stream_before_stop,
     text_before_stop,
 )
-from manyheads.tasks.loading import LoadableModel
+from manyheads.tasks.loading import LoadableModel, evaluating
 from manyheads.text.interface import growing_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
@@ -47,34 +44,16 @@ class Generator(LoadableModel):
     A generated text depends on its prompt, the options and the index of the sample alone: not on the other prompts
     of a call, their number or their order.
 
-    Attributes:
-        config: configuration of the run; `data.max_length`, `data.documents` and `search.batch_tokens` are used.
-        tokenizer: tokenizer of the run.
-        model: the model; in evaluation mode while it generates, afterwards in its former mode.
-        window: maximum number of tokens that the model sees.
+    Of the configuration, `data.max_length`, `data.documents` and `search.batch_tokens` are used.
     """
 
     task = "language-modeling"
     model: DecoderOnly
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, model: DecoderOnly) -> None:
-        """Make a generator from objects in memory; `load` opens a run."""
-        self.config = config
-        self.tokenizer = tokenizer
-        self.model = model
-        self.window = window_of(config)
-
-    @classmethod
-    def of_run(cls, run: RunDirectory, config: Config) -> Self:
-        """See `LoadableModel.of_run`."""
-        tokenizer = run.tokenizers(config).target
-        return cls(config, tokenizer, run.fill(DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent)))
-
-    @classmethod
-    def of_pretrained(cls, pretrained: TaskModel) -> Self:
-        """See `LoadableModel.of_pretrained`."""
-        assert isinstance(pretrained.model, DecoderOnly)
-        return cls(pretrained.config, pretrained.tokenizer, pretrained.model)
+    @property
+    def window(self) -> int:
+        """Maximum number of tokens that the model sees: the block length of its training."""
+        return self.config.data.max_length
 
     def generate(
         self,
@@ -94,7 +73,7 @@ class Generator(LoadableModel):
         """
         contexts = self.contexts(prompts)
         outputs: list[list[Hypothesis]] = [[] for _ in prompts]
-        with self.evaluating():
+        with evaluating(self.model):
             for indices in self.batches(contexts, options.samples):
                 rows = [(sample, contexts[index]) for index in indices for sample in range(options.samples)]
                 hypotheses = run_steps(
@@ -134,7 +113,7 @@ class Generator(LoadableModel):
                     return
                 yield from latest
 
-        with self.evaluating():
+        with evaluating(self.model):
             yield from stream_before_stop(growing_text(self.tokenizer, tokens()), options.stop)
         return self.generation(finished[0], options.stop).ended if finished else "stop"
 
@@ -191,21 +170,11 @@ class Generator(LoadableModel):
         ended: Ended = "end" if output.ended else "length" if text is None else "stop"
         return Generation(
             text=full_text if text is None else text,
-            tokens=self.tokenizer.pieces([*output.tokens, EOS] if output.ended else output.tokens),
+            tokens=self.tokenizer.pieces(with_end_mark(output)),
             token_scores=list(output.token_scores),
             log_probability=output.log_probability,
             ended=ended,
         )
-
-    @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """Put the model in evaluation mode; restore its mode at the end."""
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            yield
-        finally:
-            self.model.train(was_training)
 
 
 def cancelled_rows(cancelled: Cancelled, indices: Sequence[int], samples: int) -> Cancelled:
@@ -216,11 +185,6 @@ def cancelled_rows(cancelled: Cancelled, indices: Sequence[int], samples: int) -
     return lambda: [
         first_rows[index] + sample for index in cancelled() if index in first_rows for sample in range(samples)
     ]
-
-
-def window_of(config: Config) -> int:
-    """Return the maximum number of tokens that a model sees: the block length of its training."""
-    return config.data.max_length
 
 
 def first_token(config: Config, tokenizer: Tokenizer) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -12,32 +13,42 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, Task
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.reader import is_pretrained
-from manyheads.interop.huggingface.task_model import TaskModel, load_task_model
+from manyheads.interop.huggingface.task_model import TaskModel, empty_model, load_task_model
+from manyheads.model.transformer import Transformer
+from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.precision import pick_device
 
-__all__ = ["LoadableModel"]
+__all__ = ["LoadableModel", "evaluating"]
 
 
-class LoadableModel(ABC):
-    """A model that is opened from a folder by its class.
+class LoadableModel:
+    """A model and its tokenizer, opened from a folder by the class of its task.
 
     Attributes:
         task: task of the runs that can be opened.
-        model: the model.
+        config: configuration of the run.
+        tokenizer: tokenizer of the run.
+        model: the model; in evaluation mode while it computes, afterwards in its former mode.
     """
 
     task: ClassVar[Task]
-    model: nn.Module
+
+    def __init__(self, config: Config, tokenizer: Tokenizer, model: Transformer) -> None:
+        """Make an object from objects in memory; `load` opens a run."""
+        self.config = config
+        self.tokenizer = tokenizer
+        self.model = model
 
     @classmethod
-    @abstractmethod
     def of_run(cls, run: RunDirectory, config: Config) -> Self:
         """Open a run of this task; `config` is its configuration."""
+        tokenizer = run.tokenizers(config).source
+        return cls(config, tokenizer, run.fill(empty_model(config, tokenizer, 0)))
 
     @classmethod
-    @abstractmethod
     def of_pretrained(cls, pretrained: TaskModel) -> Self:
         """Take a model that was converted from the format of transformers."""
+        return cls(pretrained.config, pretrained.tokenizer, pretrained.model)
 
     @classmethod
     def load(cls, run: str | Path, *, device: str = "auto") -> Self:
@@ -75,3 +86,14 @@ class LoadableModel(ABC):
         loaded = cls.of_pretrained(load_task_model(cls.task, folder))
         loaded.model.to(pick_device(device))
         return loaded
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put a model in evaluation mode; restore its mode at the end."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)

@@ -50,14 +50,7 @@ class PerLine:
         forbidden: Sequence[Sequence[str]],
         required: Sequence[Sequence[str]],
     ) -> Self:
-        """Encode the constraints of each line; empty phrases are ignored.
-
-        Args:
-            tokenizer: of the target language.
-            lines: number of lines.
-            prefixes: forced beginnings; empty, or one a line.
-            forbidden: forbidden phrases; empty, or one list a line.
-            required: required phrases; empty, or one list a line.
+        """Encode the constraints of so many lines (see `Translator.translate`); empty phrases are ignored.
 
         Raises:
             UsageError: the number of entries is not the number of lines, or a text has unknown symbols.
@@ -103,10 +96,6 @@ class PerLine:
             forbidden=entries_of_parts(self.forbidden, parts, [True] * len(parts), ()),
             required=entries_of_parts(self.required, parts, first, ()),
         )
-
-    def expected(self, line: int) -> Expected:
-        """Return the phrases of a line as text."""
-        return self.texts[line]
 
 
 def entries_of_parts(

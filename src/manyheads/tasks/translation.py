@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -44,7 +44,11 @@ class Translator:
         """Make a translator from objects in memory; a model gets an engine of its own. `load` opens a run."""
         self.config = config
         self.tokenizers = tokenizers
-        self.engine = engine if isinstance(engine, Engine) else engine_of(engine)
+        if not isinstance(engine, Engine):
+            from manyheads.decoding.engine import TorchEngine  # imports torch
+
+            engine = TorchEngine([engine])
+        self.engine = engine
 
     @property
     def model(self) -> EncoderDecoder:
@@ -193,7 +197,7 @@ class Translator:
             outputs[number][part] = hypotheses
         assembler = Assembler(self.tokenizers, search, self.longest_source)
         return [
-            assembler.translation(line, line_outputs, per_line.expected(number))
+            assembler.translation(line, line_outputs, per_line.texts[number])
             for number, (line, line_outputs) in enumerate(zip(lines, outputs, strict=True))
         ]
 
@@ -255,13 +259,6 @@ class Translator:
         return self.config.model.max_positions - 1
 
 
-def engine_of(model: EncoderDecoder) -> Engine:
-    """Return an engine for a model in memory."""
-    from manyheads.decoding.engine import TorchEngine  # imports torch
-
-    return TorchEngine([model])
-
-
 def nonempty_parts(lines: Sequence[Line]) -> list[tuple[int, int]]:
     """Return the indices (line, part) of every part that has tokens."""
     return [(number, part) for number, line in enumerate(lines) for part, ids in enumerate(line.parts) if ids]
@@ -269,14 +266,10 @@ def nonempty_parts(lines: Sequence[Line]) -> list[tuple[int, int]]:
 
 def check_same_tokenizers(run: Path, own: TokenizerPair, other: Path, its: TokenizerPair) -> None:
     """Raise `UsageError` if the tokenizers of two runs differ."""
-    sides: list[tuple[str, Callable[[TokenizerPair], str]]] = [
-        ("source", lambda pair: pair.source.sha256),
-        ("target", lambda pair: pair.target.sha256),
-    ]
-    for side, digest in sides:
-        if digest(own) != digest(its):
+    for side, first, second in (("source", own.source, its.source), ("target", own.target, its.target)):
+        if first.sha256 != second.sha256:
             raise UsageError(
                 f"{run} and {other} cannot translate together: their {side} tokenizers differ "
-                f"(SHA-256 {digest(own)[:12]}, {digest(its)[:12]}). Train both on the same data and tokenizer "
+                f"(SHA-256 {first.sha256[:12]}, {second.sha256[:12]}). Train both on the same data and tokenizer "
                 "settings."
             )

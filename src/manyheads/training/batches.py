@@ -5,64 +5,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from manyheads.data.batch import Batch
+from manyheads.data.blocks import BlockBatch
+from manyheads.data.examples import Examples
+from manyheads.data.masked import MaskedTexts
+
 __all__ = ["BatchSource", "Indices", "Losses", "MicroBatch", "prefetch", "prefetch_updates"]
 
+MicroBatch = Batch | Examples | BlockBatch | MaskedTexts  # the tensors of one part of an update
 Indices = NDArray[np.int64]  # of examples in the corpus: pairs of sentences, texts or blocks
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 AHEAD = 2  # results that each thread may compute before they are needed
-
-
-class MicroBatch(Protocol):
-    """The tensors of one part of an update (for translation: `data.batch.Batch`)."""
-
-    @property
-    def examples(self) -> int:
-        """Number of texts, or of pairs of texts."""
-        ...
-
-    @property
-    def source_tokens(self) -> int:
-        """Number of real tokens that are read and not predicted."""
-        ...
-
-    @property
-    def target_tokens(self) -> int:
-        """Number of predictions, by which the loss is divided."""
-        ...
-
-    @property
-    def num_positions(self) -> int:
-        """Number of positions that are computed, padding included."""
-        ...
-
-    @property
-    def shape(self) -> tuple[bool | int, ...]:
-        """The lengths for which layers are compiled."""
-        ...
-
-    def halves(self) -> Sequence[Self]:
-        """Return the first and the second half of the examples; a single example is returned as it is."""
-        ...
-
-    def padded(self, limit: int) -> Self:
-        """Return the same examples padded to one of a few lengths, at most `limit`."""
-        ...
-
-    def to(self, device: torch.device) -> Self:
-        """Return the batch on another device."""
-        ...
-
-    def pinned(self) -> Self:
-        """Return the batch in pinned memory, from which a GPU copies without waiting for the CPU."""
-        ...
 
 
 class Losses(NamedTuple):

@@ -19,7 +19,7 @@ from manyheads.errors import ConfigError
 from manyheads.model.transformer import Transformer
 from manyheads.training.batches import MicroBatch
 
-__all__ = ["CompiledLayers", "EagerLayers", "check_compiler", "why_nothing_compiles"]
+__all__ = ["CompiledLayers", "EagerLayers", "check_compiler"]
 
 # `next_length` has 27 lengths up to 65,536 tokens, and torch compiles a single row separately: 2 x 27 x 27 shapes
 # at most (and a few at the end of learned positions). Recompilation beyond this limit would be a fault of this
@@ -103,19 +103,11 @@ def tensors_of(inputs: tuple[Any, ...]) -> Iterator[Tensor]:
 
 
 def check_compiler(device: torch.device) -> None:
-    """Check before training that torch.compile works on a device.
+    """Check before training that torch.compile works on a device: compile an addition.
 
     Raises:
         ConfigError: nothing can be compiled on this machine; the message names what is missing.
     """
-    if reason := why_nothing_compiles(device):
-        raise ConfigError(
-            [f"training.compile = true, but nothing can be compiled on {device}: {reason} Or leave it out."]
-        )
-
-
-def why_nothing_compiles(device: torch.device) -> str | None:
-    """Compile an addition; return what is missing and what to do if that fails, or None."""
     try:
         if device.type == "cpu":
             from torch._inductor.cpp_builder import get_cpp_compiler  # slow to import, and rarely needed
@@ -124,8 +116,9 @@ def why_nothing_compiles(device: torch.device) -> str | None:
         torch.compile(torch.add, fullgraph=True)(torch.ones(8, device=device), 1.0)
     except Exception as error:  # of many kinds, by what is missing
         reason = " ".join(str(error).split("\n")[:2])
-        return (
-            f"{reason}. A CPU needs a C++ compiler (Debian and Ubuntu: apt install g++ python3-dev), which CXX may "
-            "name."
-        )
-    return None
+        raise ConfigError(
+            [
+                f"training.compile = true, but nothing can be compiled on {device}: {reason}. A CPU needs a C++ "
+                "compiler (Debian and Ubuntu: apt install g++ python3-dev), which CXX may name. Or leave it out."
+            ]
+        ) from error

@@ -55,7 +55,12 @@ class World:
 
     def gather(self, value: Any) -> list[Any]:
         """Gather a JSON value from every process, in the order of their ranks."""
-        return [json.loads(bytes(row.tolist())) for row in self.gather_bytes(json.dumps(value).encode())]
+        own = torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8)
+        lengths = [int(length) for length in self.gather_tensors(torch.tensor([len(own)]))]
+        padded = torch.zeros(max(lengths), dtype=torch.uint8)
+        padded[: len(own)] = own
+        rows = self.gather_tensors(padded)
+        return [json.loads(bytes(row[:length].tolist())) for row, length in zip(rows, lengths, strict=True)]
 
     def gather_tensors(self, tensor: Tensor) -> list[Tensor]:
         """Gather a tensor from every process; all have one shape and are on the CPU."""
@@ -64,15 +69,6 @@ class World:
         rows = [torch.empty_like(tensor) for _ in range(self.size)]
         distributed.all_gather(rows, tensor)
         return rows
-
-    def gather_bytes(self, content: bytes) -> list[Tensor]:
-        """Gather bytes from every process, of any length."""
-        own = torch.tensor(list(content), dtype=torch.uint8)
-        lengths = [int(length) for length in self.gather_tensors(torch.tensor([len(own)]))]
-        padded = torch.zeros(max(lengths), dtype=torch.uint8)
-        padded[: len(own)] = own
-        rows = self.gather_tensors(padded)
-        return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 
     def wait(self) -> None:
         """Wait until every process has called this method (a barrier)."""

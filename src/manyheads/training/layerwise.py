@@ -62,12 +62,12 @@ def by_depth(groups: Iterable[Group], depth_of: Mapping[nn.Parameter, int] | Non
     filled = [group for group in groups if group["params"]]
     if depth_of is None:
         return filled
-    parted = []
+    divided = []
     for group in filled:
         for depth in sorted({depth_of[parameter] for parameter in group["params"]}):
             parameters = [parameter for parameter in group["params"] if depth_of[parameter] == depth]
-            parted.append({**group, "params": parameters, "depth": depth})
-    return parted
+            divided.append({**group, "params": parameters, "depth": depth})
+    return divided
 
 
 class LayerwiseLearningRate:

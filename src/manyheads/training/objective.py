@@ -3,13 +3,14 @@
 A loss is summed over all predictions of a batch or of a text, in nats. That of a text does not depend on how the
 text is batched, except by rounding.
 
-Shapes: B blocks or windows, T tokens each, D model width.
+Shapes: B blocks or windows, T tokens each, D model width, C classes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,37 +32,59 @@ from manyheads.training.loss import cross_entropy_sums, kl_divergence_sum
 from manyheads.training.precision import Precision, autocast
 
 __all__ = [
-    "ClassificationObjective",
-    "LanguageModelObjective",
-    "MaskedObjective",
     "Objective",
-    "TranslationObjective",
     "Windows",
+    "classification_loss",
     "corpus_nll",
     "masked_loss",
+    "next_token_loss",
     "translation_loss",
     "window_nll",
 ]
 
 
+# The training loss, and the plain negative log-likelihood in nats, both summed over the predictions; float32 ().
+LossAndNll = tuple[Tensor, Tensor]
+
+
 class Objective(nn.Module):
     """A model with its loss as one module, which DDP or FSDP can wrap."""
 
-    model: Transformer
+    def __init__(self, model: Transformer, loss: Callable[[Any, Any], LossAndNll]) -> None:
+        """Set up the module.
 
-    def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """Compute the losses of a micro-batch (`MicroBatch`), summed over its predictions.
-
-        Returns:
-            The training loss, and the plain negative log-likelihood in nats; float32 ().
+        Args:
+            model: the model.
+            loss: takes the model and a micro-batch, and returns the losses of the micro-batch.
         """
-        raise NotImplementedError
+        super().__init__()
+        self.model = model
+        self.loss = loss
+
+    def forward(self, batch: Any) -> LossAndNll:
+        """Compute the losses of a micro-batch (`MicroBatch`)."""
+        return self.loss(self.model, batch)
 
 
-def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Return smoothed loss and plain negative log-likelihood, summed over the real target tokens, in nats."""
-    hidden, right = hidden_states(model, batch)
-    return cross_entropy_sums(hidden, model.output.weight, model.output.bias, right, smoothing)
+def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float, r_drop: float = 0.0) -> LossAndNll:
+    """Compute the losses of the real target tokens.
+
+    With R-Drop, they are the mean of two passes with different dropout, and their divergence enters the first.
+
+    Args:
+        model: the model.
+        batch: the batch.
+        smoothing: label smoothing.
+        r_drop: alpha of Liang et al. (2021), equation 4; 0 turns R-Drop off.
+    """
+    output = model.output
+    hidden, right = hidden_states(model, batch if r_drop == 0 else batch.twice())
+    loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, right, smoothing)
+    if r_drop == 0:
+        return loss, nll
+    first, second = hidden.chunk(2)
+    divergence = kl_divergence_sum(first, second, output.weight, output.bias)
+    return (loss + r_drop * divergence) / 2, nll / 2
 
 
 def hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -71,100 +94,35 @@ def hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]:
     return hidden.flatten(0, 1).index_select(0, positions), batch.target_out.flatten().index_select(0, positions)
 
 
-class TranslationObjective(Objective):
-    """A translation model with its loss: cross-entropy with label smoothing, optionally with R-Drop."""
+def classification_loss(
+    model: TextClassifier, batch: Examples, smoothing: float, class_weights: Tensor | None = None
+) -> LossAndNll:
+    """Compute the losses of labelled texts; class weights do not enter the plain negative log-likelihood.
 
-    model: EncoderDecoder
-
-    def __init__(self, model: EncoderDecoder, smoothing: float, r_drop: float) -> None:
-        """Set up the loss; `r_drop` is alpha of Liang et al. (2021), equation 4, and 0 turns R-Drop off."""
-        super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-        self.r_drop = r_drop
-
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Compute the losses of a batch."""
-        if self.r_drop == 0:
-            return translation_loss(self.model, batch, self.smoothing)
-        return self.twice(batch)
-
-    def twice(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Compute R-Drop: the mean loss of two passes with different dropout, plus their divergence."""
-        hidden, right = hidden_states(self.model, batch.twice())
-        output = self.model.output
-        loss, nll = cross_entropy_sums(hidden, output.weight, output.bias, right, self.smoothing)
-        first, second = hidden.chunk(2)
-        apart = kl_divergence_sum(first, second, output.weight, output.bias)
-        return (loss + self.r_drop * apart) / 2, nll / 2
+    Args:
+        model: the model.
+        batch: the batch.
+        smoothing: label smoothing.
+        class_weights: weight of each class (C,) float32; None gives every class the same weight.
+    """
+    logits = model(batch.ids, batch.types).float()
+    weights = None if class_weights is None else class_weights.to(logits.device)
+    sum_over_texts = partial(functional.cross_entropy, ignore_index=NO_LABEL, reduction="sum")
+    loss = sum_over_texts(logits, batch.labels, weights, label_smoothing=smoothing)
+    return loss, sum_over_texts(logits.detach(), batch.labels)
 
 
-class ClassificationObjective(Objective):
-    """A classifier with its loss: cross-entropy with label smoothing and a weight for each class."""
-
-    model: TextClassifier
-
-    def __init__(self, model: TextClassifier, smoothing: float, class_weights: Tensor | None) -> None:
-        """Set up the loss; `class_weights` are (C,) float32, and None gives every class the same weight."""
-        super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-        self.class_weights = class_weights
-
-    def forward(self, batch: Examples) -> tuple[Tensor, Tensor]:
-        """Compute the losses of a batch; class weights do not enter the plain negative log-likelihood."""
-        logits = self.model(batch.ids, batch.types).float()
-        weights = None if self.class_weights is None else self.class_weights.to(logits.device)
-        loss = functional.cross_entropy(
-            logits,
-            batch.labels,
-            weights,
-            ignore_index=NO_LABEL,
-            reduction="sum",
-            label_smoothing=self.smoothing,
-        )
-        plain = functional.cross_entropy(logits.detach(), batch.labels, ignore_index=NO_LABEL, reduction="sum")
-        return loss, plain
-
-
-def masked_loss(model: MaskedLanguageModel, batch: MaskedTexts, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Return smoothed loss and plain negative log-likelihood, summed over the masked tokens, in nats."""
+def masked_loss(model: MaskedLanguageModel, batch: MaskedTexts, smoothing: float) -> LossAndNll:
+    """Compute the losses of the masked tokens, with label smoothing."""
     hidden = model.encode(batch.ids)[0].flatten(0, 1).index_select(0, batch.positions)
     output = model.output
     return cross_entropy_sums(model.transform_states(hidden), output.weight, output.bias, batch.labels, smoothing)
 
 
-class MaskedObjective(Objective):
-    """A masked language model with its loss: cross-entropy of the masked tokens, with label smoothing."""
-
-    model: MaskedLanguageModel
-
-    def __init__(self, model: MaskedLanguageModel, smoothing: float) -> None:
-        super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-
-    def forward(self, batch: MaskedTexts) -> tuple[Tensor, Tensor]:
-        """Compute the losses of a batch."""
-        return masked_loss(self.model, batch, self.smoothing)
-
-
-class LanguageModelObjective(Objective):
-    """A language model with its loss: cross-entropy of the next tokens, with label smoothing."""
-
-    model: DecoderOnly
-
-    def __init__(self, model: DecoderOnly, smoothing: float) -> None:
-        super().__init__()
-        self.model = model
-        self.smoothing = smoothing
-
-    def forward(self, batch: BlockBatch) -> tuple[Tensor, Tensor]:
-        """See `Objective`."""
-        hidden = self.model.decode(batch.ids).flatten(0, 1)
-        right = batch.labels.flatten()
-        output = self.model.output
-        return cross_entropy_sums(hidden[: len(right)], output.weight, output.bias, right, self.smoothing)
+def next_token_loss(model: DecoderOnly, batch: BlockBatch, smoothing: float) -> LossAndNll:
+    """Compute the losses of the next tokens in each block, with label smoothing."""
+    hidden, right = model.decode(batch.ids).flatten(0, 1), batch.labels.flatten()
+    return cross_entropy_sums(hidden[: len(right)], model.output.weight, model.output.bias, right, smoothing)
 
 
 # --- the loss of a validation text ---

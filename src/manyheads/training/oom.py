@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
+from collections.abc import Callable, Sequence
 
 import torch
 
 from manyheads.errors import TrainingError
-from manyheads.training.batches import MicroBatch
+from manyheads.training.batches import Losses, MicroBatch
 from manyheads.training.memory import out_of_memory
 from manyheads.training.snapshot import put_generators, take_generators
 from manyheads.training.update import Updater
 
-__all__ = ["Attempt", "OomRecovery", "split"]
+__all__ = ["OomRecovery", "split"]
 
 CURE = "Take a smaller training.batch_tokens, a larger training.accumulation or a smaller model."
 
@@ -25,44 +24,8 @@ def split(micro_batches: Sequence[MicroBatch], times: int) -> Sequence[MicroBatc
     return micro_batches
 
 
-class Attempt:
-    """One attempt to compute the gradients of an update, as a context manager.
-
-    Leaving the context because memory ran out suppresses the exception, drops the gradients, and makes all later
-    attempts halve the micro-batches once more. Any other exception passes.
-
-    Attributes:
-        succeeded: whether the context was left without an exception.
-    """
-
-    def __init__(
-        self, recovery: OomRecovery, micro_batches: Sequence[MicroBatch], where: Callable[[], str]
-    ) -> None:
-        self.recovery = recovery
-        self.whole = micro_batches
-        self.where = where
-        self.succeeded = False
-
-    @property
-    def micro_batches(self) -> Sequence[MicroBatch]:
-        """The micro-batches to compute in this attempt; read them inside the context, as splitting needs memory."""
-        return split(self.whole, self.recovery.splits)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
-        self.succeeded = error is None
-        if error is None or not isinstance(error, (RuntimeError, MemoryError)) or not out_of_memory(error):
-            return False
-        self.recovery.halve(error, self.whole, self.where)
-        return True
-
-
 class OomRecovery:
-    """Attempts to compute gradients; micro-batches that were once too large for the memory stay halved.
+    """Retries of updates; micro-batches that were once too large for the memory stay halved.
 
     Attributes:
         splits: how many times each micro-batch is halved.
@@ -73,13 +36,16 @@ class OomRecovery:
         self.warn = warn
         self.splits = 0
 
-    def attempts(self, micro_batches: Sequence[MicroBatch], where: Callable[[], str]) -> Iterator[Attempt]:
-        """Yield attempts until one succeeds; its gradients differ only by rounding and dropout from the whole ones.
+    def gradients(
+        self, micro_batches: Sequence[MicroBatch], tokens: float, where: Callable[[], str]
+    ) -> list[Losses]:
+        """Compute the gradients of an update; when memory runs out, halve the micro-batches and try again.
 
-        The caller must not keep a tensor with a graph in a local variable: it would outlive the failed attempt.
+        The gradients of halves differ from those of the whole only by rounding and dropout.
 
         Args:
             micro_batches: those of the update that this process computes.
+            tokens: target tokens of the whole update in all processes, by which every sum is divided.
             where: returns the place of the examples in the corpus, for a message.
 
         Raises:
@@ -88,10 +54,12 @@ class OomRecovery:
         device = self.updater.device
         while True:
             generators = take_generators(device)
-            attempt = Attempt(self, micro_batches, where)
-            yield attempt
-            if attempt.succeeded:
-                return
+            try:
+                return self.updater.gradients(split(micro_batches, self.splits), tokens)
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                self.halve(error, micro_batches, where)
             # By now the exception is gone, and with it every tensor that its frames held.
             if device.type == "cuda":
                 torch.cuda.empty_cache()

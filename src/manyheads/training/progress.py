@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -85,18 +85,24 @@ class Progress:
         return True
 
 
+@dataclass
 class Window:
     """Sums since the last log point; a micro-batch whose loss is not finite is left out.
 
     Losses stay on the device until they are read, because reading one makes the CPU wait for the accelerator.
+
+    Attributes:
+        sums: of loss, nll, source tokens, target tokens and positions.
+        norm: of the gradient norms of the applied updates; updates: their number.
+        seconds: training time.
+        unread: loss and nll of each micro-batch (2,) that are not in the sums yet, and its counts.
     """
 
-    def __init__(self) -> None:
-        self.sums = [0.0] * 5  # loss, nll, source tokens, target tokens, positions
-        self.unread: list[tuple[Tensor, list[int]]] = []  # loss and nll of a micro-batch (2,), and its counts
-        self.norm = 0.0
-        self.updates = 0
-        self.seconds = 0.0
+    sums: list[float] = field(default_factory=lambda: [0.0] * 5)
+    norm: float = 0.0
+    updates: int = 0
+    seconds: float = 0.0
+    unread: list[tuple[Tensor, list[int]]] = field(default_factory=list)
 
     def add(self, micro_batches: Sequence[Losses]) -> None:
         """Add the losses and the token counts of the micro-batches of an update."""
@@ -115,19 +121,8 @@ class Window:
         return self.sums
 
     def state(self) -> dict[str, Any]:
-        """Return the state that resuming needs, for JSON."""
-        return {
-            "sums": self.read(),
-            "norm": self.norm,
-            "updates": self.updates,
-            "seconds": self.seconds,
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state."""
-        self.sums = list(state["sums"])
-        self.unread.clear()
-        self.norm, self.updates, self.seconds = state["norm"], state["updates"], state["seconds"]
+        """Return the state that resuming needs, for JSON: arguments of a new window."""
+        return {"sums": self.read(), "norm": self.norm, "updates": self.updates, "seconds": self.seconds}
 
     def report(self, progress: Progress, rate: float, epoch_updates: int, world: World) -> StepReport:
         """Return the means of the window over all processes, NaN where no loss was finite.

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from manyheads.checkpoint.sharded import full_tensor
 from manyheads.config.schema import TrainingConfig
-from manyheads.model.sharded import full_tensor
 from manyheads.training.distributed import World
 from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
-from manyheads.training.progress import Progress
+from manyheads.training.progress import Progress, Window
 
 if TYPE_CHECKING:
     from manyheads.training.trainer import Trainer
@@ -85,7 +85,7 @@ def restore_snapshot(trainer: Trainer, optimizer: Mapping[str, Tensor], state: M
         progress.total_steps, progress.fixed = trainer.planned_steps(), not timed
     progress.stopped_early = progress.out_of_patience(config.patience)
     trainer.oom.splits = state["splits"]
-    trainer.window.restore(state["window"])
+    trainer.window = Window(**state["window"])
     trainer.divergence.restore(state["watch"])
     trainer.schedule.restore(state["schedule"])
     trainer.updater.precision = state["precision"]

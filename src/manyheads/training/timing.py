@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import torch
-
 from manyheads.config.schema import MeasuredConfig, TrainingConfig
 from manyheads.training.snapshot import put_generators, take_generators
 
@@ -206,14 +204,12 @@ def time_validation(trainer: Trainer) -> float:
         return trainer.world.gather(sample(every))[0]
 
     start = time.perf_counter()
-    trainer.model.eval()
-    with trainer.updater.unsharded(), torch.inference_mode():
+    with trainer.validating():
         if sample is None:
             trainer.validate(trainer.progress.step)
             seconds = time.perf_counter() - start
         else:
             seconds = sampled_validation(agreed_seconds, SAMPLE_SHARE * trainer.limit.allowed)
-    trainer.model.train()
     put_generators(generators, trainer.device)
     return seconds
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from manyheads.config.schema import MeasuredConfig, TrainingConfig
 from manyheads.errors import TrainingError
-from manyheads.training.batches import BatchSource, Indices, Losses, MicroBatch, prefetch_updates
+from manyheads.training.batches import BatchSource, Indices, MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.ema import ExponentialMovingAverage
 from manyheads.training.log import Listener, StepReport, ValidationReport
@@ -120,13 +120,8 @@ class Trainer:
             where = partial(self.batches.describe, indices)  # for messages
             tokens = self.world.total([sum(batch.target_tokens for batch in micro_batches)])[0]
 
-            for attempt in self.oom.attempts(micro_batches, where):  # a second one only if memory runs out
-                losses: list[Losses] = []
-                with attempt:
-                    for batch in updater.on_device(attempt.micro_batches):
-                        losses.append(updater.backward(updater.loss(batch), tokens))
+            losses = self.oom.gradients(micro_batches, tokens, where)  # loss and backward pass of each micro-batch
             self.window.add(losses)
-
             rate = self.learning_rate(step)
             norm = updater.clip_gradients()
             if math.isfinite(norm):
@@ -203,9 +198,7 @@ class Trainer:
         indices = self.batches.epoch(0)[position]
         micro_batches = self.batches.batches(0, position, indices)
         generators = take_generators(self.device)
-        for attempt in self.oom.attempts(micro_batches, partial(self.batches.describe, indices)):
-            with attempt:
-                self.updater.gradients(attempt.micro_batches, 1.0)
+        self.oom.gradients(micro_batches, 1.0, partial(self.batches.describe, indices))
         self.updater.zero_grad()
         put_generators(generators, self.device)
 
@@ -282,11 +275,16 @@ class Trainer:
 
     def score(self) -> ValidationReport:
         """Validate the weights that the model has now."""
+        with self.validating():
+            return self.validate(self.progress.step)
+
+    @contextmanager
+    def validating(self) -> Iterator[None]:
+        """While open, the model is in evaluation mode, and this process holds all its weights."""
         self.model.eval()
         with self.updater.unsharded(), torch.inference_mode():
-            report = self.validate(self.progress.step)
+            yield
         self.model.train()
-        return report
 
     def published(self) -> AbstractContextManager[None]:
         """While open, the model has the weights that are published: the averaged ones with `training.ema`."""

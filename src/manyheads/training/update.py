@@ -13,10 +13,10 @@ from torch.autograd.graph import increment_version
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.nn.parallel import DistributedDataParallel
 
+from manyheads.checkpoint.sharded import full_tensor
 from manyheads.config.schema import TrainingConfig
 from manyheads.errors import TrainingError
 from manyheads.model.layers import DecoderLayer
-from manyheads.model.sharded import full_tensor
 from manyheads.training.batches import Losses, MicroBatch
 from manyheads.training.compilation import CompiledLayers, EagerLayers
 from manyheads.training.distributed import World

@@ -16,6 +16,7 @@ from manyheads.inspection.parts import ClassProbability, Occluded, Occlusion
 from manyheads.tasks.classification import Classifier, encode_texts
 from manyheads.tasks.inspecting.common import facts, neighbours, text_of, without_each_word
 from manyheads.tasks.inspecting.options import InspectOptions, check_length
+from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import BOS, EOS
 
 __all__ = ["inspect_classification"]
@@ -39,10 +40,9 @@ def inspect_classification(
     model, tokenizer = classifier.model, classifier.tokenizer
     with_types = model.config.token_types > 1
     rows, types = make_texts([ids], pad=model.pad, bos=BOS, eos=EOS, with_types=with_types)
-    device, was = next(model.parameters()).device, model.training
-    model.eval()
-    reading = watch_text(model, rows.to(device), None if types is None else types.to(device))
-    model.train(was)
+    device = next(model.parameters()).device
+    with evaluating(model):
+        reading = watch_text(model, rows.to(device), None if types is None else types.to(device))
     probabilities = reading.logits.double().softmax(-1).tolist()
     best = int(np.argmax(probabilities))
     marked = rows[0].tolist()
@@ -63,14 +63,14 @@ def leave_out_words(classifier: Classifier, ids: list[int], label: int) -> Occlu
     """Leave out each word: return the drop of each class, and the most probable class without the word."""
     names = classifier.labels.names
     words, rows = without_each_word(classifier.tokenizer, ids)
-    found = classifier.probabilities([ids, *rows])  # (1 + N, C)
-    logs = np.log(np.maximum(found, SMALLEST))
+    probabilities = classifier.probabilities([ids, *rows])  # (1 + N, C)
+    logs = np.log(np.maximum(probabilities, SMALLEST))
     drops = logs[:1] - logs[1:]
     assert all(math.isfinite(value) for value in drops.flatten())
     return Occlusion(
         names,
         tuple(
             Occluded(word, float(drop[label]), tuple(drop.tolist()), names[int(row.argmax())])
-            for word, drop, row in zip(words, drops, found[1:], strict=True)
+            for word, drop, row in zip(words, drops, probabilities[1:], strict=True)
         ),
     )

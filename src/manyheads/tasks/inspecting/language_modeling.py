@@ -11,9 +11,11 @@ from torch.nn import functional
 from manyheads.inspection.capture import watch_continuation
 from manyheads.inspection.documents import LanguageModelInspection
 from manyheads.search.greedy import run_steps
+from manyheads.tasks.assembly import with_end_mark
 from manyheads.tasks.inspecting.common import facts, neighbours, predictions, rivals_of, text_of, tokens_of
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
 from manyheads.tasks.language_modeling import GenerateOptions, Generator, first_token
+from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import EOS
 
 __all__ = ["inspect_language_model"]
@@ -37,12 +39,12 @@ def inspect_language_model(
     options.refuse("language-modeling", "target", "beam_size", "padding")
     tokenizer = generator.tokenizer
     more, ends = prefix_ids(options.prefix, tokenizer)
-    given = [*tokenizer.encode([text])[0], *more, *[EOS][:ends]]
+    given = [*tokenizer.encode([text])[0], *more, *([EOS] if ends else [])]
     first = first_token(generator.config, tokenizer)
     ids = [*given, *continuation(generator, text, more, options.max_tokens)] if not ends else given
     check_length(len(ids), "text", generator.window - 1)
     device = generator.model.output.weight.device
-    with generator.evaluating():
+    with evaluating(generator.model):
         reading = watch_continuation(generator.model, torch.tensor([[first, *ids]], device=device))
     tokens = predictions(reading.logits[:-1], ids, tokenizer, rivals=options.rivals, given=len(given))
     after = functional.log_softmax(reading.logits[-1].double(), -1)
@@ -54,7 +56,7 @@ def inspect_language_model(
         attention=reading.attention,
         predictions=tokens,
         next=rivals_of(after, tokenizer, options.rivals),
-        log_probability=sum(one.log_probability for one in tokens),
+        log_probability=sum(token.log_probability for token in tokens),
         prefix=len(given),
         neighbours=neighbours(generator.model.embedding.tokens, ids, tokenizer, options.neighbours),
     )
@@ -66,6 +68,6 @@ def continuation(generator: Generator, text: str, more: tuple[int, ...], count: 
         return []
     (context,) = generator.contexts([text])
     options = GenerateOptions(sampling=None, max_tokens=count)
-    with generator.evaluating():
+    with evaluating(generator.model):
         (hypothesis,) = run_steps(generator.write([(0, [*context, *more])], options))
-    return [*hypothesis.tokens, *[EOS][: hypothesis.ended]]
+    return with_end_mark(hypothesis)

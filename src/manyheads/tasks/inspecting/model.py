@@ -35,13 +35,13 @@ RATES = {
     "inverse-sqrt": "lr t / w up to step w, then lr sqrt(w / t)",
     "linear": "lr t / w up to step w, then down to 0 in a straight line",
     "cosine": "lr t / w up to step w, then down to 0 along a cosine",
-    "plateau": "lr t / w up to step w, then times plateau_factor where validation stands still",
+    "plateau": "lr t / w up to step w, then times plateau_factor when the validation loss no longer falls",
     "constant": "lr t / w up to step w, then lr",
 }
 POSITION_SYMBOLS: dict[str, tuple[str, str, Callable[..., Any]]] = {  # equation, section, code
     "sinusoidal": ("PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D))", "3.5", sinusoids),
     "learned": ("PE(p) = row p of a trained table", "3.5", LearnedPositions),
-    "rotary": ("q, k turned by p / 10000^(2i/E) in each pair", "3.2.2 of Su et al. (2021)", apply_rotary),
+    "rotary": ("q, k rotated by p / 10000^(2i/E) in each pair", "3.2.2 of Su et al. (2021)", apply_rotary),
 }
 NORM_SYMBOLS: dict[str, tuple[str, Callable[..., Any]]] = {
     "pre": ("x + Sublayer(LayerNorm(x))", PreNorm),
@@ -96,8 +96,8 @@ def positions_of(model: Transformer, count: int = SHOWN_POSITIONS) -> Positions:
         signal = np.stack([angles[:, 1::2], angles[:, ::2]], -1).reshape(count, width)
         return Positions("rotary", signal, (angles @ angles.T) / (width / 2))
     if config.positions == "learned":
-        (table,) = [one.table.weight for one in model.modules() if isinstance(one, LearnedPositions)][:1]
-        signal = table.detach().float().cpu().numpy()[:count]
+        tables = [module.table.weight for module in model.modules() if isinstance(module, LearnedPositions)]
+        signal = tables[0].detach().float().cpu().numpy()[:count]
     else:
         signal = sinusoids(count, config.d_model).numpy()
     return Positions(config.positions, signal, signal @ signal.T)
@@ -133,13 +133,13 @@ def symbols(config: Config) -> Iterator[Symbol]:
         ("Q, K, V", "queries, keys, values of a head", "Q = x W_Q, K = m W_K, V = m W_V", "3.2.2",
          MultiHeadAttention, f"{heads} heads of width {head_width}"),
         ("A", "attention weights", "A = softmax(Q K^T / sqrt(E))", "3.2.1", attention_weights, f"E = {head_width}"),
-        ("Attention", "what the heads take home", attention_equation, "3.2.1", attend, ""),
-        ("padding mask", "nobody looks at padding", "A = 0 where the key is <pad>", "3.2.1", padding_mask, ""),
-        ("causal mask", "nobody looks ahead", "A(t, s) = 0 for s > t", "3.2.3", causal_mask, ""),
+        ("Attention", "sum of the values, weighted by A", attention_equation, "3.2.1", attend, ""),
+        ("padding mask", "keys at padding are masked", "A = 0 where the key is <pad>", "3.2.1", padding_mask, ""),
+        ("causal mask", "keys of later positions are masked", "A(t, s) = 0 for s > t", "3.2.3", causal_mask, ""),
         ("FFN", "two maps at each position", feed_forward, "3.3", FeedForward, f"D = {width}, F = {model.d_ff}"),
         ("residual, norm", "around every sublayer", norm_equation, "3.1", norm_code, f"D = {width}"),
         ("E(w)", "a token as a vector", embedding_equation, "3.4", TokenEmbedding, f"D = {width}"),
-        ("PE", "where a token stands", position_equation, position_section, position_code, ""),
+        ("PE", "position embedding", position_equation, position_section, position_code, ""),
         ("lrate", "the learning rate", RATES[config.training.schedule], "5.3", Schedule.rate, ""),
         ("loss", "cross-entropy with label smoothing", "-sum q(w) log p(w)", "5.4", cross_entropy_sums,
          f"epsilon = {config.training.label_smoothing:g}"),

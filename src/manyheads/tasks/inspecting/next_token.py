@@ -14,6 +14,7 @@ from torch.nn import functional
 from manyheads.search.options import Sampling
 from manyheads.search.sampling import drawing_weights
 from manyheads.tasks.language_modeling import SUPPRESSED_IDS, Generator
+from manyheads.tasks.loading import evaluating
 
 __all__ = ["NextToken", "NextTokens", "next_tokens"]
 
@@ -57,7 +58,7 @@ def next_tokens(generator: Generator, text: str, sampling: Sampling, count: int 
     (context,) = generator.contexts([text])
     tokenizer = generator.tokenizer
     ids = context[-generator.window :]
-    with generator.evaluating():
+    with evaluating(generator.model):
         logits = generator.model(torch.tensor([ids], device=generator.model.output.weight.device))[0, -1]
     own = functional.log_softmax(logits.cpu().double(), -1)[None]
     possible = own.clone()

@@ -49,7 +49,7 @@ class InspectOptions:
         if self.beam_size is not None and self.beam_size < 1:
             raise UsageError(f"beam_size = {self.beam_size} must be at least 1.")
         if self.target is not None and self.prefix:
-            raise UsageError("a target is looked at as it is, and a prefix is gone on from: give one of them.")
+            raise UsageError("a target is inspected as it is, and a prefix is continued: give one of them.")
 
     def refuse(self, task: str, *names: str) -> None:
         """Raise `UsageError` for options that a task does not have."""

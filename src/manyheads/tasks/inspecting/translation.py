@@ -25,7 +25,7 @@ from manyheads.inspection.documents import TranslationInspection
 from manyheads.inspection.parts import Alignment, Occluded, Occlusion, Output, Text
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.assembly import pharaoh, word_alignment
+from manyheads.tasks.assembly import pharaoh, with_end_mark, word_alignment
 from manyheads.tasks.inspecting.common import (
     facts,
     neighbours,
@@ -83,7 +83,7 @@ def inspect_translation(
         outputs = find_outputs(translator, engine, ids, search, options)
         best = outputs.hypotheses[0]
         check_length(len(best.tokens), "output", engine.longest, may_be_empty=True)
-        output = [*best.tokens, *[EOS][: best.ended]]
+        output = with_end_mark(best)
         source = functional.pad(pad_rows([ids], PAD, last=EOS), (0, options.padding), value=PAD)
         target_in = pad_rows([output[:-1]], PAD, first=BOS)
         reading = watch_pair(model, source.to(engine.device), target_in.to(engine.device))
@@ -163,10 +163,10 @@ def recorded_search(
         piece=lambda token: tokenizer.pieces([token])[0],
     )
     with torch.inference_mode():
-        found = engine.searched(Job([ids], search, observer=recorder))
-        (reviewed,) = review(engine.models, engine.combine, [ids], found, search)
+        hypotheses = engine.searched(Job([ids], search, observer=recorder))
+        (reviewed,) = review(engine.models, engine.combine, [ids], hypotheses, search)
     best = reviewed[0]
-    return Outputs(reviewed, recorder.tree([*best.tokens, *[EOS][: best.ended]]), given)
+    return Outputs(reviewed, recorder.tree(with_end_mark(best)), given)
 
 
 def token_log_probs(engine: TorchEngine, rows: Sequence[Sequence[int]], output: Sequence[int]) -> Tensor:
@@ -233,7 +233,7 @@ def word_weights(cross: Array, source_words: list[int], target_words: list[int])
 
 def output_of(hypothesis: Hypothesis, tokenizer: Tokenizer) -> Output:
     """Return a hypothesis with its text and pieces."""
-    ids = (*hypothesis.tokens, *(EOS,)[: hypothesis.ended])
+    ids = tuple(with_end_mark(hypothesis))
     return Output(
         text=tokenizer.decode(hypothesis.tokens),
         score=hypothesis.score,
