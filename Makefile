@@ -1,7 +1,9 @@
 # make demo    set up, then train a small translator on built-in text, score it and translate with it
 # make check   check what has changed: style, types, and the tests of modules that differ from main, in under a minute;
 #              installs nothing
-# make test    set up with the tools for tests, then check everything: style, types, tests
+# make test    set up with the tools for tests, then check style, types, and all tests but the slow ones: 6 minutes
+# make test-slow            the tests that are marked `slow`: long trainings, many processes, compilers, benchmarks
+# make coverage             branch coverage of the tests of make test, with a floor (pyproject.toml)
 # make test-portable        the tests on every kind of processor, with and without a compiler: under 30 minutes
 # make test-portable-short  the same in three minutes
 # make setup   only set up: .venv with the package in it
@@ -18,10 +20,11 @@ IN_VENV := $(VENV)/bin/python
 PIP := $(IN_VENV) -m pip --disable-pip-version-check --quiet install --no-compile
 # pip compiles on one core only
 COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 $(VENV)/lib >/dev/null || true
+PYTEST := $(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
-.PHONY: setup demo test check test-portable test-portable-short docs pages benchmarks-check gpu-check dist browser emulators clean
+.PHONY: setup demo test test-slow coverage check test-portable test-portable-short docs pages benchmarks-check gpu-check dist browser emulators clean
 
 setup: $(READY)
 
@@ -40,8 +43,14 @@ test: $(READY_FOR_TESTS) browser
 	$(IN_VENV) -m ruff check
 	$(IN_VENV) -m ruff format --check
 	$(IN_VENV) -m mypy
-	$(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(PYTEST) -m "not slow"
 	$(IN_VENV) -m tests.docs.korean
+
+test-slow: $(READY_FOR_TESTS)
+	$(PYTEST) -m slow
+
+coverage: $(READY_FOR_TESTS) browser
+	$(PYTEST) -m "not slow" --cov
 
 test-portable: $(READY_FOR_TESTS) browser emulators
 	$(IN_VENV) -m tests.portable

@@ -141,12 +141,24 @@ def table(found: dict[int, dict[str, float]], cores: int, threads: int) -> list[
 
 def main() -> None:
     parser = machine.parser(__doc__)
-    parser.add_argument("--busy", type=int, nargs="+", default=[2, 4], help="numbers of busy processes besides 0")
-    parser.add_argument("--updates", type=int, default=60, help="updates of training to time")
-    parser.add_argument("--sentences", type=int, default=500, help="sentences to translate")
-    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of requests to the server")
-    parser.add_argument("--parts", nargs="+", default=PARTS, choices=[*PARTS, "demo"], help="what to measure")
-    parser.add_argument("--run", type=Path, help="a finished run of demo-de-en; trained first unless given")
+    parser.add_argument(
+        "--busy",
+        type=int,
+        nargs="+",
+        default=[2, 4],
+        help="numbers of busy processes to measure beside, after 0 (default 2 4)",
+    )
+    parser.add_argument("--updates", type=int, default=60, help="updates of training to time (default 60)")
+    parser.add_argument("--sentences", type=int, default=500, help="sentences to translate (default 500)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds of requests to the server (default 5)")
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        default=PARTS,
+        choices=[*PARTS, "demo"],
+        help="programs to measure (default: all but demo)",
+    )
+    parser.add_argument("--run", type=Path, help="finished run of demo-de-en (default: train one first)")
     smallest = {"busy": [1], "updates": 2, "sentences": 10, "seconds": 0.5}
     given = machine.parse(parser, tiny=smallest)
     with tempfile.TemporaryDirectory() as folder:

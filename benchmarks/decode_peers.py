@@ -43,7 +43,7 @@ from typing import Any, TextIO
 
 import machine
 from decoders.contender import DECODERS, Contender
-from decoders.orders import BATCH, Order, Rows
+from decoders.measured_decoding import BATCH, DecodingRequest, Rows
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
 from manyheads.runs.evaluate import texts
@@ -58,7 +58,7 @@ EXPORTS = {"ctranslate2-float32": "ctranslate2", "ctranslate2-int8": "ctranslate
 
 
 def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
-    """Those that can run here; says which are left out."""
+    """Return the contenders that can run here; print the others."""
     found = []
     for name in contenders:
         needs = DECODERS[name].needs
@@ -72,7 +72,7 @@ def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str
 
 
 def export(run: Path, folder: Path, contenders: list[str]) -> list[str]:
-    """Write what the contenders read; those whose export fails are left out."""
+    """Write the exports that the contenders read; return the contenders whose export succeeded."""
     kept = []
     for name in contenders:
         wanted = DECODERS[name].export
@@ -87,45 +87,45 @@ def export(run: Path, folder: Path, contenders: list[str]) -> list[str]:
     return kept
 
 
-class Cell:
-    """A contender in a mode with a beam.
+class Measurement:
+    """The measurement of a contender in one mode with one beam size.
 
     Attributes:
-        order: what it does in a round, once `try_settings` has been called.
+        request: the request of a round; `try_settings` chooses its workers x threads.
         speeds: sentences a second of each round.
-        outputs: of the last round.
+        outputs: outputs of the last round.
     """
 
-    def __init__(self, contender: Contender, order: Order) -> None:
+    def __init__(self, contender: Contender, request: DecodingRequest) -> None:
         self.contender = contender
-        self.order = order
+        self.request = request
         self.speeds: list[float] = []
         self.outputs: Rows = []
 
     def try_settings(self) -> None:
-        """Warm up, and find the best number of workers and threads."""
-        few = replace(self.order, sentences=max(1, self.order.sentences // 4))
+        """Warm up, and choose the fastest number of workers and threads."""
+        few = replace(self.request, sentences=max(1, self.request.sentences // 4))
         seconds = {}
-        for setting in self.contender.settings(self.order.mode):
+        for setting in self.contender.settings(self.request.mode):
             trial = replace(few, setting=setting)
             self.contender.decode(trial)
             seconds[setting] = self.contender.decode(trial)[0]
-        self.order = replace(self.order, setting=min(seconds, key=lambda one: seconds[one]))
+        self.request = replace(self.request, setting=min(seconds, key=lambda one: seconds[one]))
 
-    def work(self) -> None:
-        """One round."""
-        seconds, self.outputs = self.contender.decode(self.order)
+    def run_round(self) -> None:
+        """Decode the text once, and store speed and outputs."""
+        seconds, self.outputs = self.contender.decode(self.request)
         self.speeds.append(len(self.outputs) / seconds)
 
-    def row(self, ours: Cell | None, references: list[str], translator: Translator) -> dict[str, Any]:
-        """What the rounds came to."""
+    def row(self, ours: Measurement | None, references: list[str], translator: Translator) -> dict[str, Any]:
+        """Return the figures of all rounds."""
         tokenizer = translator.tokenizers.target
         found = [tokenizer.decode(output) for output in self.outputs]
         row: dict[str, Any] = {
             "contender": self.contender.name,
-            "mode": self.order.mode,
-            "beam": self.order.beam,
-            "workers x threads": self.order.setting,
+            "mode": self.request.mode,
+            "beam": self.request.beam,
+            "workers x threads": self.request.setting,
             "median": round(statistics.median(self.speeds), 1),
             "min": round(min(self.speeds), 1),
             "max": round(max(self.speeds), 1),
@@ -143,22 +143,22 @@ class Cell:
 
 
 def sentences(mode: str, contender: str, count: int) -> int:
-    """How many sentences a contender decodes in a round."""
+    """Return the number of sentences that a contender decodes in a round."""
     fewer = count // (SLOW.get(contender, 1) * (10 if mode == "single" else 1))
     return max(fewer, min(count, 20 if mode == "single" else 2 * BATCH))
 
 
-def measure(cells: list[Cell], rounds: int) -> None:
-    """Rounds of one turn each."""
-    for cell in cells:
-        cell.try_settings()
+def measure(measurements: list[Measurement], rounds: int) -> None:
+    """Measure all in turn, in each round."""
+    for measurement in measurements:
+        measurement.try_settings()
     for _ in range(rounds):
-        for cell in cells:
-            cell.work()
+        for measurement in measurements:
+            measurement.run_round()
 
 
 def show(rows: list[dict[str, Any]], file: TextIO = sys.stdout) -> None:
-    """The table for people."""
+    """Print a table."""
     head = f"{'mode':6} {'beam':>4} {'w x t':>5} {'sentences/s':>11}  {'[min to max]':20} {'ours is':>8}"
     print(f"{'':22} {head} {'BLEU':>6} {'same':>6} {'MiB':>6}", file=file)
     for row in rows:
@@ -172,14 +172,19 @@ def show(rows: list[dict[str, Any]], file: TextIO = sys.stdout) -> None:
 def parse_arguments() -> argparse.Namespace:
     parser = machine.parser(__doc__)
     parser.add_argument("run", nargs="?", type=Path)
-    parser.add_argument("--exports", type=Path, metavar="DIR", help="made where they are not yet")
+    parser.add_argument(
+        "--exports",
+        type=Path,
+        metavar="DIR",
+        help="folder of the exports; missing exports are written (default: a temporary folder)",
+    )
     parser.add_argument("--contenders", nargs="+", default=list(DECODERS), choices=list(DECODERS), metavar="NAME")
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 5])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--joeynmt", metavar="PYTHON", help="a Python that has JoeyNMT and safetensors")
+    parser.add_argument("--joeynmt", metavar="PYTHON", help="Python with JoeyNMT and safetensors installed")
     tiny = {"modes": ["single", "file"], "beams": [1, 2], "rounds": 1, "sentences": 4, "threads": 1}
     return machine.parse(parser, tiny=tiny, required=["run"])
 
@@ -191,14 +196,14 @@ def measure_all(
     rows = []
     for mode in arguments.modes:
         for beam in arguments.beams:
-            cells = [
-                Cell(one, Order(mode, beam, "", sentences(mode, one.name, len(references))))
+            measurements = [
+                Measurement(one, DecodingRequest(mode, beam, "", sentences(mode, one.name, len(references))))
                 for one in contenders
                 if beam == 1 or one.decoder.beams
             ]
-            measure(cells, arguments.rounds)
-            ours = next((cell for cell in cells if cell.contender.name == OURS), None)
-            found = [cell.row(ours, references, translator) for cell in cells]
+            measure(measurements, arguments.rounds)
+            ours = next((measurement for measurement in measurements if measurement.contender.name == OURS), None)
+            found = [measurement.row(ours, references, translator) for measurement in measurements]
             rows += found
             show(found, sys.stderr)
     return rows

@@ -77,9 +77,13 @@ def plants(most: int | None, *, pairs: bool) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     parser = machine.parser(__doc__)
-    parser.add_argument("--pairs", action="store_true", help="all 153 pairs too: about two minutes")
-    parser.add_argument("--most", type=int, help="sound models and planted defects at most; all unless given")
-    parser.add_argument("--seeds", type=int, default=5, help="of each sound model")
+    parser.add_argument(
+        "--pairs", action="store_true", help="also plant all 153 pairs of defects, about two minutes"
+    )
+    parser.add_argument(
+        "--most", type=int, help="largest number of sound models and of planted defects (default: all)"
+    )
+    parser.add_argument("--seeds", type=int, default=5, help="seeds of each sound model (default 5)")
     options = machine.parse(parser, tiny={"most": 2, "seeds": 1})
     warnings.simplefilter("ignore")
     start = time.perf_counter()

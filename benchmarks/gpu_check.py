@@ -222,8 +222,10 @@ def main() -> int:
     """Print the table; return the exit status."""
     parser = machine.parser(__doc__)
     parser.add_argument("--device", default="cuda", help="device to check: cuda, cuda:1, cpu (default cuda)")
-    parser.add_argument("--updates", type=int, default=20, help="updates compared, and of a round (default 20)")
-    parser.add_argument("--sentences", type=int, default=500, help="sentences translated (default 500)")
+    parser.add_argument(
+        "--updates", type=int, default=20, help="updates to compare, and to time in a round (default 20)"
+    )
+    parser.add_argument("--sentences", type=int, default=500, help="sentences to translate (default 500)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each speed (default 5)")
     arguments = machine.parse(parser, tiny={"updates": 2, "sentences": 5, "rounds": 1})
     try:

@@ -174,9 +174,9 @@ def main() -> None:
     """Both sides in turn, and their medians."""
     parser = machine.parser(__doc__)
     parser.add_argument("--root", type=Path, help="folder with input.txt or input.txt.gz")
-    parser.add_argument("--steps", type=int, default=2_000, help="updates of the plain loop")
+    parser.add_argument("--steps", type=int, default=2_000, help="updates of the plain loop (default 2000)")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--set", action="append", default=[], help="a setting of our side")
+    parser.add_argument("--set", action="append", default=[], help="override a setting of manyheads")
     tiny = {"steps": 3, "set": ["training.steps=3", "training.save_every=3"]}
     arguments = machine.parse(parser, tiny=tiny, required=["root"])
     with tempfile.TemporaryDirectory() as folder:

@@ -73,10 +73,12 @@ def train_here(side: str, config: str, overrides: Sequence[str], updates: int, e
 
 def main() -> None:
     parser = machine.parser(__doc__)
-    parser.add_argument("config", nargs="?", default="demo-de-en", help="a recipe or a TOML file")
+    parser.add_argument("config", nargs="?", default="demo-de-en", help="recipe or TOML file (default demo-de-en)")
     parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--updates", type=int, default=1_000)
-    parser.add_argument("--every", type=int, default=50, help="updates between two points")
+    parser.add_argument(
+        "--every", type=int, default=50, help="updates between two measurements of memory (default 50)"
+    )
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
     parser.add_argument("--here", choices=SIDES, help=argparse.SUPPRESS)
     smallest = {"updates": 10, "every": 5, "overrides": ["training.batch_tokens=200"]}

@@ -329,13 +329,18 @@ def run(parts: Coroutine[Any, Any, None]) -> None:
 def parse_arguments() -> argparse.Namespace:
     parser = machine.parser(__doc__)
     parser.add_argument("run", nargs="?")
-    parser.add_argument("--lines", help="sentences of the source language, one a line; plain or compressed")
-    parser.add_argument("--most", type=int, default=1_000, help="lines that are used")
-    parser.add_argument("--rounds", type=int, default=3, help="of the offline part")
-    parser.add_argument("--seconds", type=float, default=60, help="of an overload")
-    parser.add_argument("--requests", type=int, default=100_000, help="of the memory part; 0 leaves it out")
+    parser.add_argument("--lines", help="file of sentences of the source language, one a line, plain or compressed")
+    parser.add_argument("--most", type=int, default=1_000, help="largest number of lines to use (default 1000)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of the offline measurement (default 3)")
+    parser.add_argument("--seconds", type=float, default=60, help="seconds of an overload (default 60)")
+    parser.add_argument(
+        "--requests",
+        type=int,
+        default=100_000,
+        help="requests of the memory measurement; 0 skips it (default 100000)",
+    )
     parser.add_argument("--engine", default="torch")
-    parser.add_argument("--sweep", action="store_true", help="only the effect of the two options of batching")
+    parser.add_argument("--sweep", action="store_true", help="measure only the effect of the two batching options")
     tiny = {"most": 5, "rounds": 1, "seconds": 0.2, "requests": 100}
     return machine.parse(parser, tiny=tiny, required=["run", "lines"])
 

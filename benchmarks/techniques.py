@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--root")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--only", nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at the same time (default 2)")
     parser.add_argument("--out", type=Path, default=Path("runs/techniques"))
     tiny = {"only": list(ROWS)[:1], "seeds": [1], "jobs": 1}
     arguments = machine.parse(parser, tiny=tiny, required=["root"])

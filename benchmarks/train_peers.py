@@ -9,12 +9,12 @@ Multi30k German-English, joint BPE of 8,000 pieces, width 256, feed-forward 1024
 4,096 tokens, label smoothing 0.1, Adam, gradients clipped at 1, dropout 0.1 on embeddings and sublayers. `base` is
 width 512, feed-forward 2048, 8 heads, 6+6 layers; `tiny` is 128, 256, 4, 4+4 with 10,000 pieces.
 
-Each contender is a process of its own and waits for its turn at the beginning of an update; a turn is some whole
-updates with the making of their batches, and one contender after the other has one. Counted are target tokens that
-are no padding, end marks included, over the time of the turn; the first turn of each warms up and is left out.
-Ratios are medians over the rounds. Memory is the largest resident size of the process so far; manyheads tries the
-heaviest update of the corpus before the first, the others have seen those of their turns. What a contender holds
-between its turns stays: `base` needs fewer at once than all.
+Each contender is a process of its own that waits at the beginning of an update. In a round, one contender after the
+other trains for some whole updates, including the making of their batches. Its speed is the number of target tokens
+without padding, end marks included, over the time; the first round warms up and is left out.
+Ratios are medians over the rounds. Memory is the largest resident size of the process so far. manyheads computes
+the heaviest update of the corpus once before the first; the other contenders compute only the measured updates. A
+contender keeps its memory while others train: measure `base` with fewer contenders at once.
 
     manyheads        its Trainer, as `manyheads train` runs it, which also asks the allocator to keep freed memory
     torch            torch.nn.Transformer in a plain loop, on the same batches, made by the same code
@@ -47,7 +47,7 @@ from typing import Any
 
 import machine
 from peers.corpus import SIZES, configuration, prepare_corpus
-from peers.lane import CONTENDERS, TOOLKITS, Lane
+from peers.training_process import CONTENDERS, TOOLKITS, TrainingProcess
 from tiny import write_pairs
 
 OURS = ("manyheads:fp32", "manyheads:bf16")
@@ -72,42 +72,47 @@ def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str
     return found
 
 
-def measure(lanes: list[Lane], seconds: float, updates: int) -> None:
-    """Rounds of one turn each, until they took about so many seconds for each contender."""
+def measure(contenders: list[TrainingProcess], seconds: float, updates: int) -> None:
+    """Measure rounds until they have taken about so many seconds for each contender."""
     start, rounds = time.perf_counter(), 0
-    while rounds < FEWEST or time.perf_counter() - start < seconds * len(lanes):
-        for lane in lanes:
-            lane.speeds.append(lane.work(updates))
-            print(f"{lane.contender}: {lane.speeds[-1]:,.0f} target tokens/s", file=sys.stderr, flush=True)
+    while rounds < FEWEST or time.perf_counter() - start < seconds * len(contenders):
+        for contender in contenders:
+            contender.speeds.append(contender.train(updates))
+            print(f"{contender.name}: {contender.speeds[-1]:,.0f} target tokens/s", file=sys.stderr, flush=True)
         rounds += 1
 
 
-def losses(lanes: list[Lane], tokens: int) -> dict[str, Any]:
-    """Validation loss of those on the same batches, after as many tokens as one has seen, or more on request."""
-    alike = [lane for lane in lanes if lane.toolkit.same_batches]
-    goal = max([tokens, *(lane.tokens for lane in alike)])
+def losses(contenders: list[TrainingProcess], tokens: int) -> dict[str, Any]:
+    """Return the validation loss of the contenders on the same batches, after an equal number of tokens.
+
+    Args:
+        contenders: all of them; others than those on the same batches are left out.
+        tokens: the fewest target tokens before validation.
+    """
+    alike = [contender for contender in contenders if contender.toolkit.same_batches]
+    goal = max([tokens, *(contender.tokens for contender in alike)])
     found = {}
-    for lane in alike:
-        while lane.tokens < goal:
-            lane.work(1)
-        found[lane.contender] = {"tokens": lane.tokens, "loss": round(lane.validation_loss(), 4)}
+    for contender in alike:
+        while contender.tokens < goal:
+            contender.train(1)
+        found[contender.name] = {"tokens": contender.tokens, "loss": round(contender.validation_loss(), 4)}
     return found
 
 
-def row(lane: Lane, lanes: list[Lane]) -> dict[str, Any]:
+def row(contender: TrainingProcess, contenders: list[TrainingProcess]) -> dict[str, Any]:
     """Return the figures of a contender, and the ratio of our speed to its speed."""
-    speeds = lane.speeds[1:]
+    speeds = contender.speeds[1:]
     ratios = {
-        our.contender: round(statistics.median(a / b for a, b in zip(our.speeds[1:], speeds, strict=True)), 3)
-        for our in lanes
-        if our.contender in OURS
+        our.name: round(statistics.median(a / b for a, b in zip(our.speeds[1:], speeds, strict=True)), 3)
+        for our in contenders
+        if our.name in OURS
     }
     return {
         "median": round(statistics.median(speeds)),
         "min": round(min(speeds)),
         "max": round(max(speeds)),
-        "tokens an update": round(lane.tokens / lane.updates),
-        "MiB": round(lane.mebibytes),
+        "tokens an update": round(contender.tokens / contender.updates),
+        "MiB": round(contender.mebibytes),
         "times as fast": ratios,
     }
 
@@ -134,13 +139,25 @@ def parse_arguments() -> argparse.Namespace:
         "--contenders", nargs="+", default=CONTENDERS, choices=CONTENDERS, metavar="TOOLKIT:PRECISION"
     )
     parser.add_argument("--size", default="default", choices=list(SIZES))
-    parser.add_argument("--eole", metavar="PYTHON", help="a Python that has Eole")
-    parser.add_argument("--joeynmt", metavar="PYTHON", help="a Python that has JoeyNMT")
+    parser.add_argument("--eole", metavar="PYTHON", help="Python with Eole installed")
+    parser.add_argument("--joeynmt", metavar="PYTHON", help="Python with JoeyNMT installed")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=60, help="measured for each contender, about")
-    parser.add_argument("--updates", type=int, default=4, help="in a turn")
-    parser.add_argument("--tokens", type=int, default=1_000_000, help="before validation; 0 leaves it out")
-    parser.add_argument("--text", type=Path, metavar="DIR", help="keep the tokenised text for the next time")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60,
+        help="approximate seconds of measurement for each contender (default 60)",
+    )
+    parser.add_argument("--updates", type=int, default=4, help="updates of a contender in a round (default 4)")
+    parser.add_argument(
+        "--tokens",
+        type=int,
+        default=1_000_000,
+        help="target tokens before validation; 0 skips it (default 1000000)",
+    )
+    parser.add_argument(
+        "--text", type=Path, metavar="DIR", help="folder that keeps the tokenised text for the next call"
+    )
     tiny = {"size": "check", "seconds": 0, "updates": 1, "tokens": 1, "threads": 1}
     return machine.parse(parser, tiny=tiny, required=["root"])
 
@@ -154,24 +171,25 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         root = arguments.root or str(write_pairs(folder, valid="val"))
         prepare_corpus(configuration(root, arguments.size), folder)
-        lanes = []
+        processes = []
         for contender in contenders:
             python = pythons.get(contender.partition(":")[0])
-            lanes.append(running.enter_context(Lane(contender, folder, threads=arguments.threads, python=python)))
-        for lane in lanes:
-            lane.receive()  # ready
-        measure(lanes, arguments.seconds, arguments.updates)
-        rows = {lane.contender: row(lane, lanes) for lane in lanes}
-        found = losses(lanes, arguments.tokens) if arguments.tokens else {}
+            process = TrainingProcess(contender, folder, threads=arguments.threads, python=python)
+            processes.append(running.enter_context(process))
+        for process in processes:
+            process.receive()  # ready
+        measure(processes, arguments.seconds, arguments.updates)
+        rows = {process.name: row(process, processes) for process in processes}
+        found = losses(processes, arguments.tokens) if arguments.tokens else {}
     about = machine.about(threads=arguments.threads)
-    about["versions"] |= {lane.toolkit.package: lane.version for lane in lanes}
-    turns = f"{len(lanes[0].speeds) - 1} turns of {arguments.updates} updates"
+    about["versions"] |= {process.toolkit.package: process.version for process in processes}
+    rounds = f"{len(processes[0].speeds) - 1} rounds of {arguments.updates} updates"
     if arguments.json:
-        unit = {"unit": "target tokens/s", "size": arguments.size, "turns": turns}
+        unit = {"unit": "target tokens/s", "size": arguments.size, "rounds": rounds}
         left_out = [contender for contender in arguments.contenders if contender not in contenders]
         print(json.dumps({**unit, **about, "rows": rows, "validation": found, "left out": left_out}))
         return
-    show(rows, found, f"non-pad target tokens/s, size {arguments.size}, {turns} each\n{machine.describe(about)}")
+    show(rows, found, f"non-pad target tokens/s, size {arguments.size}, {rounds}\n{machine.describe(about)}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 A module src/manyheads/a/b.py is tested by tests/a/test_b.py, and so is a package src/manyheads/a/b/__init__.py. Any
 other file of the package, such as C, is tested by the folder of tests of the same name. A changed test file is run
 itself; a changed fixture or helper of tests runs the tests of its folder. Tests that train a model and judge it
-(`-m learning`) are left to `make test`.
+(`-m learning`) are left to `make test`, and slow ones (`-m slow`) to `make test-slow`.
 
 The first failure ends the run with exit code 1. When the time is over, the run is stopped, with exit code 0 if
 nothing has failed: so the command stays short.
@@ -126,7 +126,7 @@ def run_tests(root: Path, tests: Sequence[str], seconds: float) -> int:
     """Run pytest up to the first failure; returns 0 where nothing failed before the time was over."""
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder, "results.xml")
-        command = [sys.executable, "-m", "pytest", "-x", "-m", "not learning", f"--junitxml={results}"]
+        command = [sys.executable, "-m", "pytest", "-x", "-m", "not learning and not slow", f"--junitxml={results}"]
         process = subprocess.Popen([*command, *(SIDE_BY_SIDE if len(tests) > FEW else []), *tests], cwd=root)
         try:
             code = process.wait(seconds)

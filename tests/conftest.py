@@ -21,10 +21,6 @@ def training_seed(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "learning: trains a model and judges what it learned; uses training_seed")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that use `training_seed`, so that `-m learning` runs them alone."""
     for item in items:

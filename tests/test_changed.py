@@ -158,13 +158,17 @@ def test_without_main_it_asks_for_a_commit(root: Path, capsys: pytest.CaptureFix
     assert "nowhere" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("text", "code"), [(PASSES, 0), (FAILS, 1), ("", 0)])
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [pytest.param(PASSES, 0, marks=pytest.mark.slow), (FAILS, 1), pytest.param("", 0, marks=pytest.mark.slow)],
+)
 def test_it_ends_as_the_tests_do(root: Path, text: str, code: int) -> None:
     """A file whose tests are all deselected, or that has none, is no failure."""
     write(root, "tests/a/test_b.py", text)
     assert main(["--seconds", "600"], root) == code
 
 
+@pytest.mark.slow
 def test_the_time_limit_ends_the_tests_without_a_failure(root: Path) -> None:
     write(root, "tests/a/test_b.py", "import threading\ndef test_it() -> None:\n    threading.Event().wait()\n")
     assert run_tests(root, ["tests/a/test_b.py"], seconds=0.01) == 0

@@ -71,6 +71,20 @@ def test_what_a_workflow_runs_is_there(path: Path) -> None:
             assert [one.name for one in ROWS if row in one.name and not one.compiler]
 
 
+def test_quick_and_slow_tests_are_all_of_them_and_both_run_before_a_change_is_kept() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r'^test: .*\n(\t.*\n)*\t\$\(PYTEST\) -m "not slow"$', makefile, re.MULTILINE)
+    assert re.search(r"^test-slow: .*\n\t\$\(PYTEST\) -m slow$", makefile, re.MULTILINE)
+    kept = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert {"make test", "make test-slow"} <= set(kept)
+    for path in WORKFLOWS:
+        for job in jobs(path):
+            targets = [
+                step["run"].split()[1] for step in job["steps"] if step.get("run", "").startswith("make test")
+            ]
+            assert targets.count("test") == targets.count("test-slow"), path
+
+
 def test_every_python_that_is_promised_is_tested() -> None:
     versions = jobs(FOLDER / "workflows" / "tests.yml")[0]["strategy"]["matrix"]["python"]
     assert versions == ["3.11", "3.12", "3.13", "3.14"]

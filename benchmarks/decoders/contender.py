@@ -1,4 +1,4 @@
-"""The measuring side: a contender in a process of its own, told what to decode."""
+"""The decoding processes of the contenders, seen from the measuring process."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from decoders.orders import Order, Rows
-from peers.companion import Companion, version
+from decoders.measured_decoding import DecodingRequest, Rows
+from peers.contender_process import ContenderProcess, version
 
 
 @dataclass(frozen=True)
@@ -15,19 +15,19 @@ class Decoder:
     """A program that decodes.
 
     Attributes:
-        module: what runs in the contender's process.
-        package: whose version says what was measured.
-        kind: what the module is told.
-        needs: a package that it needs beside those of manyheads.
+        module: the module of `decoders` that runs in the contender's process.
+        package: the package whose version is reported.
+        variant: the argument of the module: a precision, or an engine.
+        needs: a required package that manyheads does not require.
         export: the export that it reads, if any.
-        settings: workers x threads that it is tried with where there are many sentences in a call.
+        settings: workers x threads to try in mode "file".
         beams: whether it has a beam search.
-        own_python: whether it runs with a Python of its own, which the option of its name gives.
+        own_python: whether it needs a Python of its own, named by the option of its name.
     """
 
     module: str
     package: str
-    kind: str = ""
+    variant: str = ""
     needs: str | None = None
     export: str | None = None
     settings: tuple[str, ...] = ("1x{threads}",)
@@ -55,32 +55,32 @@ DECODERS = {
 }
 
 
-class Contender(Companion):
-    """One of them, waiting for orders.
+class Contender(ContenderProcess):
+    """A contender that waits for requests.
 
     Attributes:
-        version: of the package.
-        mebibytes: its largest resident size so far.
+        version: version of the package.
+        mebibytes: largest resident size so far.
     """
 
     def __init__(self, name: str, folder: Path, run: Path, threads: int, python: str | None) -> None:
-        """Start it."""
+        """Start the process."""
         self.decoder = DECODERS[name]
         self.threads = threads
         self.version = version(self.decoder.package, python)
         self.mebibytes = 0.0
-        arguments = [f"decoders.{self.decoder.module}", str(folder), str(run), self.decoder.kind]
+        arguments = [f"decoders.{self.decoder.module}", str(folder), str(run), self.decoder.variant]
         log = folder / f"{name.replace(':', '-')}.log"
         super().__init__(name, log, arguments, threads=threads, python=python)
 
     def settings(self, mode: str) -> list[str]:
-        """The workers x threads to be tried in a mode."""
+        """Return the workers x threads to try in a mode."""
         several = [setting.format(threads=self.threads) for setting in self.decoder.settings]
         return several if mode == "file" else sorted({"1x1", f"1x{self.threads}"})
 
-    def decode(self, order: Order) -> tuple[float, Rows]:
-        """Seconds, and the outputs."""
-        self.send(json.dumps(asdict(order)))
+    def decode(self, request: DecodingRequest) -> tuple[float, Rows]:
+        """Decode once; return seconds and outputs."""
+        self.send(json.dumps(asdict(request)))
         found = self.receive()
         self.mebibytes = found["mebibytes"]
         return found["seconds"], found["outputs"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import ctranslate2
 
-from decoders.orders import BATCH, Decode, Order, Rows, serve
+from decoders.measured_decoding import BATCH, Decode, DecodingRequest, Rows, serve
 
 
 def main() -> None:
@@ -19,18 +19,18 @@ def main() -> None:
     ids = {name: number for number, name in enumerate(targets)}
     opened: dict[str, Any] = {}
 
-    def prepare(order: Order) -> Decode:
-        if order.setting not in opened:
+    def prepare(request: DecodingRequest) -> Decode:
+        if request.setting not in opened:
             opened.clear()
-            opened[order.setting] = ctranslate2.Translator(
-                str(exported), device="cpu", inter_threads=order.workers, intra_threads=order.threads
+            opened[request.setting] = ctranslate2.Translator(
+                str(exported), device="cpu", inter_threads=request.workers, intra_threads=request.threads
             )
         return decode
 
-    def decode(rows: Rows, order: Order) -> Rows:
-        found = opened[order.setting].translate_batch(
+    def decode(rows: Rows, request: DecodingRequest) -> Rows:
+        found = opened[request.setting].translate_batch(
             [[sources[token] for token in row] for row in rows],  # the exported settings add the end mark
-            beam_size=order.beam,
+            beam_size=request.beam,
             length_penalty=1.0,
             max_batch_size=BATCH,
             max_decoding_length=2 * max(map(len, rows)) + 20,

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from transformers import MarianMTModel
 
-from decoders.orders import Decode, Order, Rows, by_length, serve
+from decoders.measured_decoding import Decode, DecodingRequest, Rows, by_length, serve
 from manyheads.interop.marian.writer import marian_numbers
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS
@@ -22,8 +22,8 @@ def main() -> None:
     settings = model.config
     pad, eos, start = settings.pad_token_id, settings.eos_token_id, settings.decoder_start_token_id
 
-    def prepare(order: Order) -> Decode:
-        torch.set_num_threads(order.threads)
+    def prepare(request: DecodingRequest) -> Decode:
+        torch.set_num_threads(request.threads)
 
         @torch.inference_mode()
         def generate(rows: Rows) -> Rows:
@@ -34,7 +34,7 @@ def main() -> None:
             found = model.generate(
                 source,
                 attention_mask=source != pad,
-                num_beams=order.beam,
+                num_beams=request.beam,
                 do_sample=False,
                 length_penalty=1.0,
                 max_new_tokens=2 * longest + 20,
@@ -43,7 +43,7 @@ def main() -> None:
             )
             return [without_marks(row) for row in found.tolist()]
 
-        return lambda rows, order: by_length(rows, generate)
+        return lambda rows, request: by_length(rows, generate)
 
     def without_marks(row: list[int]) -> list[int]:
         written = row[1:] if row[0] == start else row

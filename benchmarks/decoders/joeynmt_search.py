@@ -22,7 +22,7 @@ from joeynmt.vocabulary import Vocabulary  # type: ignore[import-not-found]
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from decoders.orders import Decode, Order, Rows, by_length, serve
+from decoders.measured_decoding import Decode, DecodingRequest, Rows, by_length, serve
 
 SPECIAL = SimpleNamespace(
     **{f"{name}_token": f"<{name}>" for name in ("unk", "pad", "bos", "eos")},
@@ -44,8 +44,8 @@ def main() -> None:
     folder, run = Path(sys.argv[1]), Path(sys.argv[2])
     model = open_model(run)
 
-    def prepare(order: Order) -> Decode:
-        torch.set_num_threads(order.threads)
+    def prepare(request: DecodingRequest) -> Decode:
+        torch.set_num_threads(request.threads)
 
         @torch.inference_mode()
         def translate(rows: Rows) -> Rows:
@@ -69,12 +69,12 @@ def main() -> None:
                 model=model,
                 batch=batch,
                 max_output_length=2 * (longest - 1) + 20,
-                beam_size=order.beam,
+                beam_size=request.beam,
                 beam_alpha=1.0,
             )
             return [without_marks(row) for row in found.tolist()]
 
-        return lambda rows, order: by_length(rows, translate)
+        return lambda rows, request: by_length(rows, translate)
 
     serve(prepare, folder)
 

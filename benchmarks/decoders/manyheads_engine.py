@@ -8,7 +8,7 @@ from pathlib import Path
 
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does, before torch is there
 
-from decoders.orders import Decode, Order, Rows, serve
+from decoders.measured_decoding import Decode, DecodingRequest, Rows, serve
 from manyheads.decoding.native.threads import limit_threads
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation import Translator
@@ -24,12 +24,12 @@ def main() -> None:
         translator = Translator.load(run, device="cpu", precision=kind)  # type: ignore[arg-type]
     search = translator.config.search
 
-    def prepare(order: Order) -> Decode:
-        limit_threads(order.threads)  # how many batches it searches side by side is its own choice
+    def prepare(request: DecodingRequest) -> Decode:
+        limit_threads(request.threads)  # how many batches it searches side by side is its own choice
 
-        def decode(rows: Rows, order: Order) -> Rows:
+        def decode(rows: Rows, request: DecodingRequest) -> Rows:
             options = SearchOptions(
-                beam_size=order.beam,
+                beam_size=request.beam,
                 length_penalty=1.0,
                 max_length_ratio=2.0,
                 max_length_offset=20,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from decoders.orders import Decode, Order, Rows, by_length, serve
+from decoders.measured_decoding import Decode, DecodingRequest, Rows, by_length, serve
 from manyheads.data.batch import pad_rows
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -32,9 +32,9 @@ def main() -> None:
         written = [row[1:] for row in target.tolist()]
         return [row[: row.index(EOS)] if EOS in row else row for row in written]
 
-    def prepare(order: Order) -> Decode:
-        torch.set_num_threads(order.threads)
-        return lambda rows, order: by_length(rows, loop)
+    def prepare(request: DecodingRequest) -> Decode:
+        torch.set_num_threads(request.threads)
+        return lambda rows, request: by_length(rows, loop)
 
     serve(prepare, folder)
 

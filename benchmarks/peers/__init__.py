@@ -1,1 +1,1 @@
-"""The contenders of `train_peers.py`: each trains in a process of its own, and only in its turns."""
+"""The contenders of `train_peers.py`: each trains in a process of its own, and is paused between rounds."""

@@ -62,26 +62,26 @@ class Prepared:
     """What the contenders of our own environment read.
 
     Attributes:
-        kind: the task with its text, tokenizers and token ids.
+        task: the training task with its text, tokenizers and token ids.
         valid: token ids of the validation pairs, sources and targets.
     """
 
-    kind: TrainingTask
+    task: TrainingTask
     valid: tuple[list[list[int]], list[list[int]]]
 
     @property
     def config(self) -> Config:
         """The settings of the comparison."""
-        return self.kind.config
+        return self.task.config
 
     @property
     def size(self) -> int:
         """Pieces of the joint vocabulary."""
-        return self.kind.tokenizers.target.size
+        return self.task.tokenizers.target.size
 
     def batches(self) -> Iterator[Batch]:
         """One update after the other, made ahead as in training, epoch after epoch."""
-        updates, workers = self.kind.updates(ALONE), self.config.training.workers
+        updates, workers = self.task.updates(ALONE), self.config.training.workers
         for epoch in itertools.count():
             for _, parts in prefetch_updates(updates, epoch, updates.epoch(epoch), 0, workers, torch.device("cpu")):
                 yield from parts

@@ -1,6 +1,6 @@
 """Eole's training program, on the same tokens, with its own batching. Needs: pip install eole aiohttp.
 
-Its Trainer calls `_train_step` with the batches of each update; there it is held between its turns, and the real
+Its Trainer calls `_train_step` with the batches of each update; there it is paused between rounds, and the real
 target tokens are counted in the tensors it trains on. Two settings are not its defaults, and both save it work:
 no dropout on attention weights, as in the other models, and no entropy of attention in its log.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from eole.bin.main import main as eole  # type: ignore[import-not-found]
 from eole.trainer import Trainer  # type: ignore[import-not-found]
 
-from peers.turns import Turns
+from peers.measured_updates import MeasuredUpdates
 
 
 def settings(folder: Path, precision: str) -> dict[str, Any]:
@@ -74,12 +74,12 @@ def settings(folder: Path, precision: str) -> dict[str, Any]:
 
 def main() -> None:
     folder, precision = Path(sys.argv[1]), sys.argv[2]
-    turns = Turns()
+    measured = MeasuredUpdates()
     original = Trainer._train_step
 
     def train_step(self: Any, batches: list[dict[str, Any]], *rest: Any, **named: Any) -> Any:
         pad = self.train_loss.padding_idx
-        turns.before_update(sum(int(batch["tgt"][:, 1:].ne(pad).sum()) for batch in batches))
+        measured.before_update(sum(int(batch["tgt"][:, 1:].ne(pad).sum()) for batch in batches))
         return original(self, batches, *rest, **named)
 
     Trainer._train_step = train_step

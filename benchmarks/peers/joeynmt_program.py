@@ -2,7 +2,7 @@
 
 Needs: pip install joeynmt importlib_metadata.
 
-Its TrainManager calls `_train_step` with the batch of each update; there it is held between its turns, and the
+Its TrainManager calls `_train_step` with the batch of each update; there it is paused between rounds, and the
 real target tokens are those that the batch counts itself. Its one rate of dropout also falls on attention weights
 and inside the feed-forward layers.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from joeynmt.__main__ import main as joeynmt  # type: ignore[import-not-found]
 from joeynmt.training import TrainManager  # type: ignore[import-not-found]
 
-from peers.turns import Turns
+from peers.measured_updates import MeasuredUpdates
 
 
 def settings(folder: Path) -> dict[str, Any]:
@@ -80,11 +80,11 @@ def settings(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    turns = Turns()
+    measured = MeasuredUpdates()
     original = TrainManager._train_step
 
     def train_step(self: Any, batch: Any) -> Any:
-        turns.before_update(batch.ntokens)
+        measured.before_update(batch.ntokens)
         return original(self, batch)
 
     TrainManager._train_step = train_step

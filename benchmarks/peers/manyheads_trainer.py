@@ -19,18 +19,18 @@ from manyheads.training.objective import corpus_nll
 from manyheads.training.snapshot import seed_process
 from manyheads.training.trainer import Trainer
 from peers.corpus import Prepared, open_prepared
-from peers.turns import Turns
+from peers.measured_updates import MeasuredUpdates
 
 
-class TrainerInTurns(Trainer):
-    """The Trainer, held between its turns."""
+class MeasuredTrainer(Trainer):
+    """The Trainer, paused between rounds."""
 
-    turns: Turns
+    measured: MeasuredUpdates
 
     def remaining_updates(self) -> Iterator[tuple[Indices, Sequence[MicroBatch], int]]:
         """Yield each update when it is due."""
         for update in super().remaining_updates():
-            self.turns.before_update(sum(batch.target_tokens for batch in update[1]))
+            self.measured.before_update(sum(batch.target_tokens for batch in update[1]))
             yield update
 
 
@@ -54,19 +54,19 @@ def main() -> None:
     prepared = open_prepared(Path(folder))
     training = prepared.config.training
     torch.manual_seed(training.seed)
-    model = prepared.kind.model()
+    model = prepared.task.model()
     seed_process(training.seed, 0)
-    trainer = TrainerInTurns(
-        prepared.kind.objective(model),
+    trainer = MeasuredTrainer(
+        prepared.task.objective(model),
         training,
-        prepared.kind.updates(ALONE),
+        prepared.task.updates(ALONE),
         device=torch.device("cpu"),
         precision="bf16" if precision == "bf16" else "fp32",
         listener=SilentListener(),
         validate=never,
         save=never,
     )
-    trainer.turns = Turns(lambda: validation_loss(model, prepared))
+    trainer.measured = MeasuredUpdates(lambda: validation_loss(model, prepared))
     trainer.run()
 
 

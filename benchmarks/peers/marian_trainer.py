@@ -18,19 +18,19 @@ from manyheads.data.batch import pad_rows
 from manyheads.text.tokenizer import EOS, PAD
 from peers.corpus import FOREVER, open_prepared
 from peers.marian import marian
-from peers.turns import Turns
+from peers.measured_updates import MeasuredUpdates
 
 IGNORED = -100  # what its losses take for padding
 
 
-class TrainerInTurns(Seq2SeqTrainer):
-    """The Trainer, held between its turns."""
+class MeasuredTrainer(Seq2SeqTrainer):
+    """The Trainer, paused between rounds."""
 
-    turns: Turns
+    measured: MeasuredUpdates
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], *rest: Any, **named: Any) -> Tensor:
         """One update, when it is due."""
-        self.turns.before_update(int((inputs["labels"] != IGNORED).sum()))
+        self.measured.before_update(int((inputs["labels"] != IGNORED).sum()))
         return super().training_step(model, inputs, *rest, **named)
 
 
@@ -50,9 +50,9 @@ class Collator:
 
 def main() -> None:
     folder, precision = sys.argv[1:]
-    turns = Turns()
+    measured = MeasuredUpdates()
     prepared = open_prepared(Path(folder))
-    training, store = prepared.config.training, prepared.kind.store
+    training, store = prepared.config.training, prepared.task.store
     pairs = [
         {"input_ids": [*store.source[row].tolist(), EOS], "labels": [*store.target[row].tolist(), EOS]}
         for row in range(len(store))
@@ -60,7 +60,7 @@ def main() -> None:
     mean_length = sum(len(pair["labels"]) for pair in pairs) / len(pairs)
     torch.manual_seed(training.seed)
     model = marian(prepared.config.model, prepared.size)
-    trainer = TrainerInTurns(
+    trainer = MeasuredTrainer(
         model=model,
         args=Seq2SeqTrainingArguments(
             output_dir=f"{folder}/marian-trainer-{precision}",
@@ -83,7 +83,7 @@ def main() -> None:
         train_dataset=pairs,
         data_collator=Collator(model),
     )
-    trainer.turns = turns
+    trainer.measured = measured
     trainer.train()
 
 

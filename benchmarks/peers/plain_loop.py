@@ -10,20 +10,20 @@ from torch import Tensor, nn
 from manyheads.data.batch import Batch
 from manyheads.training.schedule import Schedule
 from peers.corpus import Prepared
-from peers.turns import Turns
+from peers.measured_updates import MeasuredUpdates
 
 Loss = Callable[[Batch, float], Tensor]  # a batch and the smoothing; summed over the real target tokens
 
 
 def train(model: nn.Module, loss: Loss, prepared: Prepared, precision: str) -> None:
-    """Train without end, in turns."""
+    """Train until the measuring process ends."""
     training = prepared.config.training
     schedule = Schedule(training, prepared.config.model.d_model)
     optimizer = torch.optim.Adam(model.parameters(), 0.0, training.betas, training.epsilon, fused=True)
-    turns = Turns(lambda: validation_loss(model, loss, prepared))
+    measured = MeasuredUpdates(lambda: validation_loss(model, loss, prepared))
     model.train()
     for step, batch in enumerate(prepared.batches(), start=1):
-        turns.before_update(batch.target_tokens)
+        measured.before_update(batch.target_tokens)
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
             value = loss(batch, training.label_smoothing)
         (value / batch.target_tokens).backward()

@@ -10,6 +10,7 @@ from manyheads.data.filtering import SMALLEST, SeenHashes
 
 
 @pytest.mark.parametrize("bits", [6, 12, 64])
+@pytest.mark.slow
 def test_it_tells_what_is_new_as_a_set_does(bits: int) -> None:
     rng = random.Random(bits)
     seen, expected = SeenHashes(), set[int]()

@@ -67,7 +67,7 @@ def scores(outputs: Sequence[Sequence[Hypothesis]]) -> list[float]:
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("models", [1, 2])
+@pytest.mark.parametrize("models", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_search_finds_the_outputs_of_the_cpu(search: str, models: int) -> None:
     options = SearchOptions(**(BASE | SEARCHES[search]))
     expected = engine_on(CPU, models).search(ROWS, options)

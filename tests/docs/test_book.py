@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("sphinx")
 pytest.importorskip("myst_parser")
 pytest.importorskip("furo")
+pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 # What a browser fetches by itself: not links that a reader may follow.

@@ -65,6 +65,11 @@ HELP = {
     "keys.json": "keys.json",
 }
 MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
+# Pages whose commands and code take seconds of a processor.
+LONG_PAGES = {
+    "classifying.md", "doctor.md", "exporting.md", "generating.md", "howto/fine-tune-opus-mt.md",
+    "howto/own-language-pair.md", "inspecting.md",
+}  # fmt: skip
 INLINE = re.compile(r"`manyheads ([^`\n]+)`")
 
 
@@ -107,7 +112,12 @@ def names_for(page: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=name_of(page)) for page in PAGES if typed(page) or python(page)]
+    "page",
+    [
+        pytest.param(page, id=name_of(page), marks=[pytest.mark.slow] if name_of(page) in LONG_PAGES else [])
+        for page in PAGES
+        if typed(page) or python(page)
+    ],
 )
 def test_what_stands_on_a_page_runs_and_prints_what_is_shown(
     page: Path, workbench: Workbench, monkeypatch: pytest.MonkeyPatch
@@ -213,6 +223,7 @@ def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
+@pytest.mark.slow
 def test_examples_of_the_help_in_a_form_that_no_page_has_run(
     workbench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def test_every_exhibit_is_told_in_both_languages(language: str) -> None:
     assert all(korean) if language == "ko" else not any(korean)
 
 
+@pytest.mark.slow
 def test_what_is_shown_of_the_first_two_defects_of_training_is_what_is_told() -> None:
     """The loss falls far below chance on random targets, and stays at it after the mend."""
     one = exhibit("target-not-shifted")

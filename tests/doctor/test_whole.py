@@ -31,6 +31,7 @@ PAIRS = [
     [(), *((number,) for number in range(1, 19)), *PAIRS],
     ids=lambda defects: "+".join(map(str, defects)) or "none",
 )
+@pytest.mark.slow
 def test_a_project_is_told_exactly_what_was_planted_in_it(defects: tuple[int, ...], training_seed: int) -> None:
     torch.manual_seed(training_seed)
     report = Project(*defects).examined()

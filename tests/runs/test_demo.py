@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+import pytest
+
 from manyheads.runs.demo import useful_threads
 
 
@@ -21,6 +23,7 @@ def busy_processes(count: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_beside_busy_programs_it_starts_fewer_threads() -> None:
     cores = os.cpu_count() or 1
     code = "from manyheads.runs.demo import useful_threads; print(useful_threads(8))"

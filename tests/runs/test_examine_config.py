@@ -62,6 +62,7 @@ def test_a_sound_configuration_is_well_and_what_it_comes_to_is_told(corpus: Conf
     assert len(found.report.asked) > 20
 
 
+@pytest.mark.slow
 def test_the_time_holds_validation_and_what_it_will_give_is_told(corpus: Config) -> None:
     limited = configured(corpus, training={"epochs": None, "steps": 10**6, "max_minutes": 1, "save_every": 10**6})
     points = {"updates": (1, 10**6), "scores": (2.0, 30.0), "processors": ("here", "there")}
@@ -100,6 +101,7 @@ def test_what_a_batch_keeps_for_the_backward_pass_is_foreseen_from_a_few_of_its_
         ({"tokenizer": {"kind": "words", "min_count": 40}}, {"many-unknown": "error"}),
     ],
 )
+@pytest.mark.slow
 def test_a_setting_far_off_is_named(corpus: Config, changes: dict[str, Any], expected: dict[str, str]) -> None:
     if changes.get("tokenizer", {}).get("kind") == "words":
         pytest.importorskip("spacy")

@@ -33,6 +33,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.checkpoints import Checkpoints
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config, MeasuredConfig
+from manyheads.data.store import TextStore, TokenStore
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
 from manyheads.runs.train import RecordingListener, TrainingSummary, train
 from manyheads.tasks.translation import Translator
@@ -349,6 +350,7 @@ def limited_config(corpus: Path, **training: Any) -> Config:
 
 
 @pytest.mark.usefixtures("ticking")
+@pytest.mark.slow
 def test_a_training_with_a_time_limit_is_that_of_as_many_steps_even_when_interrupted(
     corpus: Path, tmp_path: Path
 ) -> None:
@@ -377,6 +379,7 @@ def test_a_training_with_a_time_limit_is_that_of_as_many_steps_even_when_interru
         ({"label_smoothing": 0.2}, "the scores in [measured] are of other settings or text: nothing is expected"),
     ],
 )
+@pytest.mark.slow
 def test_what_the_time_will_give_is_said_of_the_settings_that_were_measured(
     corpus: Path, tmp_path: Path, changes: dict[str, Any], told: str
 ) -> None:
@@ -468,11 +471,11 @@ def no_space(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize(("room", "what"), [("texts", "the text"), ("store", "the token ids")])
+@pytest.mark.parametrize(("store", "what"), [(TextStore, "the text"), (TokenStore, "the token ids")])
 def test_a_disk_full_of_text_is_said(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str, what: str
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: type, what: str
 ) -> None:
-    monkeypatch.setattr(importlib.import_module(f"manyheads.data.{room}"), "written_folder", no_space)
+    monkeypatch.setattr(store, "build", no_space)
     with pytest.raises(SaveError, match=rf"{what} could not be written .*No space left"):
         train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
 

@@ -21,6 +21,7 @@ def test_no_request_is_a_fault_and_none_hangs(server: Server) -> None:
     assert "fault" not in server.text
 
 
+@pytest.mark.slow
 def test_answers_are_those_that_the_document_says(server: Server) -> None:
     schemathesis = pytest.importorskip("schemathesis")
     from hypothesis import HealthCheck, given, settings

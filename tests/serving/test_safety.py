@@ -96,6 +96,7 @@ def test_a_request_that_takes_too_long_is_stopped_and_so_is_the_decoding(
         assert client.post("/translate", json=SHORT | {"api_key": secrets["any"]}).status_code == 200
 
 
+@pytest.mark.slow
 def test_an_inspection_that_takes_too_long_is_stopped_too(endless_run: Path) -> None:
     token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
     with serving(endless_run, "--timeout", 0.1, environment=token) as server, server.client() as client:

@@ -48,6 +48,7 @@ def test_sigterm_lets_requests_end_and_refuses_new_ones(endless_run: Path) -> No
         assert monotonic() - begun < DRAIN_SECONDS / 2
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_it_at_once(endless_run: Path) -> None:
     token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
     with (

@@ -13,29 +13,19 @@ from manyheads.runs.train import train
 from manyheads.training.log import StepReport, ValidationReport
 
 WORDS = [
-    "der",
-    "die",
-    "ein",
-    "Hund",
-    "Katze",
-    "Haus",
-    "rot",
-    "blau",
-    "läuft",
-    "sieht",
-    "나는",
-    "개",
-    "집",
-    "빨간",
-    "본다",
-    "man",
-    "dog",
-    "runs",
-    "sees",
-    "red",
-    "house",
-]
+    "der", "die", "ein", "Hund", "Katze", "Haus", "rot", "blau", "läuft", "sieht",
+    "man", "dog", "runs", "sees", "red", "house",
+    "나는", "개", "집", "빨간", "본다",
+]  # fmt: skip
 RECIPES = recipe_paths()
+LARGE = {
+    "multi30k-de-en",
+    "multi30k-en-de",
+    "multi30k-en-de-base",
+    "multi30k-en-de-tiny",
+    "tatoeba-de-en",
+    "wmt16-en-de",
+}
 
 
 class Silent:
@@ -67,7 +57,14 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [name for name in RECIPES if not name.startswith("demo-")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name
+        for name in RECIPES
+        if not name.startswith("demo-")
+    ],
+)
 def test_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Path) -> None:
     plain = load_config(RECIPES[name])
     overrides = [f"data.root={text.as_posix()}", "data.dataset=none", "data.test=none", "training.save_every=2"]

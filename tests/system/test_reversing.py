@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 LETTERS = "abcdefghijklm"
 
 CONFIG = """
@@ -60,6 +62,7 @@ def manyheads(*arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.slow
 def test_learns_to_write_strings_backwards_from_any_seed(tmp_path: Path, training_seed: int) -> None:
     generator = random.Random(training_seed)
     write_strings(tmp_path, generator)

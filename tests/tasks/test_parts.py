@@ -89,6 +89,7 @@ def test_an_output_cut_in_any_part_is_told() -> None:
     assert found.sentences == 2
 
 
+@pytest.mark.slow
 def test_a_million_characters_in_one_line_are_translated_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """As several sentences, and as one word; with a model of short outputs."""
     shapes = watch_sources(monkeypatch)

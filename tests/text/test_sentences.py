@@ -151,6 +151,7 @@ MILLION = {
 
 
 @pytest.mark.parametrize("text", MILLION.values(), ids=MILLION)
+@pytest.mark.slow
 def test_a_million_characters_take_seconds(text) -> None:
     start = time.process_time()
     spans = sentence_spans(text)

@@ -101,11 +101,13 @@ def assert_equal_to_eager(batches: list[Batch], **settings: Any) -> None:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_compiled_layers_have_the_losses_and_gradients_of_others() -> None:
     """By torch's own compiler, with any number of rows."""
     assert_equal_to_eager(batches_of(5, 7), positions="rotary")
 
 
+@pytest.mark.slow
 def test_compiled_dropout_falls_anew_each_time_and_leaves_the_mean(graphs: Graphs) -> None:
     """Both layers of a model have their own."""
     updater = updater_of(tiny_model(dropout=0.5, feed_forward_dropout=0.3, word_dropout=0.1), compile=True)
@@ -120,9 +122,9 @@ def test_compiled_dropout_falls_anew_each_time_and_leaves_the_mean(graphs: Graph
     "settings",
     [
         {"norm": "post", "positions": "learned"},
-        {"activation": "swiglu", "positions": "rotary"},
-        {"activation": "gelu", "bias": False},
-        {"num_encoder_layers": 3, "num_decoder_layers": 2},
+        pytest.param({"activation": "swiglu", "positions": "rotary"}, marks=pytest.mark.slow),
+        pytest.param({"activation": "gelu", "bias": False}, marks=pytest.mark.slow),
+        pytest.param({"num_encoder_layers": 3, "num_decoder_layers": 2}, marks=pytest.mark.slow),
     ],
     ids=lambda settings: " ".join(map(str, settings.values())),
 )
@@ -131,11 +133,13 @@ def test_so_has_every_kind_of_layer(graphs: Graphs, settings: dict[str, Any]) ->
     assert graphs.count > 0
 
 
+@pytest.mark.slow
 def test_learned_positions_that_just_suffice_suffice(graphs: Graphs) -> None:
     batch = make_batch([[5] * 29], [[5] * 27], pad=PAD, bos=BOS, eos=EOS)
     assert_equal_to_eager([batch], positions="learned", max_positions=30)
 
 
+@pytest.mark.slow
 def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: Graphs) -> None:
     """However many rows, and however many layers: equal ones share their code."""
     rng = np.random.default_rng(5)
@@ -155,6 +159,7 @@ def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: Graphs) -> No
     assert graphs.count == len(encoders) + len(shapes)
 
 
+@pytest.mark.slow
 def test_validation_and_decoding_compile_nothing(graphs: Graphs) -> None:
     """They have other shapes, and the model is itself again between updates."""
     sources, targets = random_pairs(13)
@@ -177,6 +182,7 @@ def test_validation_and_decoding_compile_nothing(graphs: Graphs) -> None:
     assert [*bench.saved[-1][0].model] == names
 
 
+@pytest.mark.slow
 def test_training_that_compiles_makes_the_updates_of_one_that_does_not(graphs: Graphs) -> None:
     """Averages, R-Drop, parts and all."""
     settings = {"accumulation": 2, "r_drop": 1.0, "ema": 0.9, "optimizer": "muon"}
@@ -192,6 +198,7 @@ def test_training_that_compiles_makes_the_updates_of_one_that_does_not(graphs: G
     assert compiled.listener.steps[-1].padding > eager.listener.steps[-1].padding, "what is padded on is counted"
 
 
+@pytest.mark.slow
 def test_code_made_for_too_many_reasons_is_an_error_and_not_slow(
     graphs: Graphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +211,7 @@ def test_code_made_for_too_many_reasons_is_an_error_and_not_slow(
     assert not any("forward" in vars(module) for module in updater.model.modules())
 
 
+@pytest.mark.slow
 def test_updates_that_compile_do_not_count_when_time_is_planned(
     graphs: Graphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +237,7 @@ def losses(run: Path) -> list[float]:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs, tmp_path: Path) -> None:
     train(config_of(tmp_path, compile=False), tmp_path / "eager", listener=CollectingListener())
     with pytest.raises(KeyboardInterrupt):
@@ -243,6 +252,7 @@ def test_a_compiled_run_trains_goes_on_and_translates_as_another(graphs: Graphs,
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_the_bench_leaves_out_the_time_that_compiling_takes(graphs: Graphs, tmp_path: Path) -> None:
     """And counts what is padded on."""
     compiled = bench_train(config_of(tmp_path), rounds=1, updates=5, listener=CollectingListener())

@@ -137,6 +137,7 @@ def test_two_processes_make_the_updates_of_one(alone: Path, two: Path) -> None:
         torch.testing.assert_close(found[name], expected[name], rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_two_processes_adapt_the_same_factors(folder: Path) -> None:
     """Each draws them alike, freezes alike, and unfreezes at the same update."""
     config = config_of(folder, lora_rank=2, optimizer="adamw", frozen_layers=0, unfreeze_every=3, steps=8)
@@ -149,6 +150,7 @@ def test_two_processes_adapt_the_same_factors(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 2)])
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_processes(
     folder: Path, alone: Path, two: Path, before: int, after: int
 ) -> None:
@@ -163,6 +165,7 @@ def test_a_run_goes_on_with_another_number_of_processes(
 
 
 @pytest.mark.parametrize("ema", [0.0, 0.5])
+@pytest.mark.slow
 def test_spread_weights_train_as_whole_ones(folder: Path, ema: float) -> None:
     """And are whole in the run directory: one process goes on with them, and two with those of one."""
     settings = {"optimizer": "adamw", "weight_decay": 0.1, "ema": ema, "average_checkpoints": 2}
@@ -179,6 +182,7 @@ def test_spread_weights_train_as_whole_ones(folder: Path, ema: float) -> None:
 
 
 @needs_compiler
+@pytest.mark.slow
 def test_processes_compile_their_layers(folder: Path, alone: Path) -> None:
     """Each for itself, and together they make the updates of one that does not compile."""
     out = folder / "compiled"
@@ -189,6 +193,7 @@ def test_processes_compile_their_layers(folder: Path, alone: Path) -> None:
     assert found == pytest.approx(expected[:4], abs=2e-5)
 
 
+@pytest.mark.slow
 def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
     """Two launchers, as each machine of several has one; here both are this machine."""
     address = f"127.0.0.1:{free_port()}"
@@ -200,7 +205,9 @@ def test_two_machines_meet_at_an_address(folder: Path, two: Path) -> None:
     assert losses(folder / "machines") == pytest.approx(losses(two), abs=1e-6)
 
 
-@pytest.mark.parametrize(("pairs", "parts", "spread"), [(1, 1, False), (3, 2, True)])
+@pytest.mark.parametrize(
+    ("pairs", "parts", "spread"), [pytest.param(1, 1, False, marks=pytest.mark.slow), (3, 2, True)]
+)
 def test_fewer_pairs_than_parts_leave_some_idle(folder: Path, pairs: int, parts: int, spread: bool) -> None:
     """One process has nothing to do for once; the sums are right, and none waits for the other in vain."""
     plan = {"batch_sentences": pairs, "accumulation": parts, "steps": 5, "optimizer": "adamw"}
@@ -211,6 +218,7 @@ def test_fewer_pairs_than_parts_leave_some_idle(folder: Path, pairs: int, parts:
 
 
 @pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.slow
 def test_processes_agree_upon_the_updates_that_fit_into_the_time(folder: Path, spread: bool) -> None:
     """Each has a clock of its own: without an agreement one would wait for another for ever."""
     out = folder / f"limited {spread}"
@@ -219,6 +227,7 @@ def test_processes_agree_upon_the_updates_that_fit_into_the_time(folder: Path, s
     assert 4 <= steps[-1]["step"] == steps[-1]["total_steps"] < 10_000
 
 
+@pytest.mark.slow
 def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folder: Path) -> None:
     out = folder / "dying"
     config = config_of(folder, steps=100_000, save_every=5, keep_checkpoints=1)
@@ -236,6 +245,7 @@ def test_when_one_process_dies_the_others_stop_and_the_checkpoint_is_whole(folde
 
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
 def test_a_request_to_stop_is_heeded_by_all_however_often_it_comes(
     folder: Path, request_to_stop: signal.Signals
 ) -> None:

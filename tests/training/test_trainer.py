@@ -618,6 +618,7 @@ def test_the_steps_that_fit_into_the_time_are_planned_once(clock: Clock) -> None
 @pytest.mark.parametrize(
     ("validation", "saving", "every"), [(150.0, 20.0, 20), (35.0, 0.0, 5), (0.0, 55.0, 12), (450.0, 100.0, 200)]
 )
+@pytest.mark.slow
 def test_validation_and_checkpoints_count_in_the_time(
     clock: Clock, validation: float, saving: float, every: int, average: int
 ) -> None:
@@ -643,6 +644,7 @@ def test_validation_and_checkpoints_count_in_the_time(
     assert clock.now - start > 3_600 - once - 2 * 10.0  # one more update would need one more validation, or time
 
 
+@pytest.mark.slow
 def test_half_the_updates_of_the_same_time_remain_when_validation_takes_the_other_half(clock: Clock) -> None:
     plain = clock.bench(4.0, steps=10_000, max_minutes=20)
     plain.trainer.run()
@@ -652,6 +654,7 @@ def test_half_the_updates_of_the_same_time_remain_when_validation_takes_the_othe
     assert 140 <= bench.trainer.progress.step <= 150
 
 
+@pytest.mark.slow
 def test_much_validation_is_warned_about_with_a_cure_that_mends_it(clock: Clock) -> None:
     bench = clock.bench(4.0, validation=20.0, steps=10_000, max_minutes=20, save_every=5)
     bench.trainer.run()

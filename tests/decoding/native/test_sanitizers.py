@@ -79,6 +79,7 @@ def runner(sanitizer: str) -> tuple[str, tuple[str, ...]] | None:
 
 @pytest.mark.parametrize("waiting", [(), ("-DNO_FUTEX",)], ids=["futex", "condition variables"])
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
+@pytest.mark.slow
 def test_all_searches_run_without_an_error_that_a_sanitizer_finds(sanitizer, waiting, tmp_path: Path) -> None:
     if (found := runner(sanitizer)) is None:
         pytest.skip(f"needs a compiler with -fsanitize={sanitizer}")
@@ -91,6 +92,7 @@ def test_all_searches_run_without_an_error_that_a_sanitizer_finds(sanitizer, wai
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_the_arrays_that_python_makes_are_large_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if (found := runner("address,undefined")) is None or found[0] != "gcc":
         pytest.skip("needs gcc with -fsanitize=address,undefined")

@@ -22,6 +22,7 @@ TARGETS = [
 
 @pytest.mark.parametrize("source", [FOLDER / "decoder.c", DRIVER], ids=lambda path: path.name)
 @pytest.mark.parametrize(("compiler", "name", "flags"), TARGETS, ids=[", ".join(one[:2]) for one in TARGETS])
+@pytest.mark.slow
 def test_the_c_code_compiles_without_a_warning(compiler, name, flags, source, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"needs {compiler}")

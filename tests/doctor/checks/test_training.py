@@ -40,6 +40,7 @@ def test_defects_of_the_training_are_named(defects: tuple[int, ...], training_se
 
 @pytest.mark.parametrize("inside", [3, 7, 8, 9, 10, 16, 17, 18])
 @pytest.mark.parametrize("taught_wrong", [1, 5])
+@pytest.mark.slow
 def test_defects_of_the_training_are_named_beside_those_of_the_model(
     inside: int, taught_wrong: int, training_seed: int
 ) -> None:
@@ -236,6 +237,7 @@ def test_a_cache_that_forgets_is_named() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
+@pytest.mark.slow
 def test_the_transformer_of_torch_learns_by_heart_and_decodes_exactly(training_seed: int) -> None:
     torch.manual_seed(training_seed)
     course = Course(TorchTransformer())

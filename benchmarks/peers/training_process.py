@@ -1,11 +1,11 @@
-"""The measuring process: starts a contender in a process of its own, and says when it trains."""
+"""The training processes of the contenders, seen from the measuring process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from peers.companion import Companion, version
+from peers.contender_process import ContenderProcess, version
 
 
 @dataclass(frozen=True)
@@ -13,12 +13,12 @@ class Toolkit:
     """A toolkit that trains.
 
     Attributes:
-        module: what runs in the contender's process.
-        package: whose version says what was measured.
-        precisions: those it has on a processor.
-        needs: packages that it needs beside those of manyheads.
-        own_python: whether it runs with a Python of its own, which the option of its name gives.
-        same_batches: whether it sees the batches of manyheads, so that the losses can be compared.
+        module: the module of `peers` that runs in the contender's process.
+        package: the package whose version is reported.
+        precisions: the precisions that it has on a CPU.
+        needs: required packages that manyheads does not require.
+        own_python: whether it needs a Python of its own, named by the option `--TOOLKIT`.
+        same_batches: whether it trains on the batches of manyheads, so that losses can be compared.
     """
 
     module: str
@@ -40,28 +40,27 @@ TOOLKITS = {
 CONTENDERS = [f"{name}:{precision}" for name, toolkit in TOOLKITS.items() for precision in toolkit.precisions]
 
 
-class Lane(Companion):
-    """One contender, waiting at the beginning of an update.
+class TrainingProcess(ContenderProcess):
+    """A contender that waits at the beginning of an update.
 
     Attributes:
-        version: of the toolkit's package.
-        speeds: target tokens a second of each turn.
-        tokens: target tokens of all turns.
-        updates: updates of all turns.
-        mebibytes: its largest resident size so far.
+        version: version of the toolkit's package.
+        speeds: target tokens a second of each round.
+        tokens: target tokens of all rounds.
+        updates: updates of all rounds.
+        mebibytes: largest resident size so far.
     """
 
     def __init__(self, contender: str, folder: Path, *, threads: int, python: str | None) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
             contender: toolkit and precision, such as "marian:bf16".
-            folder: what `corpus.prepare_corpus` wrote.
-            threads: how many it computes with.
-            python: the Python that has the toolkit; none is the one that runs this.
+            folder: the folder that `corpus.prepare_corpus` wrote.
+            threads: number of threads.
+            python: the Python that has the toolkit; None: the one that runs this program.
         """
         name, _, precision = contender.partition(":")
-        self.contender = contender
         self.toolkit = TOOLKITS[name]
         self.version = version(self.toolkit.package, python)
         self.speeds: list[float] = []
@@ -70,9 +69,9 @@ class Lane(Companion):
         arguments = [f"peers.{self.toolkit.module}", str(folder), precision]
         super().__init__(contender, folder / f"{name}-{precision}.log", arguments, threads=threads, python=python)
 
-    def work(self, updates: int) -> float:
-        """Let the contender make some updates; return its target tokens a second."""
-        self.send(f"work {updates}")
+    def train(self, updates: int) -> float:
+        """Run a round of updates; return its speed in target tokens a second."""
+        self.send(f"train {updates}")
         found = self.receive()
         self.tokens += int(found["tokens"])
         self.updates += updates
@@ -80,6 +79,6 @@ class Lane(Companion):
         return float(found["tokens"] / found["seconds"])
 
     def validation_loss(self) -> float:
-        """Nats a target token of the validation text, in fp32 and without smoothing."""
+        """Return the validation loss in nats a target token, in fp32 and without label smoothing."""
         self.send("validate")
         return float(self.receive()["nll"])

@@ -1,4 +1,4 @@
-"""A contender in a process of its own: orders go to its standard input, its answers are lines of JSON."""
+"""A contender in a process of its own: it reads commands from standard input and answers with lines of JSON."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any, Self
 BENCHMARKS = Path(__file__).parents[1]
 
 
-class Companion:
-    """The process of a contender; its first answer says that it is ready."""
+class ContenderProcess:
+    """The process of a contender. Its first answer says that it is ready."""
 
     def __init__(
         self, name: str, log: Path, arguments: list[str], *, threads: int, python: str | None = None
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
-            name: for people.
-            log: where all goes that it prints.
-            arguments: a module and what that is told.
-            threads: how many it computes with.
-            python: the Python that has its packages; none is the one that runs this.
+            name: name in messages and tables.
+            log: file for everything that the process prints.
+            arguments: the name of a module, and its arguments.
+            threads: number of threads.
+            python: the Python that has the packages of the contender; None: the one that runs this program.
         """
         self.name = name
         self.log = log
@@ -48,32 +48,37 @@ class Companion:
         self.process.kill()
         self.process.communicate()
 
-    def send(self, order: str) -> None:
-        """Send an order."""
+    def send(self, command: str) -> None:
+        """Send a command."""
         assert self.process.stdin is not None
-        print(order, file=self.process.stdin, flush=True)
+        print(command, file=self.process.stdin, flush=True)
 
     def receive(self) -> dict[str, Any]:
-        """Return its next answer, waiting for it."""
+        """Wait for the next answer and return it."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
             tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
-            raise SystemExit(f"{self.name} ended, and its last words were:\n{tail}")
+            raise SystemExit(f"{self.name} ended; the last lines of its output:\n{tail}")
         found: dict[str, Any] = json.loads(line)
         return found
 
 
 def version(package: str, python: str | None = None) -> str:
-    """The version of a package, and in a Python of its own that of its torch too."""
+    """Return the version of a package; if it has a Python of its own, the version of torch there too."""
     if python is None:
         return metadata.version(package)
-    asked = f"from importlib.metadata import version; print(version({package!r}), 'torch', version('torch'))"
-    return subprocess.run([python, "-c", asked], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    script = f"from importlib.metadata import version; print(version({package!r}), 'torch', version('torch'))"
+    return subprocess.run([python, "-c", script], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def environment(threads: int, *, ours: bool) -> dict[str, str]:
-    """The environment variables of a contender; those with a Python of their own do not see our packages."""
+    """Return the environment variables of a contender.
+
+    Args:
+        threads: number of threads.
+        ours: whether the Python of this program runs the contender. Other Pythons do not get our PYTHONPATH.
+    """
     paths = [str(BENCHMARKS)]
     if ours and (path := os.environ.get("PYTHONPATH")):
         paths.append(path)

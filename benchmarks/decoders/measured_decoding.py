@@ -1,0 +1,88 @@
+"""The loop of a contender's process: decode for each request that arrives on standard input.
+
+`contender.py` is the measuring side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from peers.measured_updates import peak_memory
+
+Rows = list[list[int]]
+
+
+@dataclass(frozen=True)
+class DecodingRequest:
+    """A request to decode the text once.
+
+    Attributes:
+        mode: "single", one sentence a call; "batch", 64 sentences a call, in the order of the
+            text; "file", all in one call.
+        beam: beam size; 1 is greedy.
+        setting: workers x threads, such as "1x2".
+        sentences: number of sentences, from the beginning of the text.
+    """
+
+    mode: str
+    beam: int
+    setting: str
+    sentences: int
+
+    @property
+    def workers(self) -> int:
+        """Number of parallel workers."""
+        return int(self.setting.partition("x")[0])
+
+    @property
+    def threads(self) -> int:
+        """Number of threads of each worker."""
+        return int(self.setting.partition("x")[2])
+
+
+Decode = Callable[[Rows, DecodingRequest], Rows]  # sources -> outputs, in one call, ids without marks
+
+BATCH = 64
+
+
+def serve(prepare: Callable[[DecodingRequest], Decode], folder: Path) -> None:
+    """Answer requests until standard input ends.
+
+    Args:
+        prepare: opens the model for the setting of a request; not timed.
+        folder: the folder of the text.
+    """
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    rows: Rows = json.loads((folder / "sources.json").read_text())
+    print(json.dumps({"ready": True}), file=answers)
+    for line in sys.stdin:
+        request = DecodingRequest(**json.loads(line))
+        decode = prepare(request)
+        start = time.perf_counter()
+        outputs = [output for call in calls(rows[: request.sentences], request) for output in decode(call, request)]
+        seconds = time.perf_counter() - start
+        print(json.dumps({"seconds": seconds, "outputs": outputs, "mebibytes": peak_memory()}), file=answers)
+
+
+def calls(rows: Rows, request: DecodingRequest) -> list[Rows]:
+    """Return the rows of each call."""
+    size = {"single": 1, "batch": BATCH, "file": len(rows)}[request.mode]
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def by_length(rows: Rows, decode: Callable[[Rows], Rows]) -> Rows:
+    """Decode the rows of one call in batches of like length, longest first; the outputs stand in their order."""
+    longest_first: Sequence[int] = sorted(range(len(rows)), key=lambda row: -len(rows[row]))
+    outputs: Rows = [[] for _ in rows]
+    for start in range(0, len(longest_first), BATCH):
+        batch = longest_first[start : start + BATCH]
+        for row, output in zip(batch, decode([rows[row] for row in batch]), strict=True):
+            outputs[row] = output
+    return outputs

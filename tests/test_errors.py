@@ -1,0 +1,53 @@
+"""Errors that a user can fix: their tree and exit codes are as the module describes them, and each names a cure."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from manyheads import errors
+from manyheads.errors import ConfigError, ManyheadsError, MissingExtraError, require
+
+TREE = re.findall(r"^((?:│|├|└|─| )*)(\w+Error) +(\d)", errors.__doc__ or "", re.MULTILINE)
+
+
+def test_the_description_names_every_error() -> None:
+    assert [name for _, name, _ in TREE if name in errors.__all__] == [name for _, name, _ in TREE]
+    assert {name for _, name, _ in TREE} | {"require"} == set(errors.__all__)
+
+
+def test_an_error_has_the_parent_and_the_exit_code_of_the_description() -> None:
+    above: list[type[ManyheadsError]] = []
+    for branch, name, code in TREE:
+        error = getattr(errors, name)
+        depth = len(branch) // 4
+        assert error.exit_code == int(code), name
+        assert error.__base__ is (above[depth - 1] if depth else Exception), name
+        above[depth:] = [error]
+
+
+def test_one_mistake_of_a_configuration_is_one_line() -> None:
+    assert str(ConfigError(["model.d_model = 0 is too small"], origin="a.toml")) == (
+        "a.toml: model.d_model = 0 is too small"
+    )
+
+
+def test_several_mistakes_of_a_configuration_are_all_named() -> None:
+    error = ConfigError(["first", "second"])
+    assert str(error).splitlines() == ["2 mistakes", "  first", "  second"]
+    assert error.mistakes == ["first", "second"]
+
+
+def test_an_optional_package_that_is_installed_is_imported() -> None:
+    assert require("json", extra="hf", purpose="this test") is json
+
+
+def test_a_missing_optional_package_is_named_with_the_line_that_installs_it() -> None:
+    with pytest.raises(MissingExtraError) as caught:
+        require("not_installed.part", extra="hf", purpose="reading from the hub")
+    assert str(caught.value) == (
+        "reading from the hub needs the package not_installed, which is not installed. "
+        'Install it with: pip install "manyheads[hf]"'
+    )
