@@ -259,7 +259,7 @@ def test_the_configuration_that_is_chosen_for_a_text_has_the_settings_that_the_p
 ) -> None:
     page = DOCS / "howto" / "own-language-pair.md"
     shown = next(tomllib.loads(block.text) for block in fences(page) if block.language == "toml")
-    chosen = tomllib.loads(suggest(workbench.whole / "data" / "ko-en", "ko", "en").to_toml())
+    chosen = tomllib.loads(suggest(workbench.whole / "data" / "ko-en", "ko", "en").toml)
     assert {section: list(settings) for section, settings in shown.items()} == {
         section: [name for name in chosen[section] if name in shown[section]] for section in shown
     }
