@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -177,6 +178,8 @@ def pretended_cuda() -> Iterator[torch.device]:
         patch.setattr(torch.cuda, "is_available", lambda: True)
         patch.setattr(torch.cuda, "get_rng_state", lambda device=None: torch.get_rng_state())
         patch.setattr(torch.cuda, "set_rng_state", lambda state, device=None: torch.set_rng_state(state))
+        stream = SimpleNamespace(is_capturing=lambda: False)  # which optimisers ask where torch was built with CUDA
+        patch.setattr(torch.accelerator, "current_stream", lambda device=None: stream)
         patch.setattr(torch.cuda, "is_bf16_supported", lambda: False)
         patch.setattr(Tensor, "pin_memory", Tensor.clone)  # also called by threads, which are outside the mode
         yield CUDA
