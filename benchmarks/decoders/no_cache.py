@@ -24,7 +24,7 @@ def main() -> None:
         target = torch.full((len(rows), 1), BOS)
         ended = torch.zeros(len(rows), dtype=torch.bool)
         for _ in range(2 * max(map(len, rows)) + 20):
-            latest = model.project(model.decode(target, memory, mask)[:, -1]).argmax(-1)
+            latest = model.output(model.decode(target, memory, mask)[:, -1]).argmax(-1)
             target = torch.cat([target, latest[:, None]], 1)
             ended |= latest == EOS
             if bool(ended.all()):
