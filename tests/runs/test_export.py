@@ -263,7 +263,10 @@ def test_an_import_translates_as_the_exported_run(trained: Path, tmp_path: Path)
 
 
 def test_what_is_no_model_of_transformers_is_refused(trained: Path, tmp_path: Path) -> None:
-    for where, said in ((trained, "is no model of transformers"), (tmp_path / "nothing", "is no folder here")):
+    for where, said in (
+        (trained, "is no model of transformers"),
+        (tmp_path / "nothing", "is neither a folder nor"),
+    ):
         with pytest.raises(RunError, match=said):
             import_model(str(where), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

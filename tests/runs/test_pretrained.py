@@ -383,7 +383,7 @@ def test_an_encoder_without_a_head_asks_for_labels(tmp_path: Path) -> None:
     for labels in (["A"], ["A", "B", "A"]):
         with pytest.raises(UsageError, match="give at least two, no label twice"):
             import_model(str(tmp_path / "bert"), tmp_path / "run", labels=labels)
-    with pytest.raises(RunError, match="nowhere is no folder here, and no name on the Hugging Face hub"):
+    with pytest.raises(RunError, match="nowhere is neither a folder nor a name on the Hugging Face hub"):
         import_model("nowhere", tmp_path / "run")
     with pytest.raises(UsageError, match="give --language in the place of"):
         import_model(str(tmp_path / "bert"), tmp_path / "run", source="de")

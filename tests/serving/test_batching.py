@@ -270,19 +270,26 @@ def test_a_batch_that_cannot_be_begun_fails_and_the_worker_goes_on(batcher: Batc
     assert nothing_is_computed(batcher)
 
 
+def begin_and_join(
+    pool: ThreadPoolExecutor, batcher: Batcher, group: Stepping, joining: QueueItem
+) -> tuple[Future[list[int]], Future[list[int]]]:
+    """Hand in an item of 100 steps, and one that joins it; return both requests."""
+    first = begin(pool, batcher, items(group, [100]))
+    while not group.steps:
+        sleep(0.001)
+    second = begin(pool, batcher, [joining])
+    while len(group.joined) < 2:
+        sleep(0.001)
+    return first, second
+
+
 def test_an_item_that_joined_and_is_cancelled_while_a_step_fails_is_forgotten(batcher: Batcher) -> None:
     group, handle = stepping(), RequestHandle()
-    (item,) = items(group, [10_000], handle)
     with ThreadPoolExecutor(2) as pool:
-        first = begin(pool, batcher, items(group, [30]))
-        while not group.steps:
-            sleep(0.001)
-        second = begin(pool, batcher, [item])
-        while len(group.joined) < 2:
-            sleep(0.001)
+        first, second = begin_and_join(pool, batcher, group, *items(group, [10_000], handle))
         handle.cancelled = True  # the moment in `cancel` before the futures get their error
         group.fails = True
-        assert first.result() == [60]
+        assert first.result() == [200]
         assert nothing_is_computed(batcher)
         handle.cancel()
         with pytest.raises(RequestCancelled):
@@ -303,18 +310,12 @@ class CancelledNextTime(Future[int]):
 
 def test_an_item_that_joined_and_is_cancelled_between_two_looks_is_forgotten(batcher: Batcher) -> None:
     group, handle, future = stepping(), RequestHandle(), CancelledNextTime()
-    item = QueueItem(group, 10_000, 1, handle, future)
     with ThreadPoolExecutor(2) as pool:
-        first = begin(pool, batcher, items(group, [200]))
-        while not group.steps:
-            sleep(0.001)
-        second = begin(pool, batcher, [item])
-        while len(group.joined) < 2:
-            sleep(0.001)
+        first, second = begin_and_join(pool, batcher, group, QueueItem(group, 10_000, 1, handle, future))
         future.handle = handle
         with pytest.raises(RequestCancelled):
             second.result()
-        assert first.result() == [400]
+        assert first.result() == [200]
     assert nothing_is_computed(batcher)
 
 

@@ -77,7 +77,7 @@ def download(name: str) -> Path:
         if not any(folder.glob("model*.safetensors")):  # many opus-mt models; reading tells what to do
             hub.snapshot_download(name, local_dir=folder, allow_patterns=[*DOWNLOADED, LEGACY])
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
-        raise RunError(f"{name} is no folder here, and the hub does not give it: {error}") from error
+        raise RunError(f"{name} is not a folder here, and could not be downloaded from the hub: {error}") from error
     return folder
 
 

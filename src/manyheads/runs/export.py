@@ -292,8 +292,8 @@ def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO
     card = run / "README.md"
     if not card.is_file() or LICENCE.search(card.read_text(encoding="utf-8")) is None:
         raise RunError(
-            f"{card} names no licence, and without one nobody may use the model. Fill in its line `license:`, such "
-            "as `license: apache-2.0`; mind the licence of the text it was trained on."
+            f"{card} names no licence, so that others have no right to use the model. Fill in its line "
+            "`license:`, such as `license: apache-2.0`; mind the licence of the text it was trained on."
         )
     listener.message(f"{run}: opening it, and scoring it if its text is available")
     line = card_line_of_translator(load_run(run)) if task == "translation" else card_line(run, listener)

@@ -100,7 +100,7 @@ def import_model(
         raise UsageError(f"--labels {','.join(labels)}: give at least two, no label twice.")
     folder = folder_of(where)
     if not folder.is_dir():
-        raise RunError(f"{where} is no folder here, and no name on the Hugging Face hub, such as somebody/bert.")
+        raise RunError(f"{where} is neither a folder nor a name on the Hugging Face hub, such as user/bert.")
     if is_pretrained(folder):
         if source or target:
             raise UsageError(f"{where} translates nothing: give --language in the place of --source and --target.")

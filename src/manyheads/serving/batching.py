@@ -164,7 +164,7 @@ class Batcher:
                 unfinished = [item for item in unfinished if item not in ended]
                 batch = self.take_joining(group, running, unfinished, ended)
                 unfinished += batch
-        except Exception:
+        except Exception:  # `compute` meets it again, and sets it as the result of the item that caused it
             compute(unfinished)
         return unfinished
 

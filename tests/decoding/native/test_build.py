@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from manyheads.decoding.native import build
 
@@ -245,3 +247,34 @@ def test_a_library_that_cannot_be_opened_is_none(source) -> None:
     library, reason = build.open_library(path)
     assert library is None
     assert "decoder.so" in reason
+
+
+def test_the_instruction_set_is_the_one_that_torch_finds() -> None:
+    capability = torch.backends.cpu.get_cpu_capability()
+    assert build.instruction_set() == (capability if capability in build.VECTORS else "DEFAULT")
+
+
+@pytest.mark.parametrize(
+    ("baseline", "found", "best"),
+    [
+        (["X86_V2"], ["X86_V3", "X86_V4", "AVX512_ICL"], "AVX512"),
+        (["X86_V2"], ["X86_V3"], "AVX2"),
+        (["X86_V3"], None, "AVX2"),
+        (["X86_V2"], None, "DEFAULT"),
+        (["SSE", "SSE2", "SSE3"], ["AVX", "F16C", "FMA3", "AVX2", "AVX512F", "AVX512_SKX"], "AVX512"),
+        (["SSE", "SSE2", "SSE3"], ["AVX", "FMA3", "AVX2", "AVX512F", "AVX512CD", "AVX512_KNL"], "AVX2"),
+        (["SSE", "SSE2", "SSE3"], ["AVX"], "DEFAULT"),
+        (["NEON", "ASIMD"], ["ASIMDHP"], "DEFAULT"),
+    ],
+    ids=str,
+)
+def test_the_instruction_set_follows_what_numpy_finds_and_can_only_be_lowered(
+    baseline: list[str], found: list[str] | None, best: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extensions = {"baseline": baseline} | ({} if found is None else {"found": found})
+    monkeypatch.setattr(np, "show_config", lambda mode: {"SIMD Extensions": extensions})
+    levels = ["DEFAULT", "AVX2", "AVX512"]
+    for wanted in ("", *levels):
+        monkeypatch.setenv("ATEN_CPU_CAPABILITY", wanted.lower())
+        expected = min(best, wanted or best, key=levels.index)
+        assert build.instruction_set() == expected

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 import shlex
 import shutil
 import stat
@@ -25,6 +24,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
+
+import numpy as np
 
 from manyheads.decoding.native.interface import InterfaceError, check_interface
 
@@ -48,6 +49,8 @@ VECTORS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
     "AVX2": ("-mavx2", "-mfma"),
 }
+# What numpy calls the instructions of VECTORS: since version 2.4, and before.
+NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"})}
 COMPILER_TIMEOUT = 120  # seconds
 UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of another version is removed
 
@@ -142,7 +145,7 @@ def compile_library(source: Path, path: Path, vectors: Sequence[str] = ()) -> Pa
 
 def first_error(message: str) -> str:
     """Return the first line of a compiler's message that names an error, else its first line."""
-    lines = message.splitlines()
+    lines = message.split("\n")
     return next((line for line in lines if "error" in line), lines[0])
 
 
@@ -170,18 +173,14 @@ def digest(parts: Iterable[bytes]) -> str:
 def instruction_set() -> str:
     """Return the vector instructions that are compiled for: AVX512, AVX2 or DEFAULT, as torch names them.
 
-    `ATEN_CPU_CAPABILITY` lowers them, here as in torch. Only Linux is asked without torch.
+    `ATEN_CPU_CAPABILITY` lowers them, here as in torch. numpy asks the processor itself: under an emulator,
+    /proc/cpuinfo describes another one.
     """
-    try:
-        flags = set(re.findall(r"\w+", Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")))
-    except OSError:
-        import torch
-
-        return torch.backends.cpu.get_cpu_capability()
+    extensions = np.show_config(mode="dicts")["SIMD Extensions"]
+    found = {*extensions["baseline"], *extensions.get("found", ())}
     wanted = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
-    for name in ("AVX512", "AVX2"):
-        needed = {flag.removeprefix("-m") for flag in VECTORS[name] if "=" not in flag}
-        if needed <= flags and (wanted == name or wanted not in ("AVX2", "DEFAULT")):
+    for name, names in NUMPY_NAMES.items():
+        if any(needed <= found for needed in names) and (wanted == name or wanted not in ("AVX2", "DEFAULT")):
             return name
     return "DEFAULT"
 
