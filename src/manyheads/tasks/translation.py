@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -251,7 +252,7 @@ class Translator:
         """Cut a source at the limit of the model."""
         return ids[: self.longest_source]
 
-    @property
+    @cached_property
     def longest_source(self) -> int:
         """Maximum length of a source in tokens; the end mark needs one more position."""
         if isinstance(self.engine, LimitedEngine):  # of an ensemble, the lowest limit of its models

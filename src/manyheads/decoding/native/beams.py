@@ -26,6 +26,7 @@ BeamOutput = tuple[list[int], list[float], bool]
 ReadSources = Callable[[Sequence[Sequence[int]]], list[NDArray[np.float32]]]
 
 RUNNING, ENDED, CACHE_FULL, NAN, INVALID = range(5)  # status of a beam, as in structs.h
+NODE, OUTPUT, CANDIDATE = np.dtype(Node), np.dtype(Output), np.dtype(Candidate)
 CACHE_MARGIN = 8  # tokens by which an output may be longer than its source before the KV cache is enlarged
 
 
@@ -57,9 +58,9 @@ class NativeBeam:
         self.log_probs = np.zeros(beam_size)
         self.best_scores = np.full(beam_size, -np.inf)
         self.visible = np.zeros((2, beam_size * (max_length + 1)), dtype=np.int32)
-        self.nodes = np.empty((max_length + 1, beam_size), dtype=np.dtype(Node))
-        self.outputs = np.empty((max_length + 1) * beam_size, dtype=np.dtype(Output))
-        self.candidates = np.empty(2 * beam_size, dtype=np.dtype(Candidate))
+        self.nodes = np.empty((max_length + 1, beam_size), dtype=NODE)
+        self.outputs = np.empty((max_length + 1) * beam_size, dtype=OUTPUT)
+        self.candidates = np.empty(2 * beam_size, dtype=CANDIDATE)
         self.used = np.empty(beam_size, dtype=np.int64)
         layers, heads, head_dim = shape
         capacity = 1 + beam_size * min(max_length, step.source_length + CACHE_MARGIN)
