@@ -46,8 +46,9 @@ test: $(READY_FOR_TESTS) browser
 	$(PYTEST) -m "not slow"
 	$(IN_VENV) -m tests.docs.korean
 
+# worksteal: one file holds a third of these tests' time
 test-slow: $(READY_FOR_TESTS)
-	$(PYTEST) -m slow
+	$(PYTEST) --dist worksteal -m slow
 
 coverage: $(READY_FOR_TESTS) browser
 	$(PYTEST) -m "not slow" --cov
