@@ -1,6 +1,6 @@
 # An image with the program as its entry point:
 #   docker build -t manyheads .
-#   docker run --rm --user "$(id -u)" -v "$PWD:/data" manyheads demo --out runs/demo
+#   docker run --rm --user "$(id -u)" -v "$PWD:/data" manyheads demo -o runs/demo
 #   docker run --rm --user "$(id -u)" -v "$PWD:/data" -p 5000:5000 manyheads serve --host 0.0.0.0 runs/demo
 # PyPI's torch for Linux brings CUDA with it, some gigabytes. For a CPU alone, name the index of PyTorch's CPU builds:
 #   docker build --build-arg PIP_EXTRA_INDEX_URL=... -t manyheads .

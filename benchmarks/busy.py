@@ -106,7 +106,7 @@ def answers(port: int, seconds: float) -> int:
 def demos_per_second(out: Path) -> float:
     """Run the whole demo, and return 1 / its seconds."""
     start = time.perf_counter()
-    program("demo", "--out", str(out))
+    program("demo", "-o", str(out))
     return 1 / (time.perf_counter() - start)
 
 
@@ -165,7 +165,7 @@ def main() -> None:
         run = given.run or Path(folder) / "run"
         if given.run is None:
             steps = ["--set", "training.steps=4", "--set", "training.warmup_steps=2"] if given.tiny else []
-            program("train", "demo-de-en", "--out", str(run), *steps)
+            program("train", "demo-de-en", "-o", str(run), *steps)
         found: dict[int, dict[str, float]] = {}
         for busy in sorted({0, *given.busy}):
             measure = measures(run, given, Path(folder) / f"demo-{busy}")

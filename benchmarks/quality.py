@@ -47,7 +47,7 @@ def train_and_score(recipe: str, root: str, run: Path, overrides: list[str], see
     """One seed: training, then greedy and beam search on the test set."""
     settings = [f"data.root={root}", f"training.seed={seed}", *overrides]
     options = [part for setting in settings for part in ("--set", setting)]
-    trained = manyheads("train", recipe, "--out", str(run), *options)
+    trained = manyheads("train", recipe, "-o", str(run), *options)
     greedy = manyheads("evaluate", str(run), "--set", f"data.root={root}", "--set", "search.beam_size=1")
     beam = manyheads("evaluate", str(run), "--set", f"data.root={root}")
     return {

@@ -65,7 +65,7 @@ DECODE_KEYS = {
 
 def test_decoding_as_json_and_for_people(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "run")
-    assert run(["train", str(config), "--out", out, "-q"]) == 0
+    assert run(["train", str(config), "-o", out, "-q"]) == 0
     capsys.readouterr()
     ways = ["--beam", "1", "--beam", "3", "--batch", "5", "--sentences", "12", "--rounds", "2", "--device", "cpu"]
     assert run(["bench", "decode", out, *ways, "--json"]) == 0

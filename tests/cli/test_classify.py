@@ -82,7 +82,7 @@ batch_sentences = 9
 """,
         encoding="utf-8",
     )
-    assert run(["train", str(file), "--out", str(tmp_path / "run")]) == 0
+    assert run(["train", str(file), "-o", str(tmp_path / "run")]) == 0
     _, found, command = capsys.readouterr().out.strip().rpartition("Next: manyheads ")
     assert found
     assert run(shlex.split(command)) == 0

@@ -46,7 +46,7 @@ def test_what_the_museum_tells_loses_no_word(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_visit_to_the_museum_fits_a_terminal(language: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["museum", "7", "--lang", language]) == 0
+    assert run(["doctor", "museum", "7", "--lang", language]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 20
     assert max(map(cell_len, lines)) <= 80

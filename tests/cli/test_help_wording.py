@@ -128,6 +128,57 @@ def test_ranges_are_in_words_and_defaults_are_shown(
             assert f"default: {value}" in line, f"{name}: show the default {value}: {line}"
 
 
+def options_by_name() -> dict[str, dict[str, click.Option]]:
+    """Return the options of all verbs: name -> verb -> option."""
+    found: dict[str, dict[str, click.Option]] = {}
+    for path, command, context in COMMANDS:
+        for option in command.get_params(context):
+            if isinstance(option, click.Option):
+                for name in option.opts:
+                    found.setdefault(name, {})[path] = option
+    return found
+
+
+OPTIONS = options_by_name()
+# Options that have another kind of value by verb: the destination of a verb is what that verb writes.
+DESTINATIONS = ("-o", "--output")
+
+
+@pytest.mark.parametrize("name", [name for name, verbs in OPTIONS.items() if name not in DESTINATIONS])
+def test_an_option_has_one_kind_of_value_in_all_verbs(name: str) -> None:
+    kinds = {
+        (option.is_flag, option.make_metavar(context))
+        for option in OPTIONS[name].values()
+        for context in [click.Context(program)]
+    }
+    assert len(kinds) == 1, f"{name} means {kinds} in {', '.join(OPTIONS[name])}"
+
+
+def test_languages_files_and_destinations_have_the_names_agreed() -> None:
+    assert {option.metavar for name in ("--source", "--target") for option in OPTIONS[name].values()} == {
+        "LANGUAGE"
+    }
+    files = {name for name, verbs in OPTIONS.items() for option in verbs.values() if option.metavar == "FILE"}
+    assert all(name.endswith("-file") for name in files - {*DESTINATIONS, "--keys"})
+    assert list(OPTIONS["-o"]) == list(OPTIONS["--output"])
+    assert {f"manyheads {verb}" for verb in WRITING} <= set(OPTIONS["-o"])
+    assert {f"manyheads {verb}" for verb in COMPUTING} <= set(OPTIONS["--device"])
+    assert {f"manyheads {verb}" for verb in DECODING} == set(OPTIONS["--beam"])
+    assert not {"--out", "--save", "--reference"} & set(OPTIONS)
+    assert all(set(verbs) == {path for path, *_ in COMMANDS} for verbs in map(OPTIONS.get, ("-h", "--help", "-q")))
+
+
+WRITING = (
+    "train", "train average", "demo", "inspect", "curves", "export", "import", "evaluate", "translate", "classify",
+    "generate",
+)  # fmt: skip
+COMPUTING = (
+    "train", "demo", "inspect", "export", "evaluate", "translate", "classify", "generate", "doctor", "bench train",
+    "bench decode", "serve",
+)  # fmt: skip
+DECODING = ("translate", "evaluate", "inspect", "serve", "bench decode")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -67,7 +67,7 @@ def test_json_is_the_object_of_python(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize("suffix", [".svg", ".html", ".csv"])
 def test_a_view_is_written_to_a_file(view: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"out{suffix}"
-    assert run(["-q", "inspect", str(GOLDEN), SENTENCE, "--view", view, "--save", str(path)]) == 0
+    assert run(["-q", "inspect", str(GOLDEN), SENTENCE, "--view", view, "-o", str(path)]) == 0
     assert len(path.read_text(encoding="utf-8")) > 50
 
 
@@ -95,24 +95,23 @@ def test_a_text_comes_from_standard_input(
     [
         (["inspect", str(GOLDEN), ""], 2, "the sentence is empty"),
         (["inspect", str(GOLDEN), "Hund " * 900], 2, "can be looked at"),
-        (["inspect", str(GOLDEN), "Hund", "--target", "dog " * 900], 2, "the target has"),
+        (["inspect", str(GOLDEN), "Hund", "--target-text", "dog " * 900], 2, "the target has"),
         (["inspect", str(GOLDEN), "Hund", "--view", "heat"], 2, 'no view "heat"'),
-        (["inspect", str(GOLDEN), "Hund", "--kind", "self"], 0, ""),
-        (["inspect", str(GOLDEN), "Hund", "--view", "attention", "--kind", "self"], 2, 'kind "self"'),
+        (["inspect", str(GOLDEN), "Hund", "--kind", "self"], 2, "'self' is not one of 'encoder', 'decoder'"),
         (["inspect", str(GOLDEN), "Hund", "--view", "attention", "--layer", "9"], 2, "no layer 9"),
         (["inspect", str(GOLDEN), "Hund", "--head", "-1"], 2, "--head -1"),
-        (["inspect", str(GOLDEN), "Hund", "--save", "x.gif"], 2, "must end in one of .html, .svg"),
+        (["inspect", str(GOLDEN), "Hund", "-o", "x.gif"], 2, "must end in one of .html, .svg"),
         (
-            ["inspect", str(GOLDEN), "Hund", "--save", "/nowhere/at/all/x.svg"],
+            ["inspect", str(GOLDEN), "Hund", "-o", "/nowhere/at/all/x.svg"],
             2,
             "there is no folder /nowhere/at/all",
         ),
-        (["inspect", str(GOLDEN), "Hund", "--out", "/nowhere/at/all/x.svg"], 2, "there is no folder"),
-        (["inspect", str(GOLDEN), "Hund", "--save", "x.svg", "--json"], 2, "give one of them"),
+        (["inspect", str(GOLDEN), "Hund", "--output", "/nowhere/at/all/x.svg"], 2, "there is no folder"),
+        (["inspect", str(GOLDEN), "Hund", "-o", "x.svg", "--json"], 2, "give one of them"),
         (["inspect", "/nowhere", "Hund"], 3, "not a directory"),
         (["curves", "/nowhere"], 3, "not a directory"),
         (["curves", str(GOLDEN), "--view", "heat"], 2, 'no view "heat"'),
-        (["curves", str(GOLDEN), "--save", "x.doc"], 2, "must end in one of"),
+        (["curves", str(GOLDEN), "-o", "x.doc"], 2, "must end in one of"),
         (["curves"], 2, "Missing argument"),
     ],
 )
@@ -143,7 +142,7 @@ def test_other_kinds_of_runs(
 ) -> None:
     assert run(["inspect", str(trained[task]), text]) == 0
     assert capsys.readouterr().out.startswith(first)
-    assert run(["-q", "inspect", str(trained[task]), text, "--save", str(tmp_path / "x.html")]) == 0
+    assert run(["-q", "inspect", str(trained[task]), text, "-o", str(tmp_path / "x.html")]) == 0
     assert run(["inspect", str(trained[task]), text, "--padding", "2"]) == 2
     assert f'padding has no meaning for a run of task = "{task}"' in capsys.readouterr().err
     assert run(["inspect", str(trained[task]), "--view", "tensors"]) == 0
@@ -197,6 +196,6 @@ def test_curves_of_two_runs(trained: dict[str, Path], capsys: pytest.CaptureFixt
     document = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in document["runs"]] == ["translation", "run"]
     for suffix in (".svg", ".html", ".csv", ".json"):
-        assert run(["-q", "curves", *both, "--save", str(tmp_path / f"x{suffix}")]) == 0
+        assert run(["-q", "curves", *both, "-o", str(tmp_path / f"x{suffix}")]) == 0
     assert run(["curves", both[0], "--view", "attention-entropy"]) == 0
     assert "layer 0 head 1" in capsys.readouterr().out

@@ -15,13 +15,16 @@ import pytest
 
 from manyheads import __version__
 from manyheads.cli.main import Program, program, run
-from manyheads.cli.verbs import program_name
+from manyheads.cli.verbs import SECTIONS, TEXTS, VerbWithSubverbs, program_name
 from manyheads.config.load import recipe_paths
 from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, TrainingError
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 HEAVY = ("torch", "numpy", "pydantic", "rich", "sacrebleu", "sentencepiece", "safetensors")
-VERBS = [*Program.verbs, "data fetch", "data report"]
+VERBS = [
+    *Program.verbs, "data fetch", "data report", "train average", "doctor museum", "serve keys", "serve keys add",
+    "bench train",
+]  # fmt: skip
 
 
 def started(code: str, *, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -64,9 +67,12 @@ def test_every_example_can_be_typed(verb: str, capsys: pytest.CaptureFixture[str
     for line in lines:
         words = shlex.split(line)
         command: click.Command | None = program
-        while isinstance(command, click.Group):
+        while (
+            isinstance(command, click.Group) and words and words[0] in command.list_commands(click.Context(command))
+        ):
             command = command.get_command(click.Context(command), words.pop(0))
         assert command is not None
+        assert isinstance(command, VerbWithSubverbs) or not isinstance(command, click.Group), line
         given = command.make_context("manyheads", words).params
         recipe = given.get("recipe") or given.get("config")
         assert recipe is None or recipe.endswith(".toml") or recipe in recipe_paths(), line
@@ -81,8 +87,14 @@ def test_the_help_of_the_program_names_every_verb_with_its_own_first_line(
         assert re.search(rf"^  {name} +{re.escape(line)}$", output, re.MULTILINE)
 
 
-def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
+def test_the_help_lists_every_verb_in_a_section() -> None:
+    assert [name for names in SECTIONS.values() for name in names] == list(Program.verbs)
+    assert set(Program.verbs) == {name for name, texts in TEXTS.items() if "module" in texts}
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_the_version_is_that_of_the_package(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([option]) == 0
     assert capsys.readouterr().out == f"manyheads {__version__}\n"
 
 
@@ -130,7 +142,7 @@ def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
         (["qqq"], "no verb qqq. See: manyheads --help"),
         (["train"], "Missing argument 'CONFIG'. See: manyheads train --help"),
         (["train", "nothing.toml"], "no configuration file or recipe nothing.toml; `manyheads recipes` lists"),
-        (["average", "x", "--last", "0"], "Invalid value for '--last': 0 is not in the range x>=1."),
+        (["train", "average", "x", "--last", "0"], "Invalid value for '--last': 0 is not in the range x>=1."),
         (["evaluate", "x", "--against", "y", "--output", "z"], "--output does not go with --against."),
         (["evaluate", "x", "--split", "dev"], "Invalid value for '--split': 'dev' is not one of"),
         (["show-config", "--set", "a.b=1"], "--set needs a CONFIG to change."),
@@ -263,17 +275,3 @@ def test_the_program_calls_itself_as_the_user_can_from_here(
     assert program_name() == ".venv/bin/manyheads"
     script.unlink()
     assert program_name() == f"{sys.executable} -m manyheads"
-
-
-@pytest.mark.parametrize(
-    ("words", "found"), [("manyheads show-c", "show-config"), ("manyheads train --fo", "--force")]
-)
-def test_the_shell_completes_verbs_and_options(
-    words: str, found: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("_MANYHEADS_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", words)
-    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
-    with pytest.raises(SystemExit):
-        run([])
-    assert capsys.readouterr().out.strip() == f"plain,{found}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from manyheads.cli.main import run
 from manyheads.cli.recipes import headline
-from manyheads.config.load import json_schema, load_config, recipe_paths, resolve_recipe
+from manyheads.config.load import json_schema, load_config, parse_config, recipe_paths, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.runs.suggest import SIZES, suggest
 
@@ -127,19 +129,43 @@ def test_each_setting_is_shown_with_its_meaning_and_whether_it_is_the_default(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (name, *_) = [name for name in recipe_paths() if load_config(resolve_recipe(name)).model.norm == "pre"]
-    lines = shown(capsys, name, "--set", "training.steps=777").split("\n")
+    lines = shown(capsys, name, "--set", "training.steps=777", "--set", "training.ema=0.0").split("\n")
     place = lines.index("steps = 777  # default: 8000")
     assert lines[place - 1] == "# number of optimiser updates"
-    assert 'norm = "pre"  # default' in lines
+    assert "ema = 0.0  # same as the default" in lines
+    assert "#min_count = 1" in lines
     sections = [Config.model_fields[field].annotation for field in Config.model_fields if field != "task"]
     settings = 1 + sum(len(section.model_fields) for section in sections)  # type: ignore[union-attr]
-    assert sum(" = " in line and not line.startswith("#") for line in lines) == settings
+    assert sum(bool(re.match(r"#?[a-z_0-9]+ = ", line)) for line in lines) == settings
+
+
+@pytest.mark.parametrize("name", sorted(recipe_paths()))
+def test_a_setting_is_active_exactly_if_the_configuration_sets_it(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tomllib.loads(recipe_paths()[name].read_text(encoding="utf-8"))
+    active = tomllib.loads(shown(capsys, name))
+    if written["task"] == "language-modeling":
+        active["tokenizer"].pop("keep_space")  # follows from the task
+    assert {section: settings for section, settings in active.items() if settings} == written
+
+
+def test_a_default_is_changed_by_deleting_its_comment_sign(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = re.sub(r"^#(?=\S)", "", shown(capsys), flags=re.MULTILINE)
+    (tmp_path / "all.toml").write_text(text, encoding="utf-8")
+    assert sum(len(settings) for settings in tomllib.loads(text).values() if isinstance(settings, dict)) > 90
+    assert load_config(tmp_path / "all.toml") == parse_config(
+        {"data": {"source": "de", "target": "en"}}, origin="x"
+    )
 
 
 def test_the_defaults_are_shown_without_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys)
     assert "# default:" not in text
-    assert "steps = 8000  # default\n" in text
+    assert "\n#steps = 8000\n" in text
+    assert {"data": {"source": "de", "target": "en"}}.items() <= tomllib.loads(text).items()
 
 
 def test_json_holds_the_values(capsys: pytest.CaptureFixture[str]) -> None:

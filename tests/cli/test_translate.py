@@ -171,7 +171,7 @@ def test_constraint_files_of_another_length_are_named(tmp_path: Path, lines: str
         (["--n-best", "2", "--alignment"], "use --json"),
         (["--rivals", "2"], "--rivals needs --json"),
         (["--stream", "--beam", "3"], "--stream prints the greedy output alone"),
-        (["--split", "words"], "'words' is not one of 'auto', 'sentences', 'none'"),
+        (["--split-lines", "words"], "'words' is not one of 'auto', 'sentences', 'none'"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

@@ -54,8 +54,8 @@ def test_an_input_that_is_not_there_leaves_the_output_as_it_was(trained, tmp_pat
         ["--diverse-groups", "2", "--diverse-strength", "1"],
         ["--coverage-penalty", "0.3", "--length-penalty", "0.5", "--no-repeat-ngram", "2"],
         ["--min-length-ratio", "0.5", "--max-length-ratio", "1.5"],
-        ["--split", "sentences"],
-        ["--split", "none"],
+        ["--split-lines", "sentences"],
+        ["--split-lines", "none"],
         ["--stream"],
         ["--set", "search.beam_size=2"],
     ],
@@ -73,7 +73,9 @@ def test_lines_in_lines_out_whatever_is_asked(trained, tmp_path, monkeypatch, ar
 def test_companion_files_say_what_must_and_must_not_come(trained, tmp_path, monkeypatch) -> None:
     for name, text in (("prefix", "kk\n\n"), ("forbid", "a\tb\nc\n"), ("require", "\nml\tkl\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    arguments = [part for name in ("prefix", "forbid", "require") for part in (f"--{name}", str(tmp_path / name))]
+    arguments = [
+        part for name in ("prefix", "forbid", "require") for part in (f"--{name}-file", str(tmp_path / name))
+    ]
     first, second, _ = translated(trained, b"Abc.\nDef.\n", tmp_path / "out", monkeypatch, *arguments).split("\n")
     assert first.startswith("kk")
     assert not set(first) & set("ab")
@@ -84,15 +86,16 @@ def test_companion_files_say_what_must_and_must_not_come(trained, tmp_path, monk
 
 def test_a_stream_is_what_a_beam_of_one_writes(trained, tmp_path, monkeypatch) -> None:
     data = b"Abc. Def.\n\nabc abc abc, " * 4
-    whole = translated(trained, data, tmp_path / "whole", monkeypatch, "--beam", "1", "--split", "sentences")
-    stream = translated(trained, data, tmp_path / "stream", monkeypatch, "--stream", "--split", "sentences")
+    whole = translated(trained, data, tmp_path / "whole", monkeypatch, "--beam", "1", "--split-lines", "sentences")
+    stream = translated(trained, data, tmp_path / "stream", monkeypatch, "--stream", "--split-lines", "sentences")
     assert stream == whole
 
 
 def test_json_tells_all_that_was_asked(trained, tmp_path, monkeypatch) -> None:
     text = translated(
         trained, b"Abc def. Ghi.\n\n", tmp_path / "out", monkeypatch,
-        "--json", "--alignment", "--attention-layer", "0", "--rivals", "2", "--n-best", "2", "--split", "sentences",
+        "--json", "--alignment", "--attention-layer", "0", "--rivals", "2", "--n-best", "2",
+        "--split-lines", "sentences",
     )  # fmt: skip
     first, empty = json.loads(text)
     assert first["sentences"] == 2
@@ -121,11 +124,11 @@ def test_what_looks_wrong_is_told_once_on_stderr(trained, tmp_path, monkeypatch,
     error = capsys.readouterr().err
     assert error.count("warning: a sentence longer than any in training was cut into pieces: line 2, 3\n") == 1
     assert "length limit" not in error
-    translated(trained, data, tmp_path / "out", monkeypatch, "--split", "none")
+    translated(trained, data, tmp_path / "out", monkeypatch, "--split-lines", "none")
     assert "warning: cut at the length limit of the model or of the search: line 2, 3\n" in capsys.readouterr().err
-    translated(trained, data, tmp_path / "out", monkeypatch, "--stream", "--split", "none")
+    translated(trained, data, tmp_path / "out", monkeypatch, "--stream", "--split-lines", "none")
     assert "warning: cut at the length limit of the model or of the search: line 2, 3\n" in capsys.readouterr().err
-    translated(trained, data, tmp_path / "out", monkeypatch, "--split", "none", "--quiet")
+    translated(trained, data, tmp_path / "out", monkeypatch, "--split-lines", "none", "--quiet")
     assert capsys.readouterr().err == ""
 
 

@@ -143,6 +143,8 @@ def unseen_examples() -> Iterator[tuple[str, str]]:
 
 def form(text: str) -> tuple[str, set[str]]:
     """The verb of a command of ours, empty for others, and which options it has."""
-    found = re.search(r"\bmanyheads ((?:data |keys |bench )?[a-z-]+)", bare(text))
+    found = re.search(
+        r"\bmanyheads ((?:data |bench |serve keys )?(?:train average|doctor museum|[a-z-]+))", bare(text)
+    )
     options = {word for word in bare(text).split() if word.startswith(("-", "<"))}
     return (found[1], options) if found else ("", options)

@@ -19,8 +19,9 @@ from unittest import mock
 import click
 from tests.docs.workbench import small
 
-from manyheads.cli.main import Program, program
+from manyheads.cli.main import program
 from manyheads.cli.main import run as run_program
+from manyheads.cli.verbs import VerbWithSubverbs
 from manyheads.config.load import load_config
 
 __all__ = ["CANNOT_BE_RUN", "INSTEAD", "OTHER_PACKAGES", "RUNNERS", "Outcome", "parsed", "run", "split"]
@@ -46,9 +47,9 @@ INSTEAD = {
     "training.max_minutes=20": ("training.max_minutes=20", *FEW),
     "tokenizer.vocab_size=30000": ("tokenizer.vocab_size=3000",),
 }
-LASTING = ("demo", "museum", "show-config")  # run once, as where does not matter
+LASTING = ("demo", "doctor museum", "show-config")  # run once, as where does not matter
 REMEMBERED: dict[tuple[str, ...], Outcome] = {}
-COMPLETION = re.compile(r"_MANYHEADS_COMPLETE=(\w+)_source manyheads")
+COMPLETION = re.compile(r"manyheads completion (\w+)")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def run(text: str) -> Outcome:
         AssertionError: it names something that there is not: a target of make, an extra.
         KeyError: nobody has said how such a line is run.
     """
-    if COMPLETION.search(text):
+    if text.startswith("eval "):
         return complete(text)
     words, given = split(text)
     return RUNNERS[words[0]](words, given)
@@ -104,13 +105,16 @@ def split(text: str) -> tuple[list[str], str]:
 
 def parsed(arguments: list[str]) -> click.Context:
     """What the program makes of a command line, without running it; raises what click raises."""
-    context = program.make_context("manyheads", arguments[:1], resilient_parsing=True)
-    assert isinstance(program, Program)
-    command, rest = program.get_command(context, arguments[0]), arguments[1:]
-    while isinstance(command, click.Group):
-        command, rest = command.get_command(context, rest[0]), rest[1:]
-    assert command is not None, f"no verb {arguments[0]}"
-    return command.make_context(arguments[0], list(rest))
+    command: click.Command = program
+    context, rest = click.Context(program, info_name="manyheads"), list(arguments)
+    while isinstance(command, click.Group) and rest:
+        own_argument = isinstance(command, VerbWithSubverbs) and rest[0] not in command.commands
+        if own_argument or rest[0].startswith("-"):
+            break
+        name, found, rest = command.resolve_command(context, rest)
+        assert found is not None
+        command, context = found, click.Context(found, info_name=name, parent=context)
+    return command.make_context(context.info_name, rest)
 
 
 # --- the program itself ---
@@ -126,7 +130,7 @@ def run_manyheads(words: list[str], given: str = "") -> Outcome:
         code = run_program(arguments)
     texts = [stream.getvalue().decode() for stream in (out, err)]
     outcome = Outcome(code, texts[0], texts[1] + texts[0])
-    if words[1] in LASTING:
+    if " ".join(words[1:]).startswith(LASTING):
         REMEMBERED[tuple(words)] = outcome
     return outcome
 
@@ -139,9 +143,9 @@ def quick(arguments: list[str]) -> list[str]:
     measured = {("bench", "train"): ["--rounds", "1", "--updates", "1"],
                 ("bench", "decode"): ["--rounds", "1", "--sentences", "4"]}.get(tuple(verb), [])  # fmt: skip
     settings: list[str] = []
-    if rest and verb[-1] == "train":
+    if rest and verb[-1] == "train" and rest[0] != "average":
         settings = small(rest[0])
-    elif rest and verb == ["doctor"] and not Path(rest[0]).is_dir():
+    elif rest and verb == ["doctor"] and rest[0] != "museum" and not Path(rest[0]).is_dir():
         settings = small(rest[0], "training.steps=2000")  # it trains none of them
     measured += [word for setting in settings for word in ("--set", setting)]
     return [*verb, *rest[:1], *measured, *rest[1:]] if measured else arguments
@@ -168,7 +172,9 @@ def streams(given: str) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
 def small_demo() -> Iterator[None]:
     """`demo` has no `--set`: its recipe is opened with the small settings."""
     module = importlib.import_module("manyheads.runs.demo")
-    with mock.patch.object(module, "load_config", lambda path: load_config(path, small(str(path)))):
+    with mock.patch.object(
+        module, "load_config", lambda path, overrides: load_config(path, [*overrides, *small(str(path))])
+    ):
         yield
 
 

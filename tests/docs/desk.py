@@ -50,7 +50,7 @@ class Desk:
         if command.text.startswith("curl") or cannot:
             return
         words, _ = split(command.text)
-        if words[:2] == ["manyheads", "serve"]:
+        if words[:2] == ["manyheads", "serve"] and words[2] != "keys":
             until = takewhile(lambda one: not one.text.startswith("manyheads serve"), on[1:])
             asked = [one for one in until if one.text.startswith("curl")]
             if asked and shutil.which("curl") is None:
@@ -97,7 +97,7 @@ class Desk:
         if {"--json", "--schema"} & set(words):
             json.loads(outcome.out)
         for option, file in pairwise(words):
-            if option in ("--output", "--save", "--out") and words[0] != "docker" and not Path(file).exists():
+            if option in ("-o", "--output") and words[0] != "docker" and not Path(file).exists():
                 self.wrong.append(f"{where}\nwrote no {file}")
         if command.shown is None:
             return
@@ -113,14 +113,14 @@ def folder_made(words: list[str]) -> Path | None:
     """The folder that a command makes, if it makes one."""
     words = words[words.index("manyheads") :] if "manyheads" in words else words
     match words[:3]:
-        case ["manyheads", "train" | "demo", *_] if "--out" in words:
-            return Path(words[words.index("--out") + 1])
+        case ["manyheads", "train" | "demo" | "import", *_] if "-o" in words:
+            return Path(words[words.index("-o") + 1])
         case ["manyheads", "train", config]:
             return Path("runs") / Path(config).stem
         case ["manyheads", "demo", *_] | ["make", "demo", *_]:
             return Path("runs/demo-de-en")
-        case ["manyheads", "import", _]:
-            return Path(words[3])
+        case ["manyheads", "import", model, *_]:
+            return Path("runs") / Path(model).name
         case ["manyheads", "data", "fetch"]:
             return Path("data") / words[3]
     return None

@@ -13,6 +13,7 @@ import click
 import pytest
 
 from manyheads.cli.main import program
+from manyheads.cli.verbs import VerbWithSubverbs
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "src" / "manyheads"
@@ -201,7 +202,7 @@ def test_every_verb_exists(document: Path) -> None:
         for verb, inner in VERB.findall(code):
             command = program.get_command(context, verb)
             assert command is not None, f"manyheads {verb}"
-            if isinstance(command, click.Group) and inner:
+            if isinstance(command, click.Group) and inner and not isinstance(command, VerbWithSubverbs):
                 assert inner in command.list_commands(context), f"manyheads {verb} {inner}"
 
 

@@ -112,7 +112,7 @@ def test_contributing_follows_a_translation(folder: Path, monkeypatch: pytest.Mo
 
 
 def test_contributing_follows_a_training(folder: Path, tmp_path: Path) -> None:
-    command = ["train", str(folder / "config.toml"), "--out", str(tmp_path / "run")]
+    command = ["train", str(folder / "config.toml"), "-o", str(tmp_path / "run")]
     called = first_calls(lambda: run_or_fail(command))
     check_files(named_calls(section(CONTRIBUTING, "### From `manyheads train` to one update")), called)
 

@@ -135,7 +135,7 @@ def test_a_trained_one_goes_out_by_the_command_line(pooling: str, tmp_path: Path
         labelled_config(text, model=model, training={"steps": 4}), tmp_path / "run", listener=CollectingListener()
     )
     run, out = str(tmp_path / "run"), str(tmp_path / "out")
-    assert program(["export", run, out, "--to", "sentence-transformers"]) == 0
+    assert program(["export", run, "-o", out, "--to", "sentence-transformers"]) == 0
     right = probabilities(Classifier.load(run, device="cpu"), TEXTS)
     found = torch.from_numpy(as_the_files_say(tmp_path / "out", TEXTS)).softmax(-1).numpy()
     assert found == pytest.approx(right, abs=1e-5)

@@ -71,7 +71,7 @@ def test_the_run_itself_is_left_as_it_was(run: Path) -> None:
 def test_an_existing_place_is_not_written_into(run: Path, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     for out in (tmp_path / "taken", run):
-        with pytest.raises(RunError, match=r"exists\. Choose another --out") as caught:
+        with pytest.raises(RunError, match=r"exists\. Choose another --output") as caught:
             average(run, out=out)
         assert str(out) in str(caught.value)
     assert list((tmp_path / "taken").iterdir()) == []

@@ -227,3 +227,18 @@ def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path:
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a directory"):
         evaluate(tmp_path / "missing", listener=CollectingListener())
+
+
+def test_the_device_is_that_of_the_model(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[str] = []
+    load = Translator.load.__func__  # type: ignore[attr-defined]
+
+    def watched(kind: type[Translator], run: Path, *, device: str = "auto") -> Translator:
+        devices.append(device)
+        translator: Translator = load(kind, run, device="cpu")
+        return translator
+
+    monkeypatch.setattr(Translator, "load", classmethod(watched))
+    evaluate(trained, device="cuda:1", listener=CollectingListener())
+    compare(trained, trained, device="cuda:2", listener=CollectingListener())
+    assert devices == ["cuda:1", "cuda:2", "cuda:2"]

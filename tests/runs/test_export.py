@@ -238,13 +238,13 @@ def test_options_of_the_program_reach_the_engine(
 
 
 def test_the_verbs_report_what_they_did(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["export", str(trained), str(tmp_path / "x.argosmodel"), "--to", "argos", "--json"]
+    line = ["export", str(trained), "-o", str(tmp_path / "x.argosmodel"), "--to", "argos", "--json"]
     assert program(line) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["to"], document["quantization"], document["parity"]["sentences"]) == ("argos", "int8", 6)
     assert (tmp_path / "x.argosmodel").is_file()
-    assert program(["export", str(trained), str(tmp_path / "hf"), "--to", "huggingface"]) == 0
-    assert program(["import", str(tmp_path / "hf"), str(tmp_path / "again"), "--json"]) == 0
+    assert program(["export", str(trained), "-o", str(tmp_path / "hf"), "--to", "huggingface"]) == 0
+    assert program(["import", str(tmp_path / "hf"), "-o", str(tmp_path / "again"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))
     assert document["parity"]["same_outputs"] == document["parity"]["sentences"]
 

@@ -127,7 +127,7 @@ def test_what_costs_too_much_is_kept_by_force_alone(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(export_cost, "HIGHEST_LOSS_COST", -1.0)
-    line = ["export", str(trained), str(tmp_path / "out"), "--to", "ctranslate2", "--quantization", "int8"]
+    line = ["export", str(trained), "-o", str(tmp_path / "out"), "--to", "ctranslate2", "--quantization", "int8"]
     assert program(line) == 1
     said = capsys.readouterr().err
     assert "error: int8 costs " in said
@@ -156,3 +156,16 @@ def test_a_wrong_conversion_is_refused_whatever_it_costs(
     with pytest.raises(ParityError, match="does not give what the run gives"):
         export(trained, tmp_path / "out", "ctranslate2", quantization="int8", force=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_cost_is_measured_on_the_device(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[str] = []
+    load = export_cost.load_ctranslate2
+
+    def watched(folder: Path, *, device: str) -> Any:
+        devices.append(device)
+        return load(folder, device="cpu")
+
+    monkeypatch.setattr(export_cost, "load_ctranslate2", watched)
+    export(trained, tmp_path / "out", "ctranslate2", quantization="int8", device="cuda:1")
+    assert devices == ["cuda:1", "cuda:1"]

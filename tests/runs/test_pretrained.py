@@ -323,7 +323,7 @@ def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
 
     folder, theirs, fast = folders[family]
     capsys.readouterr()
-    assert program(["import", str(folder), str(tmp_path / "run"), "--language", "en", "--json"]) == 0
+    assert program(["import", str(folder), "-o", str(tmp_path / "run"), "--language", "en", "--json"]) == 0
     told = capsys.readouterr()
     document = json.loads(told.out)
     assert told.err == "", "transformers draws no bars of its own"

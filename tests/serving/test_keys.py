@@ -87,13 +87,13 @@ def test_names_are_taken_once(tmp_path: Path) -> None:
 
 def test_the_verbs_add_list_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "keys.json")
-    assert run(["keys", "add", path, "weblate", "--req-limit", "600"]) == 0
+    assert run(["serve", "keys", "add", path, "weblate", "--req-limit", "600"]) == 0
     secret = capsys.readouterr().out.strip()
     assert KeyRing(KeyFile(Path(path))).find(secret) is not None
-    assert run(["keys", "list", path]) == 0
+    assert run(["serve", "keys", "list", path]) == 0
     assert capsys.readouterr().out == "weblate  600 requests a minute\n"
-    assert run(["keys", "list", path, "--json"]) == 0
+    assert run(["serve", "keys", "list", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"name": "weblate", "req_limit": 600}]
-    assert run(["keys", "remove", path, "weblate"]) == 0
-    assert run(["keys", "remove", path, "weblate"]) == 2
-    assert run(["keys", "list", str(tmp_path / "none")]) == 3
+    assert run(["serve", "keys", "remove", path, "weblate"]) == 0
+    assert run(["serve", "keys", "remove", path, "weblate"]) == 2
+    assert run(["serve", "keys", "list", str(tmp_path / "none")]) == 3

@@ -354,7 +354,7 @@ def test_the_command_writes_a_page_that_stands_alone(
 ) -> None:
     path = tmp_path / "page.html"
     asked = [] if text is None else [text]
-    assert manyheads(["-q", "inspect", str(runs[place]), *asked, "--save", str(path)]) == 0
+    assert manyheads(["-q", "inspect", str(runs[place]), *asked, "-o", str(path)]) == 0
     reader = Reader(browser, path.as_uri(), language="ko")
     reader.page.goto(f"{path.as_uri()}?lang=ko")
     reader.page.locator("#panel[aria-busy=false] .figure").first.wait_for()

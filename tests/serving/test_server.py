@@ -133,7 +133,7 @@ def test_a_taken_port_a_missing_run_and_an_open_door_are_told(
 
     code, text = fails(capsys, translator_run, "--host", "0.0.0.0")
     assert code == 2
-    assert "manyheads keys add" in text
+    assert "manyheads serve keys add" in text
     assert "--public" in text
 
     code, text = fails(capsys, translator_run, "--host", "203.0.113.7", "--public", "--port", 0)
@@ -142,7 +142,7 @@ def test_a_taken_port_a_missing_run_and_an_open_door_are_told(
 
     code, text = fails(capsys, translator_run, "--keys", tmp_path / "keys.json")
     assert code == 3
-    assert "manyheads keys add" in text
+    assert "manyheads serve keys add" in text
 
 
 def test_a_run_that_cannot_be_opened_ends_the_server(

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 def output(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the demo prints."""
     out = tmp_path_factory.mktemp("demo") / "run"
-    command = [sys.executable, "-m", "manyheads", "demo", "--out", str(out)]
+    command = [sys.executable, "-m", "manyheads", "demo", "-o", str(out)]
     return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
 
 
@@ -52,7 +52,7 @@ def test_the_same_line_again_shows_the_finished_model(
 ) -> None:
     out = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run"))
     before = (out / "model.safetensors").stat().st_mtime_ns
-    command = [sys.executable, "-m", "manyheads", "demo", "--out", str(out)]
+    command = [sys.executable, "-m", "manyheads", "demo", "-o", str(out)]
     again = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
     assert (out / "model.safetensors").stat().st_mtime_ns == before
     assert without_times(again) == without_times(output)

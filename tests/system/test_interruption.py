@@ -46,7 +46,7 @@ NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
 
 def command(config: Path, out: Path) -> list[str]:
     """The line that a user types, again and again."""
-    return [sys.executable, "-m", "manyheads", "train", str(config), "--out", str(out)]
+    return [sys.executable, "-m", "manyheads", "train", str(config), "-o", str(out)]
 
 
 @pytest.fixture(scope="module")

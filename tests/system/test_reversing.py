@@ -70,7 +70,7 @@ def test_learns_to_write_strings_backwards_from_any_seed(tmp_path: Path, trainin
     config = tmp_path / "reverse.toml"
     config.write_text(CONFIG.format(root=tmp_path.as_posix(), seed=training_seed, norm=norm, positions=positions))
     run = str(tmp_path / "run")
-    manyheads("train", str(config), "--out", run, "--quiet")
+    manyheads("train", str(config), "-o", run, "--quiet")
     result = json.loads(manyheads("evaluate", run, "--json"))
     assert result["sentences"] == 200
     assert result["exact"] >= 0.95, f"seed {training_seed}, {norm}-norm, {positions}: {result}"

@@ -266,7 +266,7 @@ def test_without_a_compiler_training_does_not_begin(tmp_path: Path) -> None:
     file = tmp_path / "tiny.toml"
     file.write_text("\n".join(described(config_of(tmp_path))), encoding="utf-8")
     found = subprocess.run(
-        [sys.executable, "-m", "manyheads", "train", str(file), "--out", str(tmp_path / "run")],
+        [sys.executable, "-m", "manyheads", "train", str(file), "-o", str(tmp_path / "run")],
         capture_output=True,
         text=True,
         env=os.environ | {"CXX": "/nowhere/g++"},

@@ -37,7 +37,7 @@ def start(
     launcher = [sys.executable, "-m", "torch.distributed.run", *launch, "--nproc-per-node", str(processes),
                 "--log-dir", str(out.parent / "logs")]  # fmt: skip
     return subprocess.Popen(
-        [*launcher, "-m", "manyheads", "train", str(file), "--out", str(out), *options],
+        [*launcher, "-m", "manyheads", "train", str(file), "-o", str(out), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -114,7 +114,7 @@ class RunDirectory:
                 portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
             except portalocker.AlreadyLocked as error:
                 raise RunError(
-                    f"{self.path} is being trained by another process. Wait for it, or choose another --out."
+                    f"{self.path} is being trained by another process. Wait for it, or choose another --output."
                 ) from error
             try:
                 yield

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, device_option, json_option, option, set_option
+from manyheads.cli.completion import complete_configs
+from manyheads.cli.options import (
+    COUNT,
+    NOT_NEGATIVE,
+    device_option,
+    json_option,
+    option,
+    run_argument,
+    set_option,
+    training_device_option,
+    with_device,
+)
 from manyheads.cli.verbs import current_settings, echo_result, verb, verb_group
 
 __all__ = ["VERBS"]
@@ -18,19 +29,22 @@ def bench() -> None:
 
 
 @verb("bench train", bench)
-@click.argument("config", default="demo-de-en")
+@click.argument("config", default="demo-de-en", shell_complete=complete_configs)
 @set_option
+@training_device_option
 @option("--rounds", type=COUNT, default=5, help="Number of measurements.")
 @option("--updates", type=COUNT, default=10, help="Number of optimiser updates per measurement.")
 @json_option
-def train(config: str, overrides: tuple[str, ...], rounds: int, updates: int, as_json: bool) -> None:
+def train(
+    config: str, overrides: tuple[str, ...], device: str | None, rounds: int, updates: int, as_json: bool
+) -> None:
     """Measure the speed of training, also as a share of the fastest matrix product on this machine.
 
     CONFIG is a TOML file or the name of a recipe; the default, demo-de-en, uses built-in text. No file is written.
     """
     from manyheads.config.load import load_config, resolve_recipe
 
-    settings = load_config(resolve_recipe(config), overrides)
+    settings = load_config(resolve_recipe(config), with_device(overrides, device))
 
     # imports torch: only once the configuration is valid
     from manyheads.cli.progress import open_progress
@@ -42,7 +56,7 @@ def train(config: str, overrides: tuple[str, ...], rounds: int, updates: int, as
 
 
 @verb("bench decode", bench)
-@click.argument("run", type=PATH)
+@run_argument
 @option(
     "--precision",
     type=click.Choice(["fp32", "bf16", "int8"]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.options import PATH, device_option, json_option, output_option
+from manyheads.cli.options import PATH, device_option, json_option, output_option, run_argument
 from manyheads.cli.streams import (
     WarnedLines,
     batches,
@@ -29,7 +29,7 @@ __all__ = ["VERBS"]
 
 
 @verb("classify")
-@click.argument("run", type=PATH)
+@run_argument
 @click.argument("file", type=PATH, default="-")
 @device_option
 @output_option("labels")
@@ -37,8 +37,8 @@ __all__ = ["VERBS"]
 def classify(run: Path, file: Path, device: str, output: Path | None, as_json: bool) -> None:
     """Classify each line of FILE or standard input: print its label, a tab and the probability of the label.
 
-    Empty lines stay empty. If the classifier takes two texts, separate them by a tab. --json prints the
-    probabilities of all labels.
+    RUN is the run directory of a classifier. FILE may be compressed (.gz, .xz or .zst). Empty lines stay empty. If
+    the classifier takes two texts, separate them by a tab. --json prints the probabilities of all labels.
     """
     check_output(output, file)
 

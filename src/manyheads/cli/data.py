@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import json_option, option, set_option
+from manyheads.cli.completion import complete_corpora
+from manyheads.cli.options import config_argument, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, echo_result, verb, verb_group
 
 __all__ = ["VERBS"]
@@ -18,7 +19,7 @@ def data() -> None:
 
 
 @verb("data fetch", data)
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_corpora)
 @option(
     "--root",
     type=click.Path(path_type=Path, file_okay=False),
@@ -46,7 +47,7 @@ def fetch(name: str | None, root: Path, as_json: bool) -> None:
 
 
 @verb("data report", data)
-@click.argument("config")
+@config_argument
 @set_option
 @json_option
 def report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`doctor`: find problems. `museum`: small programs that show typical defects."""
+"""`doctor`: find problems. `doctor museum`: small programs that show typical defects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.options import LANGUAGE, json_option, option, set_option
-from manyheads.cli.verbs import current_settings, echo, echo_json, verb
+from manyheads.cli.completion import complete_exhibits, complete_subjects
+from manyheads.cli.options import LANGUAGE, json_option, option, set_option, training_device_option, with_device
+from manyheads.cli.verbs import current_settings, echo, echo_json, verb, verb_with_subverbs
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ FILLER = "\0"  # second column of a wide character
 LABEL = re.compile(r" *(?:(?:seen|cause|cure|page) +|\S{1,16} {2,})?")
 
 
-@verb("doctor")
-@click.argument("subject", metavar="[CONFIG|RUN]", required=False)
+@verb_with_subverbs("doctor")
+@click.argument("subject", metavar="[CONFIG|RUN]", required=False, shell_complete=complete_subjects)
 @set_option
+@training_device_option
 @option(
     "--lang",
     "language",
@@ -40,30 +42,38 @@ LABEL = re.compile(r" *(?:(?:seen|cause|cure|page) +|\S{1,16} {2,})?")
     help="Language of causes and cures: English or Korean; measured figures are described in English.",
 )
 @json_option
-def doctor(subject: str | None, overrides: tuple[str, ...], language: Language, as_json: bool) -> None:
+def doctor(
+    subject: str | None, overrides: tuple[str, ...], device: str | None, language: Language, as_json: bool
+) -> None:
     """Find problems in this machine, a configuration or a trained run; exit with code 1 if there are any.
 
     CONFIG is a TOML file or the name of a recipe: the doctor examines its text, its settings and a newly
     initialised model. RUN is a run directory: the doctor examines its training curves, weights, decoding and
-    outputs. No file is changed.
+    outputs, on the CPU. No file is changed.
     """
     report: Diagnosis
     if subject is None:
-        if overrides:
-            raise UsageError("--set changes the settings of a configuration or a run. Name one.")
+        if overrides or device:
+            raise UsageError("--set and --device are for the examination of a configuration or a run. Name one.")
         from manyheads.doctor import examine_machine
 
         report = examine_machine()
     else:
-        report = examine(subject, overrides)
+        report = examine(subject, overrides, device)
     lines = fold_lines(report.lines(language), terminal_width())
     echo(report.to_json(language), lines, as_json=as_json)
     raise click.exceptions.Exit(report.exit_code)
 
 
-def examine(subject: str, overrides: tuple[str, ...]) -> Diagnosis:
-    """Examine a run if `subject` is a directory, else a configuration."""
+def examine(subject: str, overrides: tuple[str, ...], device: str | None) -> Diagnosis:
+    """Examine a run if `subject` is a directory, else a configuration on a device.
+
+    Raises:
+        UsageError: a device is given for a run.
+    """
     if Path(subject).is_dir():
+        if device:
+            raise UsageError(f"--device {device} is for a configuration: the run {subject} is examined on the CPU.")
         from manyheads.cli.progress import open_progress
         from manyheads.runs.examine_run import examine_run
 
@@ -71,7 +81,7 @@ def examine(subject: str, overrides: tuple[str, ...]) -> Diagnosis:
             return examine_run(Path(subject), overrides=overrides, listener=progress)
     from manyheads.config.load import load_config, resolve_recipe
 
-    config = load_config(resolve_recipe(subject), overrides)
+    config = load_config(resolve_recipe(subject), with_device(overrides, device))
 
     from manyheads.cli.progress import open_progress  # imports torch: only once the configuration is valid
     from manyheads.runs.examine_config import examine_config
@@ -80,8 +90,8 @@ def examine(subject: str, overrides: tuple[str, ...]) -> Diagnosis:
         return examine_config(config, subject, listener=progress)
 
 
-@verb("museum")
-@click.argument("name", metavar="[EXHIBIT]", required=False)
+@verb("doctor museum", doctor)
+@click.argument("name", metavar="[EXHIBIT]", required=False, shell_complete=complete_exhibits)
 @option(
     "--lang",
     "language",
@@ -145,4 +155,4 @@ def widened(text: str) -> str:
     return "".join(letter + FILLER * (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
-VERBS = {"doctor": doctor, "museum": museum}
+VERBS = {"doctor": doctor}

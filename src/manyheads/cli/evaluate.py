@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.options import PATH, json_option, option, output_option, set_option
+from manyheads.cli.options import (
+    PATH,
+    beam_option,
+    device_option,
+    json_option,
+    option,
+    output_option,
+    run_argument,
+    run_option,
+    set_option,
+)
 from manyheads.cli.streams import open_output, text_line
 from manyheads.cli.verbs import current_settings, echo_result, verb
 
@@ -18,37 +28,45 @@ __all__ = ["VERBS"]
 
 
 @verb("evaluate")
-@click.argument("run", type=PATH)
+@run_argument
 @option(
     "--split",
     type=click.Choice(["train", "valid", "test"]),
     default="test",
     help="Split of the run's data to evaluate on.",
 )
-@option("--source", type=PATH, metavar="FILE", help="File to evaluate on instead of a split.")
+@option("--source-file", type=PATH, metavar="FILE", help="File to evaluate on instead of a split.")
 @option(
-    "--reference",
+    "--reference-file",
     type=PATH,
     metavar="FILE",
-    help="File of reference translations or labels, one line for each line of --source.",
+    help="File of reference translations or labels, one line for each line of --source-file.",
 )
-@option("--against", type=PATH, metavar="RUN", help="Another run to compare with, by paired bootstrap resampling.")
+@run_option("--against", help="Another run to compare with, by paired bootstrap resampling.")
+@beam_option
+@device_option
 @set_option
 @output_option("translations or labels")
 @json_option
 def evaluate(
     run: Path,
     split: Split,
-    source: Path | None,
-    reference: Path | None,
+    source_file: Path | None,
+    reference_file: Path | None,
     against: Path | None,
+    beam: int | None,
+    device: str,
     overrides: tuple[str, ...],
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Score RUN on its test set or on files, or test whether it differs significantly from another run."""
-    if source is None and reference is not None:
-        raise click.UsageError("--source and --reference belong together.")
+    """Score RUN on its test set or on files, or test whether it differs significantly from another run.
+
+    RUN is a run directory: translators are scored by BLEU, chrF and TER, classifiers by accuracy and F1, language
+    models by perplexity.
+    """
+    if source_file is None and reference_file is not None:
+        raise click.UsageError("--source-file and --reference-file belong together.")
     if against is not None and output is not None:
         raise click.UsageError("--output does not go with --against.")
 
@@ -58,20 +76,29 @@ def evaluate(
     from manyheads.runs.evaluate import ClassEvaluation, Evaluation, MaskedEvaluation, TextEvaluation
     from manyheads.runs.evaluate import evaluate as evaluate_run
 
+    if beam is not None:
+        overrides = (*overrides, f"search.beam_size={beam}")
     result: Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation | Comparison
     with open_progress(current_settings()) as progress:
         if against is None:
             result = evaluate_run(
-                run, split=split, source=source, reference=reference, overrides=overrides, listener=progress
+                run,
+                split=split,
+                source=source_file,
+                reference=reference_file,
+                overrides=overrides,
+                device=device,
+                listener=progress,
             )
         else:
             result = compare_run(
                 run,
                 against,
                 split=split,
-                source=source,
-                reference=reference,
+                source=source_file,
+                reference=reference_file,
                 overrides=overrides,
+                device=device,
                 listener=progress,
             )
     if output is not None and isinstance(result, TextEvaluation | MaskedEvaluation):

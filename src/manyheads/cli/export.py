@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import PATH, json_option, option
+from manyheads.cli.options import (
+    PATH,
+    device_option,
+    json_option,
+    option,
+    run_argument,
+    run_output_option,
+)
 from manyheads.cli.verbs import current_settings, echo, echo_result, verb
 
 __all__ = ["VERBS"]
@@ -16,9 +23,16 @@ QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float
 
 
 @verb("export")
-@click.argument("run", type=PATH)
-@click.argument("out", type=PATH)
+@run_argument
 @option("--to", type=click.Choice(FORMATS), required=True, help="Format to write, named after the program.")
+@option(
+    "-o",
+    "--output",
+    type=PATH,
+    metavar="DEST",
+    required=True,
+    help="New directory to write; for argos, a file that ends in .argosmodel.",
+)
 @option(
     "--quantization",
     type=click.Choice(QUANTIZATIONS),
@@ -30,24 +44,29 @@ QUANTIZATIONS = ["float32", "int8", "int8_float32", "int8_bfloat16", "int8_float
     is_flag=True,
     help="Keep a quantized export even if it loses more than 1 BLEU or 0.1 nats per token.",
 )
+@device_option
 @json_option
-def export(run: Path, out: Path, to: str, quantization: str | None, force: bool, as_json: bool) -> None:
-    """Convert RUN to the format of another program, write it to OUT, and compare the outputs of both.
+def export(
+    run: Path, to: str, output: Path, quantization: str | None, force: bool, device: str, as_json: bool
+) -> None:
+    """Convert RUN to the format of another program, write it to DEST, and compare the outputs of both.
 
-    OUT is a new directory, or for argos a file that ends in .argosmodel. OUT is written only if the outputs agree.
-    The quality lost by quantization is measured on this machine, on the run's validation text.
+    DEST is written only if the outputs agree. The quality lost by quantization is measured on this machine, on the
+    device of --device and the run's validation text.
     """
     from manyheads.cli.progress import open_progress
     from manyheads.runs.export import export as export_run
 
     with open_progress(current_settings()) as progress:
-        result = export_run(run, out, to, quantization=quantization, force=force, listener=progress)
+        result = export_run(
+            run, output, to, quantization=quantization, force=force, device=device, listener=progress
+        )
     echo_result(result, as_json=as_json)
 
 
 @verb("import")
-@click.argument("model")
-@click.argument("out", type=PATH)
+@click.argument("model", type=click.Path())
+@run_output_option("runs/ and the name of MODEL")
 @option(
     "--source",
     metavar="LANGUAGE",
@@ -76,7 +95,7 @@ def export(run: Path, out: Path, to: str, quantization: str | None, force: bool,
 @json_option
 def import_(
     model: str,
-    out: Path,
+    output: Path | None,
     source: str | None,
     target: str | None,
     language: str | None,
@@ -84,7 +103,7 @@ def import_(
     trust_pickle: bool,
     as_json: bool,
 ) -> None:
-    """Import a pretrained model of transformers as the run directory OUT, and compare the outputs of both.
+    """Import a pretrained model of transformers as a run, and compare the outputs of both.
 
     MODEL is a directory, or user/name on the Hugging Face hub (extra hf): MarianMT (opus-mt), BERT, DistilBERT,
     RoBERTa or GPT-2. With --labels, an encoder without a head becomes a classifier; train its new head before
@@ -94,7 +113,7 @@ def import_(
 
     imported = import_model(
         model,
-        out,
+        output or Path("runs", Path(model).absolute().name),
         source=source,
         target=target,
         language=language,
@@ -105,7 +124,7 @@ def import_(
 
 
 @verb("push")
-@click.argument("run", type=PATH)
+@run_argument
 @click.argument("name")
 @option("--private", is_flag=True, help="Create the repository as private, if it does not exist yet.")
 @json_option

@@ -18,6 +18,7 @@ from manyheads.cli.options import (
     json_option,
     option,
     output_option,
+    run_argument,
 )
 from manyheads.cli.streams import check_output, input_lines, numbers_text, open_output, write_json
 from manyheads.cli.verbs import verb, warn
@@ -33,7 +34,7 @@ SEPARATOR = "---"  # line between two texts
 
 
 @verb("generate")
-@click.argument("run", type=PATH)
+@run_argument
 @click.argument("file", type=PATH, required=False)
 @option("--prompt", metavar="TEXT", show_default="empty", help="Text to continue.")
 @field_option(
@@ -67,8 +68,9 @@ def generate(
 ) -> None:
     """Generate text that continues --prompt, FILE ("-" is standard input) or, without either, an empty prompt.
 
-    FILE is a single prompt if the model was trained on whole files (data.documents = "file"); otherwise each line
-    is a prompt. Each generated text is printed after its prompt; a line of --- separates the texts.
+    RUN is the run directory of a language model. FILE is a single prompt if the model was trained on whole files
+    (data.documents = "file"); otherwise each line is a prompt. Each generated text is printed after its prompt; a
+    line of --- separates the texts.
     """
     if file is not None and prompt is not None:
         raise click.UsageError("--prompt and FILE both set the prompt. Give one of them.")

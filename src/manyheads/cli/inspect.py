@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.options import NOT_NEGATIVE, PATH, beam_option, device_option, json_option, option
+from manyheads.cli.completion import complete_runs, complete_views
+from manyheads.cli.options import (
+    NOT_NEGATIVE,
+    PATH,
+    beam_option,
+    device_option,
+    json_option,
+    option,
+    run_argument,
+)
 from manyheads.cli.verbs import current_settings, verb
 from manyheads.errors import UsageError
 
@@ -25,10 +34,10 @@ MIN_WIDTH, MAX_WIDTH = 40, 160  # columns
 FORMATS = ("html", "svg", "png", "json", "csv")
 
 
-save_option = option(
-    "--save",
-    "--out",
-    "save",
+view_option = partial(option, "--view", metavar="NAME", shell_complete=complete_views)
+drawing_option = option(
+    "-o",
+    "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write to FILE instead of printing, in the format of its suffix: .html, .svg, .png (extra plot), .json or "
@@ -36,8 +45,8 @@ save_option = option(
 )
 
 
-def check_save(path: Path | None, *, as_json: bool) -> None:
-    """Check the path of --save before the computation.
+def check_drawing(path: Path | None, *, as_json: bool) -> None:
+    """Check the path of --output before the computation.
 
     Raises:
         UsageError: the suffix is unknown, the directory does not exist, or --json is given too.
@@ -45,35 +54,35 @@ def check_save(path: Path | None, *, as_json: bool) -> None:
     if path is None:
         return
     if path.suffix.removeprefix(".").lower() not in FORMATS:
-        raise UsageError(f"--save {path}: the name must end in one of .{', .'.join(FORMATS)}.")
+        raise UsageError(f"--output {path}: the name must end in one of .{', .'.join(FORMATS)}.")
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"--save {path}: there is no folder {path.parent}. Make it first.")
+        raise UsageError(f"--output {path}: there is no folder {path.parent}. Make it first.")
     if as_json:
-        raise click.UsageError("--json prints, and --save writes a file: give one of them.")
+        raise click.UsageError("--json prints, and --output writes a file: give one of them.")
 
 
 def deliver(
     document: Document,
-    save: Path | None,
+    output: Path | None,
     view: str | None,
     selection: AttentionSelection,
     *,
     as_json: bool,
     page: Callable[[], str] | None = None,
 ) -> None:
-    """Write the result to the file of --save, or print it; `page` returns the HTML page of all views."""
-    if save is not None:
-        kind = save.suffix.removeprefix(".").lower()
+    """Write the result to the file of --output, or print it; `page` returns the HTML page of all views."""
+    if output is not None:
+        kind = output.suffix.removeprefix(".").lower()
         if kind == "html" and view is None and page is not None:
             content = page().encode()
         else:
             content = document.to_format(kind, view, selection)
         try:
-            save.write_bytes(content)
+            output.write_bytes(content)
         except OSError as error:
-            raise UsageError(f"--save {save} cannot be written: {error.strerror}.") from error
+            raise UsageError(f"--output {output} cannot be written: {error.strerror}.") from error
         if not current_settings().quiet:
-            click.echo(f"wrote {save}", err=True)
+            click.echo(f"wrote {output}", err=True)
         return
     if as_json:
         click.echo(document.to_json())
@@ -84,25 +93,26 @@ def deliver(
 
 
 @verb("inspect")
-@click.argument("run", type=PATH)
+@run_argument
 @click.argument("text", required=False)
-@option(
-    "--view",
-    metavar="NAME",
+@view_option(
     show_default="the first view of the list; all views in HTML",
     help="View to show, from the list below.",
 )
 @option(
     "--kind",
-    metavar="[encoder|decoder|cross]",
+    type=click.Choice(["encoder", "decoder", "cross"]),
     show_default="the last one that the model has",
     help="Attention to show.",
 )
 @option("--layer", type=int, default=-1, help="Layer whose attention to show, from 0; -1 is the last layer.")
 @option(
-    "--head", default="mean", metavar="N", help="Head whose attention to show, from 0; mean averages all heads."
+    "--head",
+    default="mean",
+    metavar="[N|mean]",
+    help="Head whose attention to show, from 0; mean averages all heads.",
 )
-@option("--target", metavar="TEXT", help="Output to inspect instead of the one that the search finds.")
+@option("--target-text", metavar="TEXT", help="Output to inspect instead of the one that the search finds.")
 @option("--prefix", default="", show_default=False, metavar="TEXT", help="Beginning of the output.")
 @beam_option
 @option(
@@ -125,7 +135,7 @@ def deliver(
 )
 @option("--no-occlusion", is_flag=True, help="Skip the occlusion view, which runs the model once for each word.")
 @device_option
-@save_option
+@drawing_option
 @json_option
 def inspect(
     run: Path,
@@ -134,7 +144,7 @@ def inspect(
     kind: str | None,
     layer: int,
     head: str,
-    target: str | None,
+    target_text: str | None,
     prefix: str,
     beam: int | None,
     rivals: int,
@@ -142,14 +152,14 @@ def inspect(
     max_tokens: int,
     no_occlusion: bool,
     device: str,
-    save: Path | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Show the internals of the model of RUN while it processes TEXT ("-" reads standard input).
 
-    Without TEXT, show the weights and the structure of the model itself.
+    RUN is a run directory. Without TEXT, show the weights and the structure of the model itself.
     """
-    check_save(save, as_json=as_json)
+    check_drawing(output, as_json=as_json)
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
@@ -161,7 +171,7 @@ def inspect(
     inspection = inspect_run(
         run,
         content,
-        target=target,
+        target=target_text,
         prefix=prefix,
         beam_size=beam,
         rivals=rivals,
@@ -172,25 +182,25 @@ def inspect(
     )
     selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
     page = partial(stand_alone, run, inspection)
-    deliver(inspection, save, view, selection, as_json=as_json, page=page)
+    deliver(inspection, output, view, selection, as_json=as_json, page=page)
 
 
 @verb("curves")
-@click.argument("run", type=PATH, nargs=-1, required=True)
-@option("--view", metavar="NAME", show_default="loss; all views in HTML", help="View to show, from the list above.")
-@save_option
+@click.argument("run", type=PATH, nargs=-1, required=True, shell_complete=complete_runs)
+@view_option(show_default="loss; all views in HTML", help="View to show, from the list above.")
+@drawing_option
 @json_option
-def curves(run: tuple[Path, ...], view: str | None, save: Path | None, as_json: bool) -> None:
+def curves(run: tuple[Path, ...], view: str | None, output: Path | None, as_json: bool) -> None:
     """Plot the training curves of one or several RUNs, also while the training is still running.
 
     Views: loss, perplexity, scores, learning-rate, gradient-norm, speed, attention-entropy, samples.
     """
-    check_save(save, as_json=as_json)
+    check_drawing(output, as_json=as_json)
 
     from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import curves
 
-    deliver(curves(run), save, view, AttentionSelection(), as_json=as_json)
+    deliver(curves(run), output, view, AttentionSelection(), as_json=as_json)
 
 
 VERBS = {"inspect": inspect, "curves": curves}

@@ -14,13 +14,12 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import ClassVar
 
 import click
 
 from manyheads import __version__
-from manyheads.cli.verbs import INTERRUPTED, TEXTS, Settings, VerbGroup, in_color
+from manyheads.cli.verbs import INTERRUPTED, SECTIONS, TEXTS, Settings, VerbGroup, in_color
 from manyheads.errors import ManyheadsError
 
 __all__ = ["main", "program", "run"]
@@ -36,9 +35,9 @@ class Program(VerbGroup):
     """
 
     verbs: ClassVar[Mapping[str, tuple[str, str]]] = {
-        name: (f"manyheads.cli.{texts['module']}", texts["help"])
-        for name, texts in TEXTS.items()
-        if "module" in texts
+        name: (f"manyheads.cli.{TEXTS[name]['module']}", TEXTS[name]["help"])
+        for names in SECTIONS.values()
+        for name in names
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -52,24 +51,21 @@ class Program(VerbGroup):
         commands: Mapping[str, click.Command] = importlib.import_module(self.verbs[cmd_name][0]).VERBS
         return commands[cmd_name]
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a verb; raises `click.UsageError` with the most similar name for an unknown verb."""
-        if args[0] not in self.verbs:
-            near = get_close_matches(args[0], self.verbs, 1)
-            raise click.UsageError(f"no verb {args[0]}{f'; did you mean {near[0]}?' if near else '.'}", ctx)
-        return super().resolve_command(ctx, args)
-
-    def help_lines(self) -> list[tuple[str, str]]:
-        """Return (name, help line) of each verb, without importing it."""
-        return [(name, line) for name, (_, line) in self.verbs.items()]
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the name and the help line of each verb by section, without importing it."""
+        width = max(map(len, self.verbs))
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self.verbs[name][1]) for name in names])
 
 
 @click.group(cls=Program, epilog=TEXTS["manyheads"]["epilog"])
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 def program() -> None:
-    """Train, check, inspect and serve Transformer models."""
+    """Train, check, inspect and serve Transformer models.
+
+    To show the arguments and options of a verb, type: manyheads VERB -h.
+    """
 
 
 def main() -> None:
@@ -92,7 +88,9 @@ def run(arguments: Sequence[str]) -> int:
     settings = Settings()
     try:
         if "_MANYHEADS_COMPLETE" in os.environ:
-            program.main([], prog_name="manyheads")
+            from manyheads.cli.completion import complete
+
+            return complete(program)
         with program.make_context("manyheads", list(arguments), obj=settings) as context:
             program.invoke(context)
     except click.exceptions.Exit as end:

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from manyheads.cli.completion import complete_configs, complete_devices, complete_runs, complete_settings
+
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 __all__ = [
-    "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "Decorator", "beam_option", "device_option", "field_option",
-    "json_option", "option", "output_option", "set_option",
+    "COUNT", "LANGUAGE", "NOT_NEGATIVE", "PATH", "Decorator", "beam_option", "config_argument", "device_option",
+    "field_option", "json_option", "option", "output_option", "run_argument", "run_option", "run_output_option",
+    "set_option", "training_device_option", "with_device",
 ]  # fmt: skip
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -65,17 +68,29 @@ def range_in_words(number_type: click.ParamType[Any]) -> str:
 
 option = partial(click.option, cls=Option, show_default=True)
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
+config_argument = click.argument("config", shell_complete=complete_configs)
+run_argument = click.argument("run", type=PATH, shell_complete=complete_runs)
+run_option = partial(option, type=PATH, metavar="RUN", shell_complete=complete_runs)
 device_option = option(
     "--device",
     default="auto",
     metavar="NAME",
+    shell_complete=complete_devices,
     help="Device to compute on: cpu, cuda, cuda:1, or auto (a GPU if there is one, else the CPU).",
+)
+training_device_option = option(
+    "--device",
+    metavar="NAME",
+    shell_complete=complete_devices,
+    show_default="training.device of the configuration",
+    help="Device to compute on: cpu, cuda, cuda:1, or auto.",
 )
 set_option = option(
     "--set",
     "overrides",
     multiple=True,
     metavar="SECTION.KEY=VALUE",
+    shell_complete=complete_settings,
     help="Override a setting of the configuration; may be repeated.",
 )
 beam_option = option(
@@ -86,12 +101,23 @@ beam_option = option(
 def output_option(content: str) -> Decorator:
     """Return `--output`, the file for the content named; "-" means stdout."""
     return option(
+        "-o",
         "--output",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
         show_default="stdout",
         help=f"Write the {content} to FILE; - is stdout.",
     )
+
+
+def run_output_option(default: str) -> Decorator:
+    """Return `--output`, the run directory to write; `default` is shown in the help."""
+    return option("-o", "--output", type=PATH, metavar="RUN", show_default=default, help="Run directory to write.")
+
+
+def with_device(overrides: tuple[str, ...], device: str | None) -> tuple[str, ...]:
+    """Return overrides of settings with that of the option `--device`, if it was given."""
+    return overrides if device is None else (*overrides, f"training.device={device}")
 
 
 def field_option(

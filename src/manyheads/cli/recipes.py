@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from manyheads.cli.completion import complete_configs
 from manyheads.cli.options import PATH, json_option, option, set_option
 from manyheads.cli.verbs import echo, echo_json, in_color, verb
 from manyheads.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from manyheads.config.schema import Config
+    from manyheads.config.schema.sections import Section
 
 __all__ = ["VERBS"]
 
@@ -72,7 +73,7 @@ def headline(text: str) -> dict[str, Any]:
 
 @verb("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@option("--from", "recipe", metavar="RECIPE", help="Recipe or TOML file to copy.")
+@option("--from", "recipe", metavar="RECIPE", shell_complete=complete_configs, help="Recipe or TOML file to copy.")
 @option(
     "--data",
     "root",
@@ -116,14 +117,15 @@ def init(folder: Path, recipe: str | None, root: Path | None, source: str | None
 
 
 @verb("show-config")
-@click.argument("config", required=False)
+@click.argument("config", required=False, shell_complete=complete_configs)
 @set_option
 @json_option
 @option("--schema", is_flag=True, help="Print the JSON Schema of configurations, for editors.")
 def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, schema: bool) -> None:
-    """Show every setting as TOML with its meaning, its value, and its default if that differs.
+    """Show every setting as TOML: active those that CONFIG or --set sets, commented out those at their defaults.
 
-    CONFIG is a TOML file or the name of a recipe; without it, the defaults are shown. In editors with TOML support,
+    CONFIG is a TOML file or the name of a recipe; without it, the defaults are shown. The output is itself a
+    configuration, with the same values: delete the # before a default to change it. In editors with TOML support,
     the line `#:schema manyheads.schema.json` at the top of a file enables completion and explanations.
     """
     from manyheads.config.load import json_schema, load_config, parse_config, resolve_recipe
@@ -143,28 +145,32 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
 
 
 def described(config: Config) -> Iterator[str]:
-    """Yield a configuration as lines of TOML that `load_config` reads, with each setting's meaning and default."""
+    """Yield a configuration as lines of TOML that `load_config` reads, with the meaning of each setting.
+
+    A line that begins with "# " is a meaning, one that begins with "#" alone a setting at its default.
+    """
     from manyheads.config.schema.sections import Section
 
     for name, value in config:
         if isinstance(value, Section):
             yield from ("", f"[{name}]")
-            for key, setting in value:
-                yield from described_setting(key, setting, type(value).model_fields[key])
+            for key in type(value).model_fields:
+                yield from described_setting(key, value)
         else:
-            yield from described_setting(name, value, type(config).model_fields[name])
+            yield from described_setting(name, config)
 
 
-def described_setting(key: str, value: object, field: FieldInfo) -> Iterator[str]:
-    """Yield the lines of one setting: its meaning as a comment, then its value."""
+def described_setting(key: str, section: Section) -> Iterator[str]:
+    """Yield the lines of one setting of a section: its meaning as a comment, then its value."""
     from manyheads.config.load import to_toml
 
-    if field.description:
-        yield f"# {field.description}"
-    comment = ""
-    if not field.is_required() and field.default != "":  # "" marks a setting of one task only, without a default
-        comment = "  # default" if value == field.default else f"  # default: {to_toml(field.default)}"
-    yield f"{key} = {to_toml(value)}{comment}"
+    field, value = type(section).model_fields[key], vars(section)[key]
+    yield from textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
+    line = f"{key} = {to_toml(value)}"
+    if value != field.default:
+        yield line if field.default == "" else f"{line}  # default: {to_toml(field.default)}"
+    else:
+        yield f"{line}  # same as the default" if key in section.model_fields_set else f"#{line}"
 
 
 VERBS = {"recipes": recipes, "init": init, "show-config": show_config}

@@ -44,7 +44,7 @@ OPTIONS = (
     ),
     run_option("attention_layer", "N", click.INT),
     field_option(TranslateOptions, "rivals", "N", type=NOT_NEGATIVE, note=". Requires --json."),
-    field_option(TranslateOptions, "split", type=click.Choice(["auto", "sentences", "none"])),
+    field_option(TranslateOptions, "split", flag="--split-lines", type=click.Choice(["auto", "sentences", "none"])),
 )
 
 

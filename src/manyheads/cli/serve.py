@@ -1,4 +1,4 @@
-"""`serve`: an HTTP server for runs. `keys`: the API keys of a server."""
+"""`serve`: an HTTP server for runs. `serve keys`: the API keys of a server."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from time import strftime
 
 import click
 
+from manyheads.cli.completion import complete_runs
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, device_option, field_option, json_option, option
-from manyheads.cli.verbs import current_settings, echo, verb, verb_group
+from manyheads.cli.verbs import current_settings, echo, verb, verb_group, verb_with_subverbs
 from manyheads.errors import require
 from manyheads.serving.settings import ServeSettings
 
@@ -20,8 +21,8 @@ __all__ = ["VERBS"]
 REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "prometheus_client")  # extra serve
 
 
-@verb("serve")
-@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
+@verb_with_subverbs("serve")
+@click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...", shell_complete=complete_runs)
 @field_option(ServeSettings, "host", "ADDRESS")
 @field_option(ServeSettings, "port", "PORT", type=click.IntRange(0, 65535))
 @field_option(ServeSettings, "public")
@@ -52,6 +53,7 @@ REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "pr
 )
 @field_option(ServeSettings, "max_batch_tokens", "N", type=COUNT)
 @field_option(ServeSettings, "max_wait_ms", "MS", type=click.FloatRange(min=0))
+@field_option(ServeSettings, "beam", "N", type=COUNT, show_default="search.beam_size of the run")
 @field_option(ServeSettings, "engine", type=click.Choice(["torch", "ctranslate2"]))
 @field_option(ServeSettings, "precision", type=click.Choice(["fp32", "bf16", "int8"]))
 @device_option
@@ -78,12 +80,12 @@ def serve(runs: tuple[Path, ...], **options: object) -> None:
     run(runs, settings, log)
 
 
-@verb_group("keys")
+@verb_group("serve keys", serve)
 def keys() -> None:
     """Create, list and remove the API keys of a server; FILE stores only their hashes."""
 
 
-@verb("keys add", keys)
+@verb("serve keys add", keys)
 @click.argument("file", type=PATH)
 @click.argument("name")
 @option(
@@ -102,7 +104,7 @@ def add(file: Path, name: str, req_limit: int | None) -> None:
     click.echo(KeyFile(file).add(name, req_limit))
 
 
-@verb("keys list", keys)
+@verb("serve keys list", keys)
 @click.argument("file", type=PATH)
 @json_option
 def show(file: Path, as_json: bool) -> None:
@@ -117,7 +119,7 @@ def show(file: Path, as_json: bool) -> None:
     echo([{"name": key.name, "req_limit": key.req_limit} for key in listed], lines, as_json=as_json)
 
 
-@verb("keys remove", keys)
+@verb("serve keys remove", keys)
 @click.argument("file", type=PATH)
 @click.argument("name")
 def remove(file: Path, name: str) -> None:
@@ -127,4 +129,4 @@ def remove(file: Path, name: str) -> None:
     KeyFile(file).remove(name)
 
 
-VERBS = {"serve": serve, "keys": keys}
+VERBS = {"serve": serve}

@@ -133,7 +133,7 @@ def numbers_text(numbers: Sequence[int]) -> str:
 
 
 class ConstraintFiles:
-    """The files of --prefix, --forbid and --require, read along with the input: one line for each input line.
+    """The files of --prefix-file, --forbid-file and --require-file, with one line for each input line.
 
     Args:
         prefix: file of the beginnings of the outputs.

@@ -1,4 +1,4 @@
-"""`train`, `average` and `demo`: the verbs that write a run directory."""
+"""`train`, `train average` and `demo`: the verbs that write a run directory."""
 
 from __future__ import annotations
 
@@ -7,27 +7,35 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import COUNT, PATH, json_option, option, set_option
-from manyheads.cli.verbs import current_settings, echo, program_name, verb
+from manyheads.cli.options import (
+    COUNT,
+    config_argument,
+    device_option,
+    json_option,
+    option,
+    run_argument,
+    run_output_option,
+    set_option,
+    training_device_option,
+    with_device,
+)
+from manyheads.cli.verbs import current_settings, echo, program_name, verb, verb_with_subverbs
 
 __all__ = ["VERBS"]
 
 RUNS = Path("runs")
 
 
-@verb("train")
-@click.argument("config")
+@verb_with_subverbs("train")
+@config_argument
 @set_option
-@option(
-    "--out",
-    type=PATH,
-    metavar="RUN",
-    show_default="runs/ and the name of CONFIG",
-    help="Run directory to write or resume.",
-)
+@run_output_option("runs/ and the name of CONFIG")
+@training_device_option
 @option("--force", is_flag=True, help="Resume even if the settings or the text have changed since the run began.")
 @json_option
-def train(config: str, overrides: tuple[str, ...], out: Path | None, force: bool, as_json: bool) -> None:
+def train(
+    config: str, overrides: tuple[str, ...], output: Path | None, device: str | None, force: bool, as_json: bool
+) -> None:
     """Train a model; run the same command again to resume.
 
     CONFIG is a TOML file or the name of a recipe. Ctrl-C saves a checkpoint and stops.
@@ -35,7 +43,7 @@ def train(config: str, overrides: tuple[str, ...], out: Path | None, force: bool
     from manyheads.config.load import load_config, resolve_recipe
 
     path = resolve_recipe(config)
-    settings = load_config(path, overrides)
+    settings = load_config(path, with_device(overrides, device))
 
     # imports torch: only once the configuration is valid
     from manyheads.cli.progress import duration, open_progress
@@ -44,7 +52,7 @@ def train(config: str, overrides: tuple[str, ...], out: Path | None, force: bool
 
     unit = "texts" if settings.task == "classification" else "tokens"
     with open_progress(current_settings(), unit) as progress:
-        summary = train_run(settings, out or RUNS / path.stem, listener=progress, force=force)
+        summary = train_run(settings, output or RUNS / path.stem, listener=progress, force=force)
     if not is_main_process():
         return
     early = ", stopped early" if summary.stopped_early else ""
@@ -57,21 +65,21 @@ def train(config: str, overrides: tuple[str, ...], out: Path | None, force: bool
     echo({**asdict(summary), "out": str(summary.out)}, lines, as_json=as_json)
 
 
-@verb("average")
-@click.argument("run", type=PATH)
+@verb("train average", train)
+@run_argument
 @option(
     "--last",
     type=COUNT,
     show_default="all checkpoints of the run",
     help="Number of checkpoints to average, counted from the last one.",
 )
-@option("--out", type=PATH, metavar="DIR", show_default="RUN-averaged", help="New run directory to write.")
+@run_output_option("RUN-averaged")
 @json_option
-def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> None:
+def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> None:
     """Average the weights of the last checkpoints of RUN into a new run."""
     from manyheads.runs.resume import average as average_run
 
-    written = average_run(run, last=last, out=out)
+    written = average_run(run, last=last, out=output)
     line = f"{written}: averaged. Next: manyheads evaluate {written} --against {run}"
     echo({"run": str(written)}, [line], as_json=as_json)
 
@@ -83,15 +91,22 @@ def average(run: Path, last: int | None, out: Path | None, as_json: bool) -> Non
     default="de-en",
     help="Source and target language: German-English or Korean-English.",
 )
-@option("--out", type=PATH, metavar="RUN", show_default="runs/demo-PAIR", help="Run directory to write.")
-def demo(pair: str, out: Path | None) -> None:
+@run_output_option("runs/demo-PAIR")
+@device_option
+def demo(pair: str, output: Path | None, device: str) -> None:
     """Train a small translator on built-in text in about a minute, score it, and translate with it."""
     from manyheads.cli.progress import open_progress
     from manyheads.runs.demo import demo as run_demo
 
     with open_progress(current_settings()) as progress:
-        out = out or RUNS / f"demo-{pair}"
-        run_demo(pair, out, listener=progress, write=progress.write, program=program_name())
+        run_demo(
+            pair,
+            output or RUNS / f"demo-{pair}",
+            device=device,
+            listener=progress,
+            write=progress.write,
+            program=program_name(),
+        )
 
 
-VERBS = {"train": train, "average": average, "demo": demo}
+VERBS = {"train": train, "demo": demo}

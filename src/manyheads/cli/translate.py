@@ -18,6 +18,8 @@ from manyheads.cli.options import (
     json_option,
     option,
     output_option,
+    run_argument,
+    run_option,
     set_option,
 )
 from manyheads.cli.search_options import translate_options
@@ -46,7 +48,7 @@ TRUNCATED = "cut at the length limit of the model or of the search"
 
 
 @verb("translate")
-@click.argument("run", type=PATH)
+@run_argument
 @click.argument("file", type=PATH, default="-")
 @beam_option
 @option(
@@ -57,38 +59,32 @@ TRUNCATED = "cut at the length limit of the model or of the search"
 )
 @translate_options
 @option(
-    "--prefix",
+    "--prefix-file",
     type=PATH,
     metavar="FILE",
     help="File with the beginning of each output, one line for each input line.",
 )
 @option(
-    "--forbid",
+    "--forbid-file",
     type=PATH,
     metavar="FILE",
     help="File of phrases that must not occur in the output, separated by tabs, one line for each input line.",
 )
 @option(
-    "--require",
+    "--require-file",
     type=PATH,
     metavar="FILE",
     help="File of phrases that must occur in the output, separated by tabs, one line for each input line.",
 )
-@option(
-    "--ensemble",
-    multiple=True,
-    type=PATH,
-    metavar="RUN",
-    help="Another run to ensemble with; may be repeated.",
-)
+@run_option("--ensemble", multiple=True, help="Another run to ensemble with; may be repeated.")
 @option("--geometric", is_flag=True, help="Average log-probabilities instead of probabilities (--ensemble).")
 @option("--stream", is_flag=True, help="Print the greedy output word by word, as it is decoded.")
-@option("--engine", default="torch", metavar="[torch|ctranslate2]", help="Inference engine.")
+@option("--engine", type=click.Choice(["torch", "ctranslate2"]), default="torch", help="Inference engine.")
 @device_option
 @option(
     "--precision",
     default="fp32",
-    metavar="[fp32|bf16|int8]",
+    type=click.Choice(["fp32", "bf16", "int8"]),
     help="Number format of the torch engine; fp32 is exact, bf16 and int8 are faster.",
 )
 @output_option("translations")
@@ -100,9 +96,9 @@ def translate(
     beam: int | None,
     n_best: int,
     options: TranslateOptions,
-    prefix: Path | None,
-    forbid: Path | None,
-    require: Path | None,
+    prefix_file: Path | None,
+    forbid_file: Path | None,
+    require_file: Path | None,
     ensemble: tuple[Path, ...],
     geometric: bool,
     stream: bool,
@@ -113,17 +109,23 @@ def translate(
     overrides: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Translate FILE or standard input: one output line for each input line, empty lines included."""
+    """Translate FILE or standard input: one output line for each input line, empty lines included.
+
+    RUN is a run directory, or with --engine ctranslate2 also an exported one. FILE may be compressed (.gz, .xz or
+    .zst).
+    """
     if beam is not None and n_best > beam and not options.sampling:
         raise click.UsageError(f"--n-best {n_best} needs at least --beam {n_best}, not {beam}.")
     if options.alignment and n_best > 1 and not as_json:
         raise click.UsageError("--alignment is that of the best translation. With --n-best use --json.")
     if options.rivals and not as_json:
         raise click.UsageError("--rivals needs --json.")
-    if stream and (as_json or n_best > 1 or beam not in (None, 1) or options.alignment or forbid or require):
+    if stream and (
+        as_json or n_best > 1 or beam not in (None, 1) or options.alignment or forbid_file or require_file
+    ):
         raise click.UsageError(
-            "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, --forbid and "
-            "--require.",
+            "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
+            "--forbid-file and --require-file.",
         )
     check_output(output, file)
 
@@ -146,7 +148,7 @@ def translate(
         config = with_overrides(translator.config, overrides)
         translator = Translator(config, translator.tokenizers, translator.engine)
     lines = input_lines(file, translator.config.data.invalid_utf8)
-    constraints, warned = ConstraintFiles(prefix, forbid, require), WarnedLines(list)
+    constraints, warned = ConstraintFiles(prefix_file, forbid_file, require_file), WarnedLines(list)
     with open_output(output) as sink:
         if stream:
             write_stream(translator, lines, constraints, options, sink, warned)

@@ -9,18 +9,21 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, TypeVar
 
 import click
 
 __all__ = [
-    "INTERRUPTED", "TEXTS", "JsonResult", "Settings", "Verb", "VerbGroup", "current_settings", "echo", "echo_json",
-    "echo_result", "in_color", "program_name", "verb", "verb_group", "warn",
+    "INTERRUPTED", "SECTIONS", "TEXTS", "JsonResult", "Settings", "Verb", "VerbGroup", "VerbWithSubverbs",
+    "current_settings", "echo", "echo_json", "echo_result", "in_color", "program_name", "verb", "verb_group",
+    "verb_with_subverbs", "warn",
 ]  # fmt: skip
 
 INTERRUPTED = 130  # the exit code after Ctrl-C
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
+SECTIONS: dict[str, list[str]] = TEXTS.pop("sections")  # title -> verbs, in the order of the help
 
 
 @dataclass
@@ -68,10 +71,15 @@ COMMON_OPTIONS = (
     common_flag("-v", "--verbose", text="Print more progress messages."),
     common_flag("--debug", text="Show the traceback of an error."),
 )
+COMMON_NAMES = {name for flag in COMMON_OPTIONS for name in flag.opts}
 
 
 class Verb(click.Command):
     """A command that also takes the common options; its epilog holds an example."""
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """Return the names of the option that prints the help."""
+        return ["-h", "--help"]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the verb's own parameters, then the common options."""
@@ -93,31 +101,111 @@ class VerbGroup(Verb, click.Group):
             click.echo(ctx.get_help())
         return result
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a verb; raises `click.UsageError` with the most similar name for an unknown verb."""
+        if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
+            near = nearest_verb(ctx, args[0])
+            raise click.UsageError(f"no verb {args[0]}{f'; did you mean {near}?' if near else '.'}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the name and the help line of each verb."""
         with formatter.section("Verbs"):
-            formatter.write_dl(self.help_lines())
-
-    def help_lines(self) -> list[tuple[str, str]]:
-        """Return (name, help line) of each verb."""
-        return [(name, command.get_short_help_str(70)) for name, command in self.commands.items()]
+            formatter.write_dl([(name, verb.get_short_help_str(70)) for name, verb in self.commands.items()])
 
 
-def verb(path: str, group: click.Group | None = None) -> Callable[[Callable[..., Any]], click.Command]:
+def nearest_verb(context: click.Context, word: str) -> str:
+    """Return the verb below a context whose name is most similar to a word, such as "doctor museum", or ""."""
+    group = context.command_path.partition(" ")[2]
+    below = [path for path, texts in TEXTS.items() if "help" in texts and path.startswith(group) and path != group]
+    paths = [path.removeprefix(group).strip() for path in below]
+    names = {path.rpartition(" ")[2]: path for path in sorted(paths, key=lambda path: -path.count(" "))}
+    near = get_close_matches(word, names, 1)
+    return names[near[0]] if near else ""
+
+
+class VerbWithSubverbs(VerbGroup):
+    """A verb whose first argument may instead name one of the verbs below it.
+
+    A file of that name is given as ./name. The parser is that of a plain command, unless the first argument names a
+    verb below.
+    """
+
+    allow_extra_args = False
+    allow_interspersed_args = True
+    parse_args = click.Command.parse_args
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command whose context `make_context` returned."""
+        return click.Command.invoke(self, ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters; none for the context of a verb below, whose path click would write them into."""
+        return super().get_params(ctx) if ctx.command is self else []
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Make the context of the verb itself, or of the group of the verbs below if the first argument names one.
+
+        Raises:
+            click.UsageError: the first argument is no file, and nearly the name of a verb below.
+        """
+        first = next((word for word in args if word not in COMMON_NAMES), "")
+        if first in self.commands:
+            group = VerbGroup(self.name, commands=self.commands)
+            return group.make_context(info_name, args, parent, **extra)
+        near = get_close_matches(first, self.commands, 1, cutoff=0.75) if Path(first).name == first else []
+        if near and not Path(first).exists() and not extra.get("resilient_parsing"):
+            context = click.Context(self, info_name=info_name, parent=parent)
+            raise click.UsageError(f"no file or verb {first}; did you mean {self.name} {near[0]}?", context)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usage of the verb itself, then a line for each verb below."""
+        formatter.write_usage(ctx.command_path, " ".join(click.Command.collect_usage_pieces(self, ctx)))
+        for name, verb in self.commands.items():
+            pieces = verb.collect_usage_pieces(click.Context(verb, info_name=name, parent=ctx))
+            formatter.write_usage(f"{ctx.command_path} {name}", " ".join(pieces), prefix=" " * len("Usage: "))
+
+
+Command = TypeVar("Command", bound=Verb)
+Decorator = Callable[[Callable[..., Any]], Command]
+
+
+def verb(path: str, group: click.Group | None = None) -> Decorator[Verb]:
     """Return the decorator that makes a function a verb, with the texts of `verbs.toml`.
 
     Args:
         path: what a user types after `manyheads`, such as "bench train".
         group: group of the verb; None for a verb of the program.
     """
-    make = click.command if group is None else group.command
-    texts = TEXTS[path]
-    return make(path.rpartition(" ")[2], cls=Verb, epilog=texts["epilog"], short_help=texts["help"])
+    return command_of(Verb, path, group)
 
 
-def verb_group(name: str) -> Callable[[Callable[..., Any]], VerbGroup]:
-    """Return the decorator that makes a function a group of verbs, with the texts of `verbs.toml`."""
-    return click.group(name, cls=VerbGroup, epilog=TEXTS[name]["epilog"])
+def verb_group(path: str, group: click.Group | None = None) -> Decorator[VerbGroup]:
+    """Return the decorator that makes a function a group of verbs; see `verb`."""
+    return command_of(VerbGroup, path, group)
+
+
+def verb_with_subverbs(path: str) -> Decorator[VerbWithSubverbs]:
+    """Return the decorator that makes a function a verb with verbs below it; see `verb`."""
+    return command_of(VerbWithSubverbs, path, None)
+
+
+def command_of(kind: type[Command], path: str, group: click.Group | None) -> Decorator[Command]:
+    """Return the decorator that makes a function a command of a class, with the texts of `verbs.toml`."""
+    name, texts = path.rpartition(" ")[2], TEXTS[path]
+
+    def add_to_group(function: Callable[..., Any]) -> Command:
+        command = click.command(name, cls=kind, epilog=texts["epilog"], short_help=texts["help"])(function)
+        if group is not None:
+            group.add_command(command)
+        return command
+
+    return add_to_group
 
 
 def echo_json(document: object) -> None:

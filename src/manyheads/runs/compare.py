@@ -63,6 +63,7 @@ def compare(
     source: Path | None = None,
     reference: Path | None = None,
     overrides: Sequence[str] = (),
+    device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> Comparison:
     """Evaluate two runs on the same text and test the difference by paired bootstrap (Koehn 2004).
@@ -82,18 +83,20 @@ def compare(
     config = with_overrides(RunDirectory.existing(run).config(), overrides)
     sources, references = texts(config, split, source, reference)
     if tasks[0] == "translation":
-        outputs = [translate(path, sources, overrides, listener) for path in (run, other)]
+        outputs = [translate(path, sources, overrides, device, listener) for path in (run, other)]
         return Comparison(run, other, compare_translations(outputs, references, config.data.target))
     filled = with_text(sources, listener)
     sources, references = [sources[index] for index in filled], [references[index] for index in filled]
-    labels = [classify(path, sources, overrides, listener) for path in (run, other)]
+    labels = [classify(path, sources, overrides, device, listener) for path in (run, other)]
     return Comparison(run, other, compare_labels(labels, references))
 
 
-def translate(path: Path, sources: Sequence[str], overrides: Sequence[str], listener: Listener) -> list[str]:
+def translate(
+    path: Path, sources: Sequence[str], overrides: Sequence[str], device: str, listener: Listener
+) -> list[str]:
     """Return the translations of a run."""
     listener.message(f"translating {len(sources):,} sentences with {path}")
-    return [result.translation for result in load_translator(path, overrides).translate(sources)]
+    return [result.translation for result in load_translator(path, overrides, device).translate(sources)]
 
 
 def compare_translations(
@@ -107,11 +110,11 @@ def compare_translations(
 
 
 def classify(
-    path: Path, sources: Sequence[str], overrides: Sequence[str], listener: Listener
+    path: Path, sources: Sequence[str], overrides: Sequence[str], device: str, listener: Listener
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the predicted labels of a run, and all labels that it knows."""
     listener.message(f"classifying {len(sources):,} texts with {path}")
-    classifier = load_classifier(path, overrides)
+    classifier = load_classifier(path, overrides, device)
     return [result.label for result in classifier.classify(sources)], classifier.labels.names
 
 

@@ -45,7 +45,7 @@ __all__ = [
 TEXT = Path("cache") / "text"  # in a run directory
 LANGUAGES = "languages.json"  # in a run directory: language profiles of both sides
 PROFILED_PAIRS = 5_000  # evenly spread over the corpus
-NO_SPACE = "Free some space, or choose another --out."
+NO_SPACE = "Free some space, or choose another --output."
 
 
 @dataclass(frozen=True)

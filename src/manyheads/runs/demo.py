@@ -26,13 +26,20 @@ FREE = 0.75  # share of the processor that all threads must get to be worth more
 
 
 def demo(
-    pair: str, out: Path, *, listener: Listener, write: Callable[[str], None], program: str = "manyheads"
+    pair: str,
+    out: Path,
+    *,
+    device: str = "auto",
+    listener: Listener,
+    write: Callable[[str], None],
+    program: str = "manyheads",
 ) -> None:
     """Train the recipe `demo-PAIR` into a run directory and show what it can do.
 
     Args:
         pair: "de-en" or "ko-en".
         out: run directory; a finished run is shown without training.
+        device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
         listener: receives the progress of the training.
         write: writes one line of the results.
         program: name of this program in the commands to type next.
@@ -40,9 +47,9 @@ def demo(
     start = time.perf_counter()
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(useful_threads(torch.get_num_threads()))
-    config = load_config(resolve_recipe(f"demo-{pair}"))
+    config = load_config(resolve_recipe(f"demo-{pair}"), [f"training.device={device}"])
     train(config, out, listener=listener)
-    translator = Translator.load(out)
+    translator = Translator.load(out, device=device)
     sources, references = texts(config, "test", None, None)
     result = evaluate_texts(translator, sources, references, listener)
     write(f"\n{len(sources)} sentences that were not in training:")

@@ -51,6 +51,7 @@ def evaluate(
     source: Path | None = None,
     reference: Path | None = None,
     overrides: Sequence[str] = (),
+    device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> Evaluation | ClassEvaluation | TextEvaluation | MaskedEvaluation:
     """Score a run on a split or a file: translations, labels, or the perplexity of a language model.
@@ -61,6 +62,7 @@ def evaluate(
         source: file to use in place of a split.
         reference: file with its translations or labels, line by line.
         overrides: settings such as `search.beam_size=1` or `data.root=DIR`.
+        device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
         listener: receives messages.
 
     Raises:
@@ -68,16 +70,16 @@ def evaluate(
     """
     task = RunDirectory.existing(run).config().task
     if task == "classification":
-        classifier = load_classifier(run, overrides)
+        classifier = load_classifier(run, overrides, device)
         sources, references = texts(classifier.config, split, source, reference)
         return evaluate_labels(classifier, sources, references, listener, str(reference or f"data.{split}"))
     if task == "translation":
-        translator = load_translator(run, overrides)
+        translator = load_translator(run, overrides, device)
         sources, references = texts(translator.config, split, source, reference)
         return evaluate_texts(translator, sources, references, listener)
     if reference is not None:
-        raise UsageError("a language model is scored on one text and needs no reference. Give --source alone.")
-    model = Generator.load(run) if task == "language-modeling" else Encoder.load(run)
+        raise UsageError("a language model is scored on one text and needs no reference. Give --source-file alone.")
+    model = Generator.load(run, device=device) if task == "language-modeling" else Encoder.load(run, device=device)
     config = with_overrides(model.config, overrides)
     if isinstance(model, Encoder):
         return score_hidden(model, config, plain_texts(config, split, source), listener)
@@ -89,15 +91,15 @@ def evaluate(
     return score_text(model, config, plain_texts(config, split, source), listener)
 
 
-def load_translator(run: Path, overrides: Sequence[str]) -> Translator:
+def load_translator(run: Path, overrides: Sequence[str], device: str = "auto") -> Translator:
     """Load a translator with single settings replaced, such as `search.beam_size=1`."""
-    loaded = Translator.load(run)
+    loaded = Translator.load(run, device=device)
     return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
 
 
-def load_classifier(run: Path, overrides: Sequence[str]) -> Classifier:
+def load_classifier(run: Path, overrides: Sequence[str], device: str = "auto") -> Classifier:
     """Load a classifier with single settings replaced."""
-    classifier = Classifier.load(run)
+    classifier = Classifier.load(run, device=device)
     classifier.config = with_overrides(classifier.config, overrides)
     return classifier
 
@@ -139,7 +141,9 @@ def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:
         data = config.data.model_copy(update={"root": str(source.parent), "test": source.name})
         raw = read_text(data, "test")
     elif split == "test" and config.data.test is None:
-        raise UsageError("this run names no test set. Give --split valid, --set data.test=..., or --source FILE.")
+        raise UsageError(
+            "this run names no test set. Give --split valid, --set data.test=..., or --source-file FILE."
+        )
     else:
         raw = read_split(config.data, split, config.task)
     normal = map(cleaning(config), (pair.target for pair in raw))

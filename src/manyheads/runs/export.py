@@ -89,6 +89,7 @@ def export(
     *,
     quantization: str | None = None,
     force: bool = False,
+    device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> Export:
     """Export a run to `out` in another format; an export with other results is not kept.
@@ -102,6 +103,7 @@ def export(
         to: one of `FORMATS`.
         quantization: number format of the matrices (default: float32, for argos int8).
         force: whether to keep a quantized export that costs too much.
+        device: device on which the cost of quantization is measured: "cpu", "cuda", "cuda:1" or "auto".
         listener: receives messages.
 
     Raises:
@@ -135,7 +137,7 @@ def export(
                 write_atomically(draft / "README.md", card_of(opened, to).encode())
             if numbers != "float32":
                 listener.message(f"measuring what {numbers} costs on this machine")
-                cost = measure_cost(opened, numbers, expected, force=force)
+                cost = measure_cost(opened, numbers, expected, force=force, device=device)
     size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
     return Export(out, to, numbers, size, parity, cost)
 

@@ -108,14 +108,15 @@ def amount(cost: float, digits: int, unit: str) -> str:
 
 
 def measure_cost(
-    opened: LoadedModel, quantization: str, expected: Reference, *, force: bool = False
+    opened: LoadedModel, quantization: str, expected: Reference, *, force: bool = False, device: str = "auto"
 ) -> QuantizationCost:
     """Export a run in float32 and quantized, and score both on the run's validation text.
 
     If that text is not on this machine, both are scored on random pieces, with the outputs of float32 as
     references.
 
-    The float32 export is first compared with `expected`, the results of the run. `force` accepts a high cost.
+    The float32 export is first compared with `expected`, the results of the run. `force` accepts a high cost. Both
+    exports are computed on `device`.
 
     Raises:
         ParityError: the float32 export gives other results than the run, or quantization costs too much.
@@ -126,7 +127,7 @@ def measure_cost(
             folder = Path(name) / stored
             folder.mkdir()
             write_ctranslate2(folder, opened.config, opened.tokenizers, opened.model, stored)
-            engines.append(load_ctranslate2(folder)[1])
+            engines.append(load_ctranslate2(folder, device=device)[1])
         check_ctranslate2(Path(name) / "float32", expected)
         cost = compare_engines(opened, quantization, engines[0], engines[1])
     if cost.too_high and not force:

@@ -124,7 +124,7 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
         )
     out = out or run.with_name(f"{run.name}-averaged")
     if out.exists():
-        raise RunError(f"{out} exists. Choose another --out.")
+        raise RunError(f"{out} exists. Choose another --output.")
     mean = average_tensors([source.checkpoints.weights(step) for step in steps[-last if last else 0 :]])
     out.mkdir(parents=True)
     for path in [*run.glob("tokenizer.*"), *run.glob("environment.json"), *run.glob(LABELS)]:
@@ -162,7 +162,7 @@ def refuse_foreign(out: Path) -> None:
     """Check that a directory without a run holds only remains of an interrupted start."""
     ours = ("cache", "tokenizer.", "labels.json", "languages.json", "environment.json", ".")  # .lock, and drafts
     if out.exists() and not (out.is_dir() and all(path.name.startswith(ours) for path in out.iterdir())):
-        raise RunError(f"{out} exists and is no run of manyheads. Choose another --out.")
+        raise RunError(f"{out} exists and is no run of manyheads. Choose another --output.")
 
 
 def check_same_config(old: Config, new: Config, force: bool) -> None:
@@ -176,7 +176,7 @@ def check_same_config(old: Config, new: Config, force: bool) -> None:
     if differing and not force:
         raise RunError(
             f"this run was started with another configuration ({'; '.join(differing)}). "
-            "Choose another --out, or resume anyway with --force."
+            "Choose another --output, or resume anyway with --force."
         )
 
 
@@ -193,7 +193,7 @@ def check_same_corpus(run: RunDirectory, corpus: Corpus, force: bool) -> None:
     if run.exists and not force and run.environment().get("corpus_sha256") != corpus.sha256:
         raise RunError(
             "the corpus has changed since this run was started. "
-            "Choose another --out, or resume anyway with --force."
+            "Choose another --output, or resume anyway with --force."
         )
 
 

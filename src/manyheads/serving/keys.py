@@ -60,7 +60,9 @@ class KeyFile:
                 raise DataError(f"{self.path} has format {content['format']}, and this version reads {FORMAT}.")
             return [key_of(entry) for entry in content["keys"]]
         except FileNotFoundError as error:
-            raise DataError(f"{self.path} does not exist. Make it: manyheads keys add {self.path} NAME") from error
+            raise DataError(
+                f"{self.path} does not exist. Make it: manyheads serve keys add {self.path} NAME"
+            ) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{self.path} cannot be read as a file of keys: {type(error).__name__}.") from error
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.config.load import with_overrides
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.engine import NativeEngine
 from manyheads.errors import RunError, UsageError
@@ -174,7 +175,9 @@ def load_model(run: Path, settings: ServeSettings) -> Loaded:
     match "translation" if is_export(run) else RunDirectory.existing(run).config().task:
         case "translation":
             engine, precision = settings.engine, settings.precision
-            return Translator.load(run, device=settings.device, engine=engine, precision=precision)
+            loaded = Translator.load(run, device=settings.device, engine=engine, precision=precision)
+            overrides = [] if settings.beam is None else [f"search.beam_size={settings.beam}"]
+            return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.engine)
         case "classification":
             return Classifier.load(run, device=settings.device)
         case "language-modeling":

@@ -24,7 +24,7 @@ class ServeSettings:
         host: address to listen on.
         port: port to listen on; 0 picks a free port.
         public: allow a --host that other machines can reach without requiring keys.
-        keys: require an API key of this file, made by `manyheads keys`.
+        keys: require an API key of this file, made by `manyheads serve keys`.
         host_names: host name that clients may use (Host header); may be repeated.
         cors_origins: web origin whose pages may read responses (CORS); * allows all; may be repeated.
         trust_forwarded_for: take client addresses from X-Forwarded-For; safe only behind a reverse proxy.
@@ -39,6 +39,7 @@ class ServeSettings:
         req_limit: maximum requests per minute for one key or client address; 0 is unlimited.
         max_batch_tokens: maximum size of a batch: source tokens x beam size.
         max_wait_ms: maximum batching delay in milliseconds.
+        beam: beam size; 1 is greedy search.
         engine: inference engine.
         precision: number format of the torch engine; fp32 is exact, bf16 and int8 are faster.
         device: see `Translator.load`.
@@ -61,6 +62,7 @@ class ServeSettings:
     req_limit: int | None = None
     max_batch_tokens: int = 4_096
     max_wait_ms: float = 2.0
+    beam: int | None = None
     engine: str = "torch"
     precision: str = "fp32"
     device: str = "auto"
@@ -72,7 +74,7 @@ class ServeSettings:
         if not (self.is_loopback or self.keys or self.public):
             raise UsageError(
                 f"--host {self.host} lets everybody who reaches this machine use the server. Ask for keys with "
-                "--keys FILE (manyheads keys add FILE NAME), or say --public if that is meant."
+                "--keys FILE (manyheads serve keys add FILE NAME), or say --public if that is meant."
             )
 
     @property

@@ -104,7 +104,7 @@ class Translator:
             if precision != "fp32":
                 raise UsageError(
                     f"--precision {precision} is for --engine torch. CTranslate2 has that of the folder it opens: "
-                    "manyheads export RUN --to ctranslate2 FOLDER --quantization int8."
+                    "manyheads export RUN --to ctranslate2 -o FOLDER --quantization int8."
                 )
             if ensemble:
                 raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")

@@ -103,17 +103,17 @@ def test_korean_is_told_on_request_and_keeps_the_keys_of_the_document(
 
 
 def test_the_museum_lists_and_plays(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["museum", "--lang", "ko"]) == 0
+    assert run(["doctor", "museum", "--lang", "ko"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert len(listed) == 18
     assert "밸류 자리에 넘긴 마스크" in listed[-1]
-    assert run(["museum", "mean-of-batch-means"]) == 0
+    assert run(["doctor", "museum", "mean-of-batch-means"]) == 0
     assert "error: mean-of-batch-means" in capsys.readouterr().out
-    assert run(["museum", "15", "--json"]) == 0
+    assert run(["doctor", "museum", "15", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert not document["before"]["doctor"]["ok"]
     assert document["after"]["doctor"]["ok"]
-    assert run(["museum", "nothing"]) == 2
+    assert run(["doctor", "museum", "nothing"]) == 2
 
 
 def test_the_file_of_the_c_decoder_or_the_reason_why_there_is_none_is_told(

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from manyheads.config.load.toml import NONE, shorten, to_toml
 from manyheads.config.schema import Config, Task, languages_needed
 
-__all__ = ["closest", "find_mistakes", "optional_settings", "suggestion"]
+__all__ = ["closest", "find_mistakes", "known_settings", "optional_settings", "suggestion"]
 
 BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
 KINDS = {

@@ -1,0 +1,27 @@
+"""`help`: the help of a verb."""
+
+from __future__ import annotations
+
+import click
+
+from manyheads.cli.verbs import verb
+
+__all__ = ["VERBS"]
+
+
+@verb("help")
+@click.argument("verbs", metavar="[VERB]...", nargs=-1)
+@click.pass_context
+def help_of(context: click.Context, verbs: tuple[str, ...]) -> None:
+    """Show the help of a verb, as its option --help does; without VERB, the list of all verbs."""
+    context = context.find_root()
+    for name in verbs:
+        if not isinstance(context.command, click.Group):
+            raise click.UsageError(f"there is no verb {name} below {context.command_path}.", context)
+        _, command, _ = context.command.resolve_command(context, [name])
+        assert command is not None
+        context = click.Context(command, info_name=name, parent=context)
+    click.echo(context.get_help())
+
+
+VERBS = {"help": help_of}

@@ -1,0 +1,54 @@
+"""`export` and `import`: where they write, and the device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyheads.cli.main import run
+from manyheads.errors import ManyheadsError
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[object, ...], dict[str, Any]]]:
+    """The arguments with which the library is called; it computes nothing."""
+    found: list[tuple[tuple[object, ...], dict[str, Any]]] = []
+
+    def stop(*positional: object, **arguments: Any) -> None:
+        found.append((positional, arguments))
+        raise ManyheadsError("enough")
+
+    monkeypatch.setattr("manyheads.runs.export.export", stop)
+    monkeypatch.setattr("manyheads.runs.import_model.import_model", stop)
+    return found
+
+
+def test_export_writes_to_the_output(calls: list[Any]) -> None:
+    assert run(["export", "mine", "--to", "onnx", "-o", "there", "--device", "cpu", "-q"]) == 1
+    ((positional, arguments),) = calls
+    assert positional == (Path("mine"), Path("there"), "onnx")
+    assert arguments["device"] == "cpu"
+
+
+def test_export_needs_an_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", "mine", "--to", "onnx"]) == 2
+    assert "Missing option '-o' / '--output'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "output"),
+    [
+        ("Helsinki-NLP/opus-mt-de-en", [], "runs/opus-mt-de-en"),
+        ("models/gpt2/", [], "runs/gpt2"),
+        ("somebody/de-en-1.5", [], "runs/de-en-1.5"),
+        ("models/gpt2", ["-o", "mine"], "mine"),
+    ],
+)
+def test_import_names_the_run_after_the_model(
+    model: str, options: list[str], output: str, calls: list[Any]
+) -> None:
+    assert run(["import", model, *options]) == 1
+    ((positional, _),) = calls
+    assert positional == (model, Path(output))

@@ -1,0 +1,113 @@
+"""Verbs, groups of verbs, and verbs whose first argument may name a verb below them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from manyheads.cli.main import run
+from manyheads.cli.verbs import TEXTS, VerbWithSubverbs, nearest_verb, verb, verb_with_subverbs
+from manyheads.config.load import recipe_paths
+
+
+@pytest.fixture
+def bake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> VerbWithSubverbs:
+    """`bake FILE`, with `bake bread` below it."""
+    for path in ("bake", "bake bread"):
+        monkeypatch.setitem(TEXTS, path, {"help": f"The line of {path}.", "epilog": ""})
+    monkeypatch.chdir(tmp_path)
+
+    @verb_with_subverbs("bake")
+    @click.argument("file")
+    @click.option("--hot", is_flag=True)
+    def bake(file: str, hot: bool) -> None:
+        """Bake FILE."""
+        click.echo(f"bake {file} {hot}")
+
+    @verb("bake bread", bake)
+    @click.argument("flour", required=False)
+    def bread(flour: str | None) -> None:
+        """Bake bread of FLOUR."""
+        click.echo(f"bread {flour}")
+
+    return bake
+
+
+@pytest.mark.parametrize(
+    ("line", "printed"),
+    [
+        ("cake.toml", "bake cake.toml False"),
+        ("cake.toml --hot", "bake cake.toml True"),
+        ("--hot cake.toml", "bake cake.toml True"),
+        ("./bread", "bake ./bread False"),
+        ("bread", "bread None"),
+        ("-q bread rye", "bread rye"),
+        ("bread -q bread", "bread bread"),
+        ("--hot bread", "bake bread True"),
+    ],
+)
+def test_the_first_argument_is_a_verb_below_or_the_argument_of_the_verb(
+    line: str, printed: str, bake: VerbWithSubverbs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bake.main(line.split(), standalone_mode=False)
+    assert capsys.readouterr().out == f"{printed}\n"
+
+
+def test_a_misspelt_verb_below_is_noticed_unless_there_is_such_a_file(
+    bake: VerbWithSubverbs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(click.UsageError, match=r"^no file or verb braed; did you mean bake bread\?$"):
+        bake.main(["braed", "rye"], "bake", standalone_mode=False)
+    Path("braed").touch()
+    bake.main(["braed"], standalone_mode=False)
+    assert capsys.readouterr().out == "bake braed False\n"
+
+
+def test_the_help_shows_both_usages_the_options_and_the_verbs_below(
+    bake: VerbWithSubverbs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bake.main(["-h"], "bake", standalone_mode=False)
+    output = capsys.readouterr().out
+    assert output.startswith("Usage: bake [OPTIONS] FILE\n       bake bread [OPTIONS] [FLOUR]\n\n  Bake FILE.\n")
+    assert "\n  --hot" in output
+    assert "\nVerbs:\n  bread  The line of bake bread.\n" in output
+
+
+@pytest.mark.parametrize("path", ["train average", "doctor museum", "serve keys"])
+def test_no_recipe_is_taken_for_a_misspelt_verb(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    group, name = path.split()
+    for recipe in recipe_paths():
+        assert nearest_verb(click.Context(click.Command(group), info_name=f"manyheads {group}"), recipe) != name
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("museum", "no verb museum; did you mean doctor museum? See: manyheads --help"),
+        ("average runs/x", "no verb average; did you mean train average? See: manyheads --help"),
+        ("keys add keys.json x", "no verb keys; did you mean serve keys? See: manyheads --help"),
+        ("data fetsh", "no verb fetsh; did you mean fetch? See: manyheads data --help"),
+        ("serve keys ad", "no verb ad; did you mean add? See: manyheads serve keys --help"),
+        ("train averge runs/x", "no file or verb averge; did you mean train average? See: manyheads train --help"),
+        ("doctor musem", "no file or verb musem; did you mean doctor museum? See: manyheads doctor --help"),
+        ("serve key add", "no file or verb key; did you mean serve keys? See: manyheads serve --help"),
+    ],
+)
+def test_an_unknown_verb_gets_the_path_of_the_nearest_one(
+    line: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line.split()) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "suggested"),
+    [("train x --outptu y", "--output"), ("inspect x --veiw y", "--view"), ("translate x --baem 2", "--beam")],
+)
+def test_an_unknown_option_gets_the_nearest_one(
+    line: str, suggested: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line.split()) == 2
+    assert suggested in capsys.readouterr().err
