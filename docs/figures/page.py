@@ -1,4 +1,7 @@
-"""Takes the pictures of docs/page.md: python docs/figures/page.py RUN. Needs playwright and a Chromium."""
+"""Takes the pictures of docs/page.md: python docs/figures/page.py runs/demo-de-en.
+
+Needs playwright, a Chromium and a Korean font.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from urllib.parse import urlencode
 from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
-TEXT = "Ein Hund läuft über eine grüne Wiese und trägt einen Stock im Maul."
+TEXT = "Was werden die müden Bauern am Freitag bauen?"
 PICTURES = {
-    "page-attention.png": ("en", "attention", {"q": TEXT, "kind": "cross", "layer": 1, "head": 2}, (1080, 1000)),
+    "page-attention.png": ("en", "attention", {"q": TEXT, "kind": "cross", "layer": 1, "head": 0}, (1080, 1000)),
     "page-words-ko.png": ("ko", "words", {"q": TEXT, "at": 2}, (1080, 760)),
 }
 

@@ -71,6 +71,25 @@ def test_a_view_is_written_to_a_file(view: str, suffix: str, tmp_path: Path) -> 
     assert len(path.read_text(encoding="utf-8")) > 50
 
 
+def test_a_picture_has_the_width_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "out.svg"
+    assert run(["-q", "curves", str(GOLDEN), "--view", "loss", "--width", "77", "-o", str(path)]) == 0
+    assert 'width="77mm"' in path.read_text(encoding="utf-8")
+    command = ["-q", "inspect", str(GOLDEN), SENTENCE, "--view", "heads", "--width", "160", "-o", str(path)]
+    assert run(command) == 0
+    assert 'width="160mm"' in path.read_text(encoding="utf-8")
+
+
+def test_text_too_small_for_print_is_a_warning_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "out.svg"
+    assert run(["inspect", str(GOLDEN), SENTENCE, "--view", "beam", "--width", "30", "-o", str(path)]) == 0
+    printed = capsys.readouterr().err.splitlines()
+    assert printed[0].startswith("warning: the smallest text is")
+    assert printed[1:] == [f"wrote {path}"]
+
+
 def test_without_a_text_the_model_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["inspect", str(GOLDEN), "--view", "learning-rate", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -113,6 +132,9 @@ def test_a_text_comes_from_standard_input(
         (["curves", str(GOLDEN), "--view", "heat"], 2, 'no view "heat"'),
         (["curves", str(GOLDEN), "-o", "x.doc"], 2, "must end in one of"),
         (["curves"], 2, "Missing argument"),
+        (["curves", str(GOLDEN), "--width", "77"], 2, "--width 77 is the width of a picture"),
+        (["inspect", str(GOLDEN), "Hund", "--width", "77", "-o", "x.html"], 2, "FILE.svg or FILE.png"),
+        (["inspect", str(GOLDEN), "Hund", "--width", "5", "-o", "x.svg"], 2, "--width"),
     ],
 )
 def test_mistakes_are_one_line_with_a_cure(
@@ -190,8 +212,8 @@ def test_curves_of_two_runs(trained: dict[str, Path], capsys: pytest.CaptureFixt
     both = [str(trained["translation"]), str(GOLDEN)]
     assert run(["curves", *both]) == 0
     printed = capsys.readouterr().out
-    assert "translation: train_loss, last" in printed
-    assert "run: valid_loss" in printed
+    assert "translation: training loss, last" in printed
+    assert "run: validation loss" in printed
     assert run(["curves", *both, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in document["runs"]] == ["translation", "run"]

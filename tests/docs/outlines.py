@@ -14,7 +14,8 @@ from typing import Any
 __all__ = ["keys", "missing", "outline", "same_keys"]
 
 NUMBER = re.compile(r"[+-]?\d[\d,.:]*")
-DRAWN = re.compile(r"[│┌└├█▓▒░▁·]|^ +\S( +\S)*$")  # pictures of characters, pieces of text, letters below a picture
+# Pictures of characters, pieces of text, letters below a picture, numbers of its columns.
+DRAWN = re.compile(r"[│┌└├█▓▒░▁·]|^ +\S( +\S)*$|^ +\d+( +\d+)+$")
 # What stays of lines whose rest depends on the text, on what a model has learned, or on the machine.
 VARIES = re.compile(
     r"en(?= )"  # the translations of the demo

@@ -67,7 +67,7 @@ HELP = {
 MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 # Pages whose commands and code take seconds of a processor.
 LONG_PAGES = {
-    "classifying.md", "doctor.md", "exporting.md", "generating.md", "howto/fine-tune-opus-mt.md",
+    "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "howto/fine-tune-opus-mt.md",
     "howto/own-language-pair.md", "inspecting.md",
 }  # fmt: skip
 INLINE = re.compile(r"`manyheads ([^`\n]+)`")

@@ -233,7 +233,9 @@ def train_runs() -> None:
         train(load_config(resolve_recipe(config), small(config, *overrides)), Path("runs") / out)
     card = Path("runs/multi30k-de-en/README.md")
     card.write_text(card.read_text(encoding="utf-8").replace("license:", "license: cc0-1.0", 1), encoding="utf-8")
-    for copy in ("demo-de-en", "one", "two", "three", "adam", "muon"):
+    for copy in ("demo-de-en", "demo-ko-en", "one", "two", "three", "adam", "muon"):
         shutil.copytree("runs/multi30k-de-en", f"runs/{copy}")
     shutil.copytree("runs/multi30k-en-de", "runs/large")
-    shutil.copytree("runs/fine-tuned", "runs/sentiment")
+    for copy in ("sentiment", "sst2-scratch"):
+        shutil.copytree("runs/fine-tuned", f"runs/{copy}")
+    shutil.copytree("runs/writer", "runs/shakespeare-char")

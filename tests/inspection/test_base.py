@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.cells import cell_len
+from tests.inspection.svg.drawing import marks, texts, view_of
 from tests.tasks.test_classification import make_classifier
 from tests.tasks.test_inspecting import KOREAN, korean
 from tests.tasks.test_language_modeling import make_generator
@@ -79,12 +80,40 @@ def test_every_view_is_a_whole_svg_that_needs_nothing_else(everything: list[Insp
         assert all(float(mark.get("x", "0")) >= 0 for mark in root.iter(f"{SVG}text"))
 
 
-def test_texts_stand_inside_the_picture(everything: list[Inspection]) -> None:
-    """Of those that are not turned and begin at their place."""
+@pytest.mark.filterwarnings("ignore:the smallest text is")
+@pytest.mark.parametrize("width", [None, 77.0])
+def test_texts_stand_inside_the_picture(everything: list[Inspection], width: float | None) -> None:
     for one, view in [pair for document in everything for pair in names(document)]:
-        root = ElementTree.fromstring(one.to_svg(view))
-        for mark in root.findall(f"{SVG}text"):
-            assert float(mark.get("x", "0")) + cell_len(mark.text or "") * 5 <= float(root.get("width", "0"))
+        svg = one.to_svg(view, width=width)
+        wide, high = view_of(svg)
+        for mark in marks(svg):
+            assert min(mark.left, mark.top) >= -0.5, (view, mark)
+            assert mark.right <= wide + 0.5, (view, mark)
+            assert mark.bottom <= high + 0.5, (view, mark)
+
+
+def test_axes_of_attention_and_alignment_are_named_by_side_and_language(found: TranslationInspection) -> None:
+    assert (found.source.language, found.target.language) == ("de", "en")
+    for view, names in {
+        "alignment": {"source (German)", "target (English)"},
+        "attention": {"target (English), query", "source (German), key"},
+        "heads": {"target (English), query", "source (German), key"},
+    }.items():
+        shown = ", ".join(texts(found.to_svg(view)))  # the title of few rows takes two lines
+        assert all(name in shown for name in names), view
+        assert all(name in "\n".join(found.lines(view)) for name in names) or view == "heads"
+    chart = found.charts("attention", AttentionSelection("encoder"))[0]
+    assert (chart.row_title, chart.column_title) == ("source (German), query", "source (German), key")  # type: ignore[union-attr]
+
+
+def test_signed_values_have_a_scale_about_zero(everything: list[Inspection]) -> None:
+    for one, view in ((everything[0], "occlusion"), (everything[3], "positions")):
+        maps = [chart for chart in one.charts(view) if isinstance(chart, HeatMap)]
+        assert maps
+        for chart in maps:
+            assert chart.signed
+            assert chart.low == -chart.high
+            assert chart.high == pytest.approx(np.abs(chart.values).max())
 
 
 def test_the_heat_map_holds_every_weight_and_every_token(found: TranslationInspection) -> None:
@@ -92,10 +121,10 @@ def test_the_heat_map_holds_every_weight_and_every_token(found: TranslationInspe
     titles = [title.text or "" for title in root.iter(f"{SVG}title")]
     weights = found.attention[2].weights[0, 1]
     assert len(titles) == weights.size
-    values = [float(title.rpartition(": ")[2].removesuffix(" (hidden)")) for title in titles]
+    values = [float(title.rpartition(": ")[2].removesuffix(" (masked)")) for title in titles]
     assert values == pytest.approx(weights.flatten().tolist(), abs=1e-4)
-    texts = {mark.text for mark in root.iter(f"{SVG}text")}
-    assert {*found.source.pieces, *found.target.pieces} <= texts
+    shown = {mark.text for mark in root.iter(f"{SVG}text")}
+    assert {piece.replace("▁", "␣") for piece in (*found.source.pieces, *found.target.pieces)} <= shown
 
 
 def test_csv_holds_the_values_of_the_json(found: TranslationInspection) -> None:
@@ -138,6 +167,15 @@ def test_the_page_stands_alone_and_has_a_table_beside_every_picture(everything: 
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert one._repr_html_() in one.to_html()
+
+
+def test_a_table_has_the_colours_of_the_page_and_a_picture_its_own(everything: list[Inspection]) -> None:
+    """A table on the white ground of pictures cannot be read where the page is dark."""
+    for one in everything:
+        for section in one.to_html().split("<section>")[1:]:
+            picture = section.partition('<div class="picture">')[2].partition("</div>")[0]
+            assert "<table" not in picture
+            assert bool(picture) == ("<svg" in section)
 
 
 def test_the_policy_allows_the_style_that_the_page_has(found: TranslationInspection) -> None:
@@ -203,19 +241,25 @@ def test_rows_of_a_heat_map_stand_under_each_other(found: TranslationInspection,
 
 def test_the_largest_weight_of_a_row_is_a_number() -> None:
     weights = np.array([[0.1, 0.65, 0.25], [0.9, 0.1, 0.0]], np.float32)
-    chart = HeatMap("t", "", ["나", "b"], ["x", "y", "z"], weights, row_title="", column_title="")
+    chart = HeatMap("t", "", ["나", "b"], ["x", "y", "z"], weights, row_title="target", column_title="source")
     lines = chart_lines(chart, 80)
-    assert lines[2:4] == ["나 │    0.65░░░░", " b │0.90        "]
+    assert lines[2:] == [
+        "Rows: target. Columns: source.",
+        "    x    y    z",
+        "   ┌───────────────",
+        "나 │     0.65 ░░░░",
+        " b │0.90",
+    ]
     hidden = np.array([[False, False, True], [False, False, False]])
     chart = HeatMap("t", "", ["나", "b"], ["x"] * 3, weights, row_title="", column_title="", hidden=hidden)
-    assert chart_lines(chart, 80)[2] == "나 │    0.65·   "
+    assert chart_lines(chart, 80)[5] == "나 │     0.65 ·"
 
 
 def test_a_large_map_says_what_it_leaves_out_and_a_named_one_leaves_out_nothing() -> None:
     values = np.zeros((70, 90), np.float32)
     places = [str(place) for place in range(90)]
     plain = HeatMap("t", "", places[:70], [], values, row_title="", column_title="")
-    assert chart_lines(plain, 80)[2] == "Shown: one row in 2, one column in 4."
+    assert chart_lines(plain, 80)[3] == "Shown: one row in 2, one column in 4."
     named = HeatMap("t", "", places[:70], places, values, row_title="", column_title="")
     rows = [line for line in chart_lines(named, 80) if "│" in line]
     assert len(rows) == 3 * 70

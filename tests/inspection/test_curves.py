@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from manyheads.errors import RunError, UsageError
-from manyheads.inspection.curves import Curves
+from manyheads.inspection.charts import HeatMap
+from manyheads.inspection.curves import NAMES, VIEWS, Curves
 from manyheads.inspection.metrics import RunCurves, read_metrics
 from manyheads.runs.inspect import curves, last_total_steps
 
@@ -85,7 +86,7 @@ def test_a_run_without_a_validation_or_without_anything_can_be_shown() -> None:
         assert Curves.from_dict(json.loads(shown.to_json())) == shown
 
 
-def test_entropies_are_a_curve_for_each_head() -> None:
+def test_entropies_are_a_row_for_each_head() -> None:
     entropy = {"cross": [[1.0, 0.5], [0.25, 0.125]]}
     found = read(validation(20, attention_entropy=entropy), validation(40, attention_entropy=entropy))
     one = found.of("attention_entropy/cross/1/0")
@@ -93,9 +94,32 @@ def test_entropies_are_a_curve_for_each_head() -> None:
     assert (one.steps, one.values) == ((20, 40), (0.25, 0.25))
     shown = Curves((found,))
     (chart,) = shown.charts("attention-entropy")
-    assert [line.name for line in chart.lines] == [  # type: ignore[union-attr]
-        "layer 0 head 0", "layer 0 head 1", "layer 1 head 0", "layer 1 head 1",
-    ]  # fmt: skip
+    assert isinstance(chart, HeatMap)
+    assert chart.rows == ["layer 0 head 0", "layer 0 head 1", "layer 1 head 0", "layer 1 head 1"]
+    assert chart.columns == ["20", "40"]
+    assert chart.values.tolist() == [[1.0, 1.0], [0.5, 0.5], [0.25, 0.25], [0.125, 0.125]]
+    assert chart.hidden is None
+    assert "entropy of the attention (nats)" in shown.to_svg("attention-entropy")
+
+
+def test_a_head_without_a_value_at_a_step_has_an_empty_cell() -> None:
+    found = read(validation(20, attention_entropy={"cross": [[1.0]]}),
+                 validation(40, attention_entropy={"cross": [[1.0, 2.0]]}))  # fmt: skip
+    (chart,) = Curves((found,)).charts("attention-entropy")
+    assert isinstance(chart, HeatMap)
+    assert chart.hidden is not None
+    assert chart.hidden.tolist() == [[False, False], [True, False]]
+
+
+def test_every_series_has_a_readable_name_and_axes_a_unit() -> None:
+    series = {name for _, _, names in VIEWS.values() for name in names}
+    assert set(NAMES) == series
+    assert not any("_" in name for name in NAMES.values())
+    found = Curves((read(step(10), step(20), validation(20)),))
+    assert [line.name for line in found.charts("loss")[0].lines] == ["training loss", "validation loss"]  # type: ignore[union-attr]
+    svg = found.to_svg("loss")
+    for text in ("training step", "cross-entropy (nats per token)", "validation loss: 2"):
+        assert text in svg
 
 
 def test_samples_are_put_together_by_sentence() -> None:
@@ -111,10 +135,10 @@ def test_runs_are_told_apart_by_name_dash_and_marker() -> None:
     one, other = read(step(10), step(20)), read(step(10), step(30))
     both = Curves((one, RunCurves("other", *list(vars(other).values())[1:])))
     (chart,) = both.charts("loss")
-    assert [line.name for line in chart.lines] == ["run: train_loss", "other: train_loss"]  # type: ignore[union-attr]
+    assert [line.name for line in chart.lines] == ["run: training loss", "other: training loss"]  # type: ignore[union-attr]
     svg = both.to_svg("loss")
     assert 'stroke-dasharray="7 3"' in svg
-    assert "run: train_loss" in svg
+    assert "run: training loss" in svg
     assert {row[0] for row in chart.data.rows} == {"run", "other"}
 
 

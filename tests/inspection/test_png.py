@@ -39,7 +39,9 @@ CHARTS: dict[str, Chart] = {
     "bars": Bars(TABLE, (Bar("a", 0.3, doubtful=True), Bar("b", 0.7, "x"))),
     "lines": Lines(TABLE, (Line("loss", (1.0, 2.0), (3.0, 1.0)),), "step", "nats"),
     "links": Links(TABLE, ("ein",), ("a",), ((0, 0, 0.5),), "source", "target"),
-    "thumbnails": Thumbnails(TABLE, VALUES.reshape(1, 1, 2, 3), np.ones((1, 1), np.float32)),
+    "thumbnails": Thumbnails(
+        TABLE, VALUES.reshape(1, 1, 2, 3), np.ones((1, 1), np.float32), ["a", "b"], ["c", "d", "e"], "r", "c"
+    ),
     "tree": Tree(TABLE, BeamTree(1, 1.0, 1, "beam-full", (NODE,))),
 }
 
@@ -96,6 +98,17 @@ def test_the_scale_is_the_number_of_pixels_for_a_unit_of_the_svg(resvg: Any) -> 
 def test_a_huge_picture_is_drawn_at_a_smaller_scale(resvg: Any) -> None:
     width, height = size_of(png_of([TABLE], scale=500.0))
     assert 0.98 * MAX_PIXELS < width * height < 1.02 * MAX_PIXELS
+
+
+def test_a_width_in_millimetres_is_drawn_at_300_dpi_and_the_file_says_so(resvg: Any) -> None:
+    png = png_of([TABLE], width=77.0)
+    assert size_of(png)[0] == pytest.approx(77 / 25.4 * 300, abs=2)
+    at = png.index(b"pHYs")
+    dots, same, metre = struct.unpack(">IIB", png[at + 4 : at + 13])
+    assert (dots, metre) == (same, 1)
+    assert size_of(png)[0] / dots == pytest.approx(0.077, rel=1e-3)
+    assert zlib.crc32(png[at : at + 13]) == struct.unpack(">I", png[at + 13 : at + 17])[0]
+    assert first_pixel(png) == b"\xff\xff\xff\xff"
 
 
 def test_charts_are_below_each_other(resvg: Any) -> None:

@@ -14,6 +14,7 @@ from tests.serving.browser import Reader, open_browser
 from tests.serving.process import Server, serving, train_classifier, train_language_model
 
 from manyheads.cli.main import run as manyheads
+from manyheads.inspection.colours import CIVIDIS, DIVERGING, hexadecimal
 from manyheads.runs.inspect import inspect
 from manyheads.runs.page import PAGE, script_of, stand_alone
 from manyheads.runs.train import train
@@ -220,13 +221,80 @@ def test_heads_side_by_side_and_the_mask_of_padding(clean: Reader) -> None:
     clean.open("attention", q=SENTENCE, kind="encoder")
     clean.page.locator(".thumbnail").nth(1).click()
     clean.page.get_by_label("Compare with").select_option("0.0")
-    assert clean.page.locator(".matrix").count() == 2
+    assert clean.page.locator(".matrix").count() == 3, "both, and their difference"
     assert "head=1" in clean.page.url
     assert clean.page.locator(".matrix .masked").count() == 0
     clean.page.get_by_label("<pad>").check()
     clean.page.locator(".matrix .masked").first.wait_for()
     rows = clean.page.locator(".matrix").first.locator("tbody tr").count()
     assert clean.page.locator(".matrix").first.locator(".masked").count() == 3 * rows
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def test_the_difference_of_two_heads_has_a_scale_about_zero(clean: Reader, runs: tuple[Path, ...]) -> None:
+    weights = inspect(runs[0], SENTENCE).attention[2].weights[0]  # type: ignore[attr-defined]
+    clean.open("attention", q=SENTENCE, kind="cross", layer=0, head=0, other="0.1")
+    panel = clean.figure("attention.cross").nth(2)
+    ends = [number(part) for part in re.findall(r"[−.\d]+", panel.locator(".legend").inner_text())]
+    assert ends[0] == -ends[1]
+    assert ends[1] == pytest.approx(abs(weights[0] - weights[1]).max(), abs=0.006)
+    assert panel.locator(".ramp.signed").count() == 1
+    panel.get_by_role("button", name="Show as table").click()
+    row = panel.locator(".values tbody tr").first.locator("td").all_inner_texts()[1:]
+    assert [number(cell) for cell in row] == pytest.approx((weights[0] - weights[1])[0].tolist(), abs=1e-3)
+
+
+def test_axes_are_named_by_side_and_language_and_heads_by_their_tokens(
+    browser: Browser, address: str, runs: tuple[Path, ...]
+) -> None:
+    found = inspect(runs[0], "der Hund")
+    pieces = [token.piece.replace("▁", "␣") for token in found.source.tokens]  # type: ignore[attr-defined]
+    for language, source, target in (
+        ("en", "Source (German)", "Target (English)"),
+        ("ko", "원문 (독일어)", "번역문 (영어)"),
+    ):
+        reader = Reader(browser, address, language=language)
+        reader.open("attention", q="der Hund", kind="cross")
+        large = reader.figure("attention.cross")
+        assert large.locator("caption").inner_text().startswith(source)
+        assert large.locator(".corner").inner_text().startswith(target)
+        heads = reader.figure("attention.all")
+        assert source in heads.locator(".note").last.inner_text()
+        assert heads.locator(".thumbnail .names").first.locator("span").all_inner_texts() == pieces
+        assert heads.locator(".names.beside").count() == len(found.attention[2].weights)  # type: ignore[attr-defined]
+        for name in (".matrix thead th > span", ".names.above > span"):  # else Hangul would stand on its head
+            turned = reader.page.locator(name).first.evaluate("e => getComputedStyle(e).textOrientation")
+            assert turned == "sideways"
+        reader.open("alignment", q="der Hund")
+        assert reader.figure("alignment.links").locator(".axis").all_inner_texts() == [source, target]
+        reader.close()
+
+
+def test_the_page_has_the_colours_of_the_pictures() -> None:
+    script, style = ((PAGE / name).read_text(encoding="utf-8") for name in ("charts.js", "page.css"))
+    for name, scale in (("CIVIDIS", CIVIDIS), ("DIVERGING", DIVERGING)):
+        written = re.search(rf'const {name} = "([^"]+)"', script)
+        assert written
+        assert written[1].split() == [hexadecimal(colour)[1:] for colour in scale]
+        assert ", ".join("rgb({} {} {})".format(*colour) for colour in scale) in style
+
+
+def test_a_script_loses_blanks_and_comments_and_nothing_else() -> None:
+    text = '/* a */\n  const a = [1, 2];\n  const b = "x , y"; // z\n  if (a > b) c = a => { d };\n'
+    expected = '\nconst a=[1,2];\nconst b = "x , y"; // z\nif(a>b)c=a=>{d};\n'
+    assert script_of(text) == expected
+
+
+def test_every_curve_has_a_ring_at_its_end_and_its_last_value_in_words(clean: Reader) -> None:
+    clean.open("training")
+    loss = clean.figure("training.loss")
+    assert loss.locator(".ring").count() == 2
+    names = loss.locator(".keys li").all_inner_texts()
+    assert [re.split("[\n:]", name)[-2] for name in names] == ["training loss", "validation loss"]
+    assert all(number(name.partition(": ")[2]) > 0 for name in names)
 
 
 def test_the_beam_grows_step_by_step(clean: Reader) -> None:

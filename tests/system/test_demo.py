@@ -39,7 +39,7 @@ def test_gets_three_quarters_of_them_exactly(output: str) -> None:
 def test_shows_three_translations_and_a_heat_map_and_what_to_type_next(output: str) -> None:
     assert len(re.findall(r"^  de  ", output, re.MULTILINE)) == 3
     assert len(re.findall(r"^  en  ", output, re.MULTILINE)) == 3
-    assert "█" in output
+    assert "Rows: target (English), query. Columns: source (German), key." in output
     assert "</s> │" in output
     commands = re.findall(
         r"^  (?:echo .*\| )?(?:\S*/)?(?:\S+ -m )?(manyheads \w+)", output.partition("Next:")[2], re.MULTILINE

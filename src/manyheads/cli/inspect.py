@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from manyheads.cli.options import (
     option,
     run_argument,
 )
-from manyheads.cli.verbs import current_settings, verb
+from manyheads.cli.verbs import current_settings, verb, warn
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,12 +46,25 @@ drawing_option = option(
 )
 
 
-def check_drawing(path: Path | None, *, as_json: bool) -> None:
+width_option = option(
+    "--width",
+    type=click.FloatRange(min=20.0, max=1_000.0),
+    metavar="MM",
+    show_default="as wide as the picture needs",
+    help="Width of an .svg or .png in millimetres for print, without titles: 77 is a column of the ACL format, 160 "
+    "its page.",
+)
+
+
+def check_drawing(path: Path | None, *, as_json: bool, width: float | None = None) -> None:
     """Check the path of --output before the computation.
 
     Raises:
-        UsageError: the suffix is unknown, the directory does not exist, or --json is given too.
+        UsageError: the suffix is unknown, the directory does not exist, or --json is given too; or a width is
+            given without a picture.
     """
+    if width is not None and (path is None or path.suffix.lower() not in (".svg", ".png")):
+        raise UsageError(f"--width {width:g} is the width of a picture. Write one: --output FILE.svg or FILE.png.")
     if path is None:
         return
     if path.suffix.removeprefix(".").lower() not in FORMATS:
@@ -68,6 +82,7 @@ def deliver(
     selection: AttentionSelection,
     *,
     as_json: bool,
+    width: float | None = None,
     page: Callable[[], str] | None = None,
 ) -> None:
     """Write the result to the file of --output, or print it; `page` returns the HTML page of all views."""
@@ -76,7 +91,11 @@ def deliver(
         if kind == "html" and view is None and page is not None:
             content = page().encode()
         else:
-            content = document.to_format(kind, view, selection)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                content = document.to_format(kind, view, selection, width=width)
+            for warning in caught:
+                warn(str(warning.message))
         try:
             output.write_bytes(content)
         except OSError as error:
@@ -136,6 +155,7 @@ def deliver(
 @option("--no-occlusion", is_flag=True, help="Skip the occlusion view, which runs the model once for each word.")
 @device_option
 @drawing_option
+@width_option
 @json_option
 def inspect(
     run: Path,
@@ -153,13 +173,14 @@ def inspect(
     no_occlusion: bool,
     device: str,
     output: Path | None,
+    width: float | None,
     as_json: bool,
 ) -> None:
     """Show the internals of the model of RUN while it processes TEXT ("-" reads standard input).
 
     RUN is a run directory. Without TEXT, show the weights and the structure of the model itself.
     """
-    check_drawing(output, as_json=as_json)
+    check_drawing(output, as_json=as_json, width=width)
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
@@ -182,25 +203,28 @@ def inspect(
     )
     selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
     page = partial(stand_alone, run, inspection)
-    deliver(inspection, output, view, selection, as_json=as_json, page=page)
+    deliver(inspection, output, view, selection, as_json=as_json, width=width, page=page)
 
 
 @verb("curves")
 @click.argument("run", type=PATH, nargs=-1, required=True, shell_complete=complete_runs)
 @view_option(show_default="loss; all views in HTML", help="View to show, from the list above.")
 @drawing_option
+@width_option
 @json_option
-def curves(run: tuple[Path, ...], view: str | None, output: Path | None, as_json: bool) -> None:
+def curves(
+    run: tuple[Path, ...], view: str | None, output: Path | None, width: float | None, as_json: bool
+) -> None:
     """Plot the training curves of one or several RUNs, also while the training is still running.
 
     Views: loss, perplexity, scores, learning-rate, gradient-norm, speed, attention-entropy, samples.
     """
-    check_drawing(output, as_json=as_json)
+    check_drawing(output, as_json=as_json, width=width)
 
     from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import curves
 
-    deliver(curves(run), output, view, AttentionSelection(), as_json=as_json)
+    deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width)
 
 
 VERBS = {"inspect": inspect, "curves": curves}

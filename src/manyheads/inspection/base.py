@@ -84,13 +84,29 @@ class Document(ABC):
             lines += [*([""] if lines else []), *chart_lines(chart, width)]
         return lines
 
-    def to_svg(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> str:
-        """Return a view, by default the first, as SVG."""
-        return svg_of(self.view_charts(view, selection))
+    def to_svg(
+        self,
+        view: str | None = None,
+        selection: AttentionSelection = DEFAULT_SELECTION,
+        *,
+        width: float | None = None,
+    ) -> str:
+        """Return a view, by default the first, as SVG.
 
-    def to_png(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> bytes:
-        """Render the SVG of a view, by default the first, as PNG (extra `plot`)."""
-        return png_of(self.view_charts(view, selection))
+        With a `width` in millimetres the picture is laid out for print: without titles, which belong into the
+        caption. A `UserWarning` says when its text becomes too small.
+        """
+        return svg_of(self.view_charts(view, selection), titled=width is None, width=width)
+
+    def to_png(
+        self,
+        view: str | None = None,
+        selection: AttentionSelection = DEFAULT_SELECTION,
+        *,
+        width: float | None = None,
+    ) -> bytes:
+        """Render the SVG of a view as PNG (extra `plot`), with a `width` at 300 dpi; see `to_svg`."""
+        return png_of(self.view_charts(view, selection), width=width)
 
     def to_csv(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> str:
         """Return the values of a view, by default the first, as CSV."""
@@ -101,9 +117,14 @@ class Document(ABC):
         return page_of(self.title, self.charts(view, selection))
 
     def to_format(
-        self, name: str, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION
+        self,
+        name: str,
+        view: str | None = None,
+        selection: AttentionSelection = DEFAULT_SELECTION,
+        *,
+        width: float | None = None,
     ) -> bytes:
-        """Return the content of a file in one of `FORMATS`.
+        """Return the content of a file in one of `FORMATS`; `width` in millimetres is for svg and png.
 
         Raises:
             UsageError: there is no such format.
@@ -113,9 +134,9 @@ class Document(ABC):
             case "html":
                 return self.to_html(view, selection).encode()
             case "svg":
-                return self.to_svg(view, selection).encode()
+                return self.to_svg(view, selection, width=width).encode()
             case "png":
-                return self.to_png(view, selection)
+                return self.to_png(view, selection, width=width)
             case "json":
                 return self.to_json().encode() + b"\n"
             case "csv":

@@ -30,6 +30,7 @@ __all__ = [
     "Thumbnails",
     "Tree",
     "fraction",
+    "minus",
     "rounded",
     "shown",
     "tick_text",
@@ -43,6 +44,7 @@ BoolArray = NDArray[np.bool_]
 CONTROLS = {"\n": "↵", "\r": "␍", "\t": "⇥"}
 UNSEEN = ("Cc", "Cs", "Co", "Zl", "Zp")
 NOT_XML = frozenset("\ufffe\uffff")  # an SVG with one of these cannot be read
+NEAR_ZERO = 0.4  # share of the highest value; an axis whose values come lower begins at 0
 BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -87,8 +89,11 @@ class HeatMap:
         rows, columns: names; empty if there are too many to read.
         values: (R, C).
         row_title, column_title: meaning of the rows and of the columns.
-        low, high: values of the darkest and the lightest shade.
+        legend: meaning of the values, with their unit.
+        high: value of the lightest shade; 0 has the darkest.
+        signed: whether the shades go from -high to high on a scale of two colours, in which 0 is white.
         hidden: (R, C) True for cells without a value, which are drawn as such; None if there are none.
+        hidden_title: meaning of these cells.
     """
 
     title: str
@@ -98,9 +103,16 @@ class HeatMap:
     values: Array
     row_title: str
     column_title: str
-    low: float = 0.0
+    legend: str = ""
     high: float = 1.0
+    signed: bool = False
     hidden: BoolArray | None = None
+    hidden_title: str = "masked"
+
+    @property
+    def low(self) -> float:
+        """Return the value at the low end of the scale."""
+        return -self.high if self.signed else 0.0
 
     @property
     def data(self) -> Table:
@@ -124,12 +136,20 @@ class Bar:
 
 @dataclass(frozen=True, eq=False)
 class Bars(Drawing):
-    """Bars below each other, each from 0 to its value; `low` and `high` are the ends of the axis."""
+    """Bars below each other, each from 0 to its value.
+
+    Attributes:
+        bars: from top to bottom.
+        low, high: ends of the axis.
+        value_title: meaning of the values, with their unit.
+        doubt: meaning of the mark of doubtful bars.
+    """
 
     bars: tuple[Bar, ...]
     low: float = 0.0
     high: float = 1.0
     value_title: str = "probability"
+    doubt: str = ""
 
     def number(self, value: float) -> str:
         """Format a value: without decimals if all values are integers."""
@@ -154,29 +174,42 @@ class Lines(Drawing):
     y_title: str
 
     def extent(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return (lowest, highest) x and (lowest, highest) y of all curves; one curve at least has a point."""
+        """Return (lowest, highest) x and (lowest, highest) y of the axes; one curve at least has a point.
+
+        The y axis begins at 0 unless all values are far above it. A single value stands in the middle.
+        """
         x = [value for line in self.lines for value in line.x]
         y = [value for line in self.lines for value in line.y]
-        return (min(x), max(x)), (min(y), max(y))
+        low = 0.0 if 0 < min(y) < NEAR_ZERO * max(y) else min(y)
+        return widened(min(x), max(x)), widened(low, max(y))
 
 
 @dataclass(frozen=True, eq=False)
 class Links(Drawing):
-    """Two rows of words with lines between them; each link is (above, below, weight 0 to 1)."""
+    """Two columns of words with lines between them; each link is (source, target, weight 0 to 1)."""
 
-    above: tuple[str, ...]
-    below: tuple[str, ...]
+    source: tuple[str, ...]
+    target: tuple[str, ...]
     links: tuple[tuple[int, int, float], ...]
-    above_title: str
-    below_title: str
+    source_title: str
+    target_title: str
+    legend: str = "attention weight"
 
 
 @dataclass(frozen=True, eq=False)
 class Thumbnails(Drawing):
-    """A small heat map for each layer and head, with its entropy: (L, H, R, C) and (L, H)."""
+    """A small heat map for each layer and head, with its entropy: (L, H, R, C) and (L, H).
+
+    All of them have the same names and titles of rows and columns; `legend` is the meaning of the shades.
+    """
 
     weights: Array
     entropy: Array
+    rows: Sequence[str]
+    columns: Sequence[str]
+    row_title: str
+    column_title: str
+    legend: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +244,16 @@ def shown(cell: Cell) -> str:
     if isinstance(cell, float):
         return f"{cell:.4g}" if abs(cell) < 10_000 else f"{cell:,.0f}"
     return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else visible(str(cell))
+
+
+def widened(low: float, high: float) -> tuple[float, float]:
+    """Return a range that is more than one value."""
+    return (low, high) if low < high else (low - (abs(low) or 1.0), high + (abs(high) or 1.0))
+
+
+def minus(number: str) -> str:
+    """Return a number as it is drawn: with a minus sign instead of a hyphen."""
+    return number.replace("-", "−")
 
 
 def fraction(value: float, low: float, high: float) -> float:

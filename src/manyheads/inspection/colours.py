@@ -1,18 +1,23 @@
 """Colours that people with any kind of colour vision can distinguish.
 
-Shades are those of cividis (Nunez, Anderton and Renslow 2018), dark blue for low and yellow for high values; lines
-are those of Okabe and Ito (2008), each with a dash and a marker of its own.
+Shades are those of cividis (Nunez, Anderton and Renslow 2018), dark blue for low and yellow for high values. Signed
+values have vermilion below 0, white at 0 and blue above. Lines are those of Okabe and Ito (2008), each with a dash
+and a marker of its own. The page (serving/page/charts.js) has the same colours.
 """
 
 from __future__ import annotations
 
-__all__ = ["DASHES", "INK", "LINES", "MARKERS", "hexadecimal", "ink_on", "shade"]
+__all__ = ["DASHES", "INK", "LINES", "MARKERS", "NEGATIVE", "POSITIVE", "hexadecimal", "ink_on", "shade"]
 
 CIVIDIS = (
     (0, 34, 78), (18, 53, 112), (59, 73, 108), (87, 93, 109), (112, 113, 115),
     (138, 134, 120), (165, 156, 116), (195, 179, 105), (225, 204, 85), (254, 232, 56),
 )  # fmt: skip
+DIVERGING = (
+    (122, 48, 0), (213, 94, 0), (241, 163, 94), (249, 249, 249), (120, 180, 222), (0, 114, 178), (0, 50, 92),
+)  # fmt: skip
 INK = "#1a1a1a"
+POSITIVE, NEGATIVE = "#0072B2", "#D55E00"
 LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("", "7 3", "2 2", "9 3 2 3", "4 4", "12 3", "1 3")
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "plus", "ring")
@@ -20,12 +25,13 @@ MARKERS = ("circle", "square", "triangle", "diamond", "cross", "plus", "ring")
 Colour = tuple[int, int, int]
 
 
-def shade(share: float) -> Colour:
-    """Return the colour of a value from 0, the darkest, to 1, the lightest."""
-    position = min(1.0, max(0.0, share)) * (len(CIVIDIS) - 1)
-    lower = min(int(position), len(CIVIDIS) - 2)
+def shade(share: float, *, signed: bool = False) -> Colour:
+    """Return the colour of a value from 0, the low end of the scale, to 1; of a signed scale 0.5 is white."""
+    scale = DIVERGING if signed else CIVIDIS
+    position = min(1.0, max(0.0, share)) * (len(scale) - 1)
+    lower = min(int(position), len(scale) - 2)
     part = position - lower
-    first, second = CIVIDIS[lower], CIVIDIS[lower + 1]
+    first, second = scale[lower], scale[lower + 1]
     red, green, blue = (round(start + (end - start) * part) for start, end in zip(first, second, strict=True))
     return red, green, blue
 

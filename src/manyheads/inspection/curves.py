@@ -8,21 +8,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from manyheads.inspection.base import Document, ViewFunction
-from manyheads.inspection.charts import Line, Lines, Table
+from manyheads.inspection.charts import HeatMap, Line, Lines, Table
 from manyheads.inspection.metrics import RunCurves
+from manyheads.inspection.views import KIND_TITLES
 
 __all__ = ["Curves"]
 
-# View: its title, the unit of its values, its series.
+# View: its title, the meaning of its values with their unit, its series.
 VIEWS = {
-    "loss": ("Loss", "nats a token", ("train_loss", "valid_loss")),
+    "loss": ("Loss", "cross-entropy (nats per token)", ("train_loss", "valid_loss")),
     "perplexity": ("Perplexity of the validation text", "perplexity", ("perplexity",)),
     "scores": ("Scores of the validation text", "score", ("bleu", "chrf", "accuracy", "macro_f1")),
     "learning-rate": ("Learning rate", "learning rate", ("learning_rate",)),
     "gradient-norm": ("Norm of the gradient before clipping", "norm", ("gradient_norm",)),
-    "speed": ("Target tokens a second", "tokens/s", ("tokens_per_second",)),
+    "speed": ("Training speed", "target tokens per second", ("tokens_per_second",)),
 }
+NAMES = {
+    "train_loss": "training loss",
+    "valid_loss": "validation loss",
+    "perplexity": "validation perplexity",
+    "bleu": "validation BLEU",
+    "chrf": "validation chrF",
+    "accuracy": "validation accuracy",
+    "macro_f1": "validation macro F1",
+    "learning_rate": "learning rate",
+    "gradient_norm": "gradient norm",
+    "tokens_per_second": "training speed",
+}
+STEP = "training step"
 ENTROPY = "attention_entropy"
 MAX_POINTS = 400  # a longer curve is thinned evenly, and keeps its last point
 
@@ -56,18 +72,34 @@ class Curves(Document):
         return views or {"loss": self.series_view(*VIEWS["loss"])}
 
     def series_view(self, title: str, unit: str, series: tuple[str, ...]) -> ViewFunction:
-        """Return the view of some series, each under its own name."""
-        return lambda _: [self.chart(title, unit, [(name, name) for name in series])]
+        """Return the view of some series, each under its readable name."""
+        return lambda _: [self.chart(title, unit, [(name, NAMES[name]) for name in series])]
 
-    def entropy_charts(self) -> Iterator[Lines]:
-        """Return a chart for each run and kind of attention, with a curve for each head."""
+    def entropy_charts(self) -> Iterator[HeatMap]:
+        """Return a heat map for each run and kind of attention, with a row for each head."""
         for run in self.runs:
-            names = [series.name for series in run.series if series.name.startswith(f"{ENTROPY}/")]
-            for kind in dict.fromkeys(name.split("/")[1] for name in names):
-                of_kind = [name for name in names if name.split("/")[1] == kind]
-                series = [(name, "layer {} head {}".format(*name.split("/")[2:])) for name in of_kind]
-                title = f"Entropy of the {kind} attention of {run.name}"
-                yield Curves((run,)).chart(title, "nats", series)
+            heads = [series for series in run.series if series.name.startswith(f"{ENTROPY}/")]
+            for kind in dict.fromkeys(series.name.split("/")[1] for series in heads):
+                of_kind = [series for series in heads if series.name.split("/")[1] == kind]
+                steps = sorted({step for series in of_kind for step in series.steps})
+                values = np.zeros((len(of_kind), len(steps)), np.float32)
+                missing = np.ones(values.shape, np.bool_)
+                for row, series in enumerate(of_kind):
+                    columns = np.searchsorted(steps, series.steps)
+                    values[row, columns], missing[row, columns] = series.values, False
+                yield HeatMap(
+                    f"Entropy of the {KIND_TITLES[kind]} of {run.name}",
+                    "Mean over the validation text: 0 is attention to one token alone, more is wider.",
+                    ["layer {} head {}".format(*series.name.split("/")[2:]) for series in of_kind],
+                    [f"{step:,}" for step in steps],
+                    values,
+                    row_title="head",
+                    column_title=STEP,
+                    legend="entropy of the attention (nats)",
+                    high=float(max(1e-6, values.max())),
+                    hidden=missing if missing.any() else None,
+                    hidden_title="no value",
+                )
 
     def chart(self, title: str, unit: str, series: list[tuple[str, str]]) -> Lines:
         """Return a chart of some series of all runs: (name, label)."""
@@ -83,7 +115,7 @@ class Curves(Document):
                 full_label = label if len(self.runs) == 1 else f"{run.name}: {label}"
                 lines.append(thinned(full_label, curve.steps, curve.values))
         note = "; ".join(progress(run) for run in self.runs)
-        return Lines(Table(title, note, ("run", "curve", "step", "value"), tuple(rows)), tuple(lines), "step", unit)
+        return Lines(Table(title, note, ("run", "curve", "step", "value"), tuple(rows)), tuple(lines), STEP, unit)
 
 
 def thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:

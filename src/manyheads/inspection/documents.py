@@ -23,6 +23,8 @@ from manyheads.inspection.parts import (
     Token,
 )
 from manyheads.inspection.views import (
+    Axes,
+    Axis,
     alignment_chart,
     attention_chart,
     class_chart,
@@ -33,6 +35,7 @@ from manyheads.inspection.views import (
     occlusion_charts,
     predictions_chart,
     rivals_chart,
+    side_title,
     token_chart,
     tree_chart,
 )
@@ -46,15 +49,18 @@ __all__ = [
 ]
 
 
-def attention_views(
-    attentions: tuple[Attention, ...], tokens: dict[str, tuple[list[str], list[str]]]
-) -> dict[str, ViewFunction]:
-    """Return the views of attention; `tokens` has the query and key tokens of each kind."""
+def attention_views(attentions: tuple[Attention, ...], axes: Axes) -> dict[str, ViewFunction]:
+    """Return the views of attention."""
     return {
-        "attention": lambda selection: [attention_chart(attentions, selection, tokens)],
-        "heads": lambda selection: [heads_chart(attentions, selection)],
-        "masks": lambda selection: [mask_chart(attentions, selection, tokens)],
+        "attention": lambda selection: [attention_chart(attentions, selection, axes)],
+        "heads": lambda selection: [heads_chart(attentions, selection, axes)],
+        "masks": lambda selection: [mask_chart(attentions, selection, axes)],
     }
+
+
+def self_axes(kind: str, name: str, tokens: list[str]) -> Axes:
+    """Return the axes of the attention of tokens to the same tokens."""
+    return {kind: (Axis(f"{name}, query", tokens), Axis(f"{name}, key", tokens))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +112,12 @@ class TranslationInspection(Inspection):
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
-        source, target, inputs = self.source.pieces, self.target.pieces, [token.piece for token in self.inputs]
-        tokens = {"encoder": (source, source), "decoder": (target, inputs), "cross": (target, source)}
-        attention = attention_views(self.attention, tokens)
+        source_title, target_title = side_title("source", self.source), side_title("target", self.target)
+        rows = Axis(f"{target_title}, query", self.target.pieces)
+        inputs = Axis(f"{target_title} so far, key", [token.piece for token in self.inputs])
+        axes = self_axes("encoder", source_title, self.source.pieces)
+        axes |= {"decoder": (rows, inputs), "cross": (rows, axes["encoder"][1])}
+        attention = attention_views(self.attention, axes)
         beam, alignment, occlusion = self.beam, self.alignment, self.occlusion
         views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
         if alignment is not None:
@@ -119,7 +128,7 @@ class TranslationInspection(Inspection):
         if self.hypotheses:
             views["outputs"] = lambda _: [hypotheses_chart(self.hypotheses)]
         if occlusion is not None:
-            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.source.words, "translation")
+            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.source, "translation", target_title)
         views["masks"] = attention["masks"]
         if self.source_neighbours:
             views["neighbours"] = lambda _: [
@@ -164,12 +173,12 @@ class ClassificationInspection(Inspection):
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
-        attention = attention_views(self.attention, {"encoder": (self.text.pieces, self.text.pieces)})
+        attention = attention_views(self.attention, self_axes("encoder", "text", self.text.pieces))
         occlusion = self.occlusion
         views: dict[str, ViewFunction] = {"classes": lambda _: [class_chart(self.classes)]}
         views |= {"attention": attention["attention"], "heads": attention["heads"]}
         if occlusion is not None:
-            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.text.words, "label")
+            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.text, "label", "class")
         views["masks"] = attention["masks"]
         if self.neighbours:
             views["neighbours"] = lambda _: [neighbours_chart("Nearest tokens", self.neighbours)]
@@ -215,7 +224,7 @@ class LanguageModelInspection(Inspection):
         if self.next:
             note = "After the last token of the text."
             views["next"] = lambda _: [rivals_chart("Most probable next tokens", note, self.next)]
-        views |= attention_views(self.attention, {"decoder": (read, read)})
+        views |= attention_views(self.attention, self_axes("decoder", "text", read))
         if self.neighbours:
             views["neighbours"] = lambda _: [neighbours_chart("Nearest tokens", self.neighbours)]
         views["tokens"] = lambda _: [token_chart("Tokens", self.text)]

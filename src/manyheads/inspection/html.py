@@ -15,11 +15,15 @@ __all__ = ["fragment_of", "page_of"]
 STYLE = """
 :root { color-scheme: light dark; }
 body { font-family: system-ui, 'Noto Sans KR', 'Malgun Gothic', sans-serif; margin: 1.5rem auto; max-width: 80rem;
-  padding: 0 1rem; line-height: 1.5; }
-h2 { margin: 2.5rem 0 0.25rem; }
+  padding: 0 1rem; line-height: 1.5; color: light-dark(#1b1d21, #eceef1); background: light-dark(#f7f7f5, #131517);
+}
+h1 { font-size: 1.375rem; line-height: 1.4; }
+h2 { font-size: 1.125rem; margin: 2.5rem 0 0.25rem; }
 p { margin: 0.25rem 0 0.75rem; }
-.picture { overflow-x: auto; background: #fff; border: 1px solid #8a8a8a; padding: 0.25rem; }
-details { margin: 0.5rem 0; overflow-x: auto; }
+.picture { overflow-x: auto; background: #fff; border: 1px solid #dddfe3; border-radius: 12px; padding: 0.25rem;
+  width: fit-content; max-width: 100%; box-sizing: border-box; }
+.picture svg { display: block; }
+details, .values { margin: 0.5rem 0; overflow-x: auto; }
 summary { cursor: pointer; padding: 0.25rem 0; }
 table { border-collapse: collapse; font-size: 0.875rem; }
 caption { text-align: start; font-weight: bold; padding: 0.25rem 0; }
@@ -61,7 +65,7 @@ def section(chart: Chart) -> str:
     head = f'<h2>{escape(visible(chart.title))}</h2>\n<p dir="auto">{escape(visible(chart.note))}</p>'
     table = html_table(chart.data)
     if isinstance(chart, Table):
-        return f'<section>\n{head}\n<div class="picture">{table}</div>\n</section>'
+        return f'<section>\n{head}\n<div class="values">{table}</div>\n</section>'
     picture = svg_of([chart], titled=False)
     return (
         f'<section>\n{head}\n<div class="picture">{picture}</div>\n'

@@ -26,15 +26,13 @@ from manyheads.inspection.charts import (
     tick_text,
     visible,
 )
-from manyheads.inspection.terminal import column_names, fit, padded, shade
+from manyheads.inspection.terminal import fit, heat_map, padded
 
 __all__ = ["chart_lines", "csv_of"]
 
-WIDE_CELL, NARROW_CELL = 4, 2
 LABEL_COLUMNS = 16
 MIN_COLUMN = 24  # narrowest column of a table whose cells are cut
 MAX_ROWS = 64  # of a heat map without names; of more rows some are shown
-HIDDEN = "·"
 BAR = 24  # columns of the longest bar
 PLOT_WIDTH, PLOT_HEIGHT = 60, 8
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # bits of a braille cell by row and column
@@ -78,51 +76,27 @@ def table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
 
 
 def heat_map_lines(chart: HeatMap, width: int) -> list[str]:
-    """Return shade blocks; the largest cell of a row shows its number, narrow cells at the end of the row."""
-    lines: list[str] = []
+    """Return the titles of the axes, and shade blocks; see `terminal.heat_map`."""
+    axes = f"Rows: {visible(chart.row_title)}. Columns: {visible(chart.column_title)}."
+    lines = [axes]
     if not chart.columns:
-        chart, lines = thinned(chart, width)
-    rows = [fit(visible(row), min(LABEL_COLUMNS, cell_len(visible(row)))) for row in chart.rows]
-    side = max(map(cell_len, rows), default=0)
-    columns = [visible(column)[:LABEL_COLUMNS] for column in chart.columns]
-    available = max(20, width - side - 3)
-    cell = WIDE_CELL if len(columns) * WIDE_CELL <= available else NARROW_CELL
-    most = max(1, (available - (cell == NARROW_CELL) * 8) // cell)
-    for first in range(0, len(columns), most):
-        part = slice(first, first + most)
-        lines += [""] * bool(first)
-        lines += [
-            f"{padded(row, side)} │{cells}" for row, cells in zip(rows, block_lines(chart, part, cell), strict=True)
-        ]
-        lines.append(f"{' ' * side} └{'─' * (cell * len(columns[part]))}")
-        lines += column_names(columns[part], side + 2, cell)
-    return lines
-
-
-def block_lines(chart: HeatMap, part: slice, cell: int) -> Iterator[str]:
-    """Return the cells of some of the columns, a line for each row."""
-    for number, row in enumerate(chart.values.tolist()):
-        top = max(range(len(row)), key=row.__getitem__)
-        cells = []
-        for column in range(*part.indices(len(row))):
-            hidden = chart.hidden is not None and bool(chart.hidden[number, column])
-            if hidden:
-                cells.append(fit(HIDDEN, cell))
-            elif column == top and cell == WIDE_CELL and chart.high <= 1:
-                cells.append(f"{row[column]:.2f}"[-4:])
-            else:
-                cells.append(shade(min(1.0, max(0.0, fraction(row[column], chart.low, chart.high)))) * cell)
-        end = f" {row[top]:.2f}" if cell == NARROW_CELL or chart.high > 1 else ""
-        yield "".join(cells) + end
+        chart, said = thinned(chart, width)
+        lines += said
+    rows, columns = (
+        [fit(visible(name), min(LABEL_COLUMNS, cell_len(visible(name)))).rstrip() for name in names]
+        for names in (chart.rows, chart.columns)
+    )
+    return lines + heat_map(chart.values, rows, columns, width=width, high=chart.high, hidden=chart.hidden)
 
 
 def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     """Return a heat map with only some evenly spaced rows and columns, and a line that says so."""
     rows, columns = chart.values.shape
-    row_step, column_step = -(-rows // MAX_ROWS), max(1, -(-columns // max(1, (width - 30) // NARROW_CELL)))
+    row_step, column_step = -(-rows // MAX_ROWS), max(1, -(-columns // max(1, (width - 30) // 2)))
+    names = chart.rows or [str(row) for row in range(rows)]
     fewer = replace(
         chart,
-        rows=chart.rows[::row_step],
+        rows=names[::row_step],
         columns=tuple(map(str, range(0, columns, column_step))),
         values=chart.values[::row_step, ::column_step],
         hidden=None if chart.hidden is None else chart.hidden[::row_step, ::column_step],
@@ -142,20 +116,21 @@ def bar_lines(chart: Bars, width: int) -> list[str]:
         blocks = ("█" if bar.value >= 0 else "▒") * round(abs(bar.value) / reach * BAR)
         line = f"{fit(label, side)} {'?' if bar.doubtful else ' '}{blocks:<{BAR}} {chart.number(bar.value):>9}  "
         lines.append((line + fit(visible(bar.detail), max(20, width - cell_len(line)))).rstrip())
-    return lines
+    doubtful = any(bar.doubtful for bar in chart.bars)
+    return [*lines, *([f"? {chart.doubt}"] if doubtful and chart.doubt else [])]
 
 
 def link_lines(chart: Links, width: int) -> list[str]:
-    """Return each word below with the words above that it is linked to."""
+    """Return each word of the target with the words of the source that it is linked to, and their weights."""
     linked: dict[int, list[tuple[int, float]]] = {}
-    for above, below, weight in chart.links:
-        linked.setdefault(below, []).append((above, weight))
-    side = max((cell_len(visible(word)) for word in chart.below), default=0)
-    return [
-        f"{fit(visible(word), side)}  <- "
-        + ", ".join(f"{visible(chart.above[above])} ({weight:.2f})" for above, weight in linked.get(number, ()))
-        for number, word in enumerate(chart.below)
-    ]
+    for source, target, weight in chart.links:
+        linked.setdefault(target, []).append((source, weight))
+    rows = [(chart.target_title, f"{visible(chart.source_title)} ({chart.legend})")]
+    for number, word in enumerate(chart.target):
+        words = [f"{visible(chart.source[source])} ({weight:.2f})" for source, weight in linked.get(number, ())]
+        rows.append((word, ", ".join(words)))
+    side = max(cell_len(visible(word)) for word, _ in rows)
+    return [f"{fit(visible(word), side)}  <- {words}".rstrip() for word, words in rows]
 
 
 def tree_lines(chart: Tree, width: int) -> list[str]:
@@ -182,7 +157,7 @@ def curve_lines(chart: Lines, width: int) -> list[str]:
     curves = [line for line in chart.lines if line.x]
     if not curves:
         return ["(no points yet)"]
-    lines: list[str] = []
+    lines = [f"x: {chart.x_title}; y: {chart.y_title}"]
     for line in curves:
         lines.append(f"{visible(line.name)}, last {line.y[-1]:.4g}")
         lines += plot(line, *chart.extent())

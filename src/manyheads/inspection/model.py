@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from manyheads.inspection.base import Inspection, ViewFunction
 from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Line, Lines, Table, rounded
 from manyheads.inspection.codec import Array
@@ -149,30 +151,31 @@ def position_charts(positions: Positions) -> list[Chart]:
     """Chart the signal, some of its dimensions as curves, and the similarity of positions."""
     kind, signal, products = positions.kind, positions.signal, positions.products
     count, width = signal.shape
-    names = [str(position) for position in range(count)]
     signal_chart = HeatMap(
         f"Positions ({kind})",
         POSITION_NOTES[kind],
-        names,
+        [],
         [],
         signal,
         row_title="position",
         column_title="dimension",
-        low=float(signal.min()),
-        high=float(signal.max()),
+        legend="value of the position encoding",
+        high=largest(signal),
+        signed=True,
     )
     product_chart = HeatMap(
         "Similarity of two positions",
         "Dot products of their signals."
         if kind != "rotary"
         else "Mean cosine between a vector rotated to the one position and to the other.",
-        names,
-        names,
+        [],
+        [],
         products,
         row_title="position",
         column_title="position",
-        low=float(products.min()),
-        high=float(products.max()),
+        legend="cosine" if kind == "rotary" else "dot product",
+        high=largest(products),
+        signed=True,
     )
     x = tuple(map(float, range(count)))
     curves = [
@@ -186,6 +189,11 @@ def position_charts(positions: Positions) -> list[Chart]:
         tuple((position, *(curve.y[position] for curve in curves)) for position in range(count)),
     )
     return [signal_chart, Lines(table, tuple(curves), "position", "value"), product_chart]
+
+
+def largest(values: Array) -> float:
+    """Return the largest absolute value, more than 0."""
+    return float(max(1e-6, np.abs(values).max(initial=0.0)))
 
 
 def block_chart(blocks: Sequence[Block]) -> Bars:
@@ -219,8 +227,8 @@ def learning_rate_chart(planned: LearningRate) -> Lines:
         ("step", "rate"),
         tuple(zip(planned.steps, planned.rates, strict=True)),
     )
-    line = Line(planned.schedule, tuple(map(float, planned.steps)), planned.rates)
-    return Lines(data, (line,), "step", "learning rate")
+    line = Line(f"{planned.schedule} schedule", tuple(map(float, planned.steps)), planned.rates)
+    return Lines(data, (line,), "training step", "learning rate")
 
 
 def symbol_chart(symbols: Sequence[Symbol]) -> Table:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
+import struct
 import warnings
+import zlib
 from collections.abc import Callable, Sequence
 from xml.etree import ElementTree
 
 from manyheads.errors import UsageError, require
 from manyheads.inspection.charts import Chart
-from manyheads.inspection.svg import svg_of
+from manyheads.inspection.svg import PIXELS_PER_MM, svg_of
 from manyheads.inspection.svg.canvas import FONTS
 
 __all__ = ["png_of"]
 
 SCALE = 2.0  # pixels of the PNG per unit of the SVG, along each axis
+PRINT_DPI = 300
+PRINT_SCALE = PRINT_DPI / 96
+HEADER = 33  # bytes of the signature and the chunk IHDR
 MAX_PIXELS = 40_000_000  # about 160 MB while rendering
 UNASSIGNED = "\U0010ffff"  # a code point that no font has a glyph for
 
 
-def png_of(charts: Sequence[Chart], scale: float = SCALE) -> bytes:
+def png_of(charts: Sequence[Chart], scale: float = SCALE, *, width: float | None = None) -> bytes:
     """Render the SVG of all charts, below each other on white, as one PNG.
 
     Letters that no installed font has are drawn as boxes; a `UserWarning` counts them.
@@ -27,17 +32,29 @@ def png_of(charts: Sequence[Chart], scale: float = SCALE) -> bytes:
     Args:
         charts: what to draw.
         scale: pixels per unit of the SVG; a smaller scale is used for a picture of more than `MAX_PIXELS`.
+        width: width in millimetres for print, see `svg_of`; the scale is then that of 300 dpi.
 
     Raises:
         MissingExtraError: resvg_py is not installed.
         UsageError: no installed font can be used, so that the picture would be without any text.
     """
     render: Callable[..., bytes] = require("resvg_py", extra="plot", purpose="PNG").svg_to_bytes
-    svg = svg_of(charts)
+    svg = svg_of(charts, titled=width is None, width=width)
     root = ElementTree.fromstring(svg)
     check_fonts("".join(mark.text or "" for mark in root.iter("{http://www.w3.org/2000/svg}text")), render)
-    area = float(root.attrib["width"]) * float(root.attrib["height"])
-    return render(svg_string=svg, zoom=min(scale, math.sqrt(MAX_PIXELS / area)))
+    unit = 1.0 if width is None else PIXELS_PER_MM
+    area = math.prod(float(root.attrib[side].removesuffix("mm")) * unit for side in ("width", "height"))
+    wanted = scale if width is None else PRINT_SCALE
+    zoom = min(wanted, math.sqrt(MAX_PIXELS / area))
+    png = bytes(render(svg_string=svg, zoom=zoom, dpi=96, background="#ffffff"))
+    return png if width is None else with_resolution(png, PRINT_DPI)
+
+
+def with_resolution(png: bytes, dpi: float) -> bytes:
+    """Return a PNG that says its resolution, by which programs know its size in print (chunk pHYs)."""
+    per_metre = round(dpi / 0.0254)
+    chunk = b"pHYs" + struct.pack(">IIB", per_metre, per_metre, 1)
+    return png[:HEADER] + struct.pack(">I", 9) + chunk + struct.pack(">I", zlib.crc32(chunk)) + png[HEADER:]
 
 
 def check_fonts(text: str, render: Callable[..., bytes]) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.cells import cell_len
 from torch import Tensor
 
-__all__ = ["column_names", "fit", "heat_map", "padded", "shade"]
+from manyheads.inspection.codec import Array
+
+__all__ = ["fit", "heat_map", "padded", "shade", "wrapped"]
 
 SHADES = " ░▒▓█"
+HIDDEN = "·"
+NUMBER, NARROW = 4, 2  # columns of a cell with a number, and of one without
+WIDTH = 100
+EVERY = 5  # narrow columns from one number to the next
 
 
 def fit(text: str, width: int) -> str:
@@ -29,27 +37,99 @@ def padded(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text
 
 
-def heat_map(weights: Tensor, rows: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Return lines of shade blocks for weights (T, S) from 0 to 1, a row for each target token.
-
-    The names of the columns run from top to bottom below them.
-    """
-    side, cell = max(map(cell_len, rows), default=0), 2
-    lines = [
-        padded(row, side) + " │" + "".join(shade(float(weight)) * cell for weight in line)
-        for row, line in zip(rows, weights.tolist(), strict=True)
-    ]
-    lines.append(" " * side + " └" + "─" * (cell * len(columns)))
-    return lines + column_names(columns, side + 2, cell)
-
-
-def column_names(names: Sequence[str], indent: int, cell: int) -> list[str]:
-    """Return lines with names from top to bottom, a character a line, each name `cell` columns wide."""
-    lines = []
-    for depth in range(max(map(len, names), default=0)):
-        letters = [name[depth] if depth < len(name) else " " for name in names]
-        lines.append((" " * indent + "".join(fit(letter, cell) for letter in letters)).rstrip())
+def wrapped(parts: Sequence[str], width: int) -> list[str]:
+    """Return texts one after another, two blanks apart, in lines of at most so many columns where they fit."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and cell_len(lines[-1]) + 2 + cell_len(part) <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(part)
     return lines
+
+
+def heat_map(
+    values: Tensor | Array,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    width: int = WIDTH,
+    high: float = 1.0,
+    hidden: Tensor | NDArray[np.bool_] | None = None,
+) -> list[str]:
+    """Return lines of shade blocks for values (T, S) from 0 to `high`, a row for each target token.
+
+    A value below 0 has a minus sign before its shade. The names of the columns stand above them, and the largest
+    value of each row is a number. Where the names do not fit into `width`, the columns are numbered, the name of
+    the largest one follows each row, and all names are listed below. `hidden` (T, S) is true for cells without a
+    value.
+    """
+    cells = values.tolist()
+    tops = [line.index(max(line, key=abs, default=0)) if line else 0 for line in cells]
+    side = max(map(cell_len, rows), default=0)
+    room = max(20, width - side - 2)
+    sizes = [max(NUMBER, cell_len(name)) + 1 for name in columns]
+    ends, listed, header = [""] * len(rows), [], list(columns)
+    if sum(sizes) > room:
+        counted = all(name.isdigit() for name in columns)
+        if not counted:
+            ends = [f" ← {columns[top]} {brief(line[top])}" for line, top in zip(cells, tops, strict=True)]
+            listed = [f"{number} {name}" for number, name in enumerate(columns, start=1)]
+            header = [str(number) for number in range(1, len(columns) + 1)]
+        room = max(20, room - max(map(cell_len, ends)))
+        sizes = [NUMBER + 1 if (NUMBER + 1) * len(columns) <= room else NARROW] * len(columns)
+    lines: list[str] = []
+    for part in parts_of(sizes, room):
+        own = [sizes[column] for column in part]
+        lines.append(f"{'':{side}}  {header_line([header[column] for column in part], own)}".rstrip())
+        lines.append(f"{'':{side}} ┌{'─' * sum(own)}")
+        for number, (line, top) in enumerate(zip(cells, tops, strict=True)):
+            drawn = "".join(
+                fit(HIDDEN, size)
+                if hidden is not None and hidden[number, column]
+                else cell_text(line[column] / (high or 1.0), size, brief(line[column]) if column == top else "")
+                for column, size in zip(part, own, strict=True)
+            )
+            lines.append(f"{padded(rows[number], side)} │{drawn}{ends[number]}".rstrip())
+    return [*lines, "", *wrapped(listed, width)] if listed else lines
+
+
+def parts_of(sizes: Sequence[int], room: int) -> Iterator[range]:
+    """Yield the columns that fit beside each other, all columns in turn."""
+    first = 0
+    while first < len(sizes):
+        last = first + 1
+        while last < len(sizes) and sum(sizes[first : last + 1]) <= room:
+            last += 1
+        yield range(first, last)
+        first = last
+
+
+def header_line(names: Sequence[str], sizes: Sequence[int]) -> str:
+    """Return the names above their columns; of narrow columns that of the first one and of every fifth."""
+    line, start = "", 0
+    for index, (name, size) in enumerate(zip(names, sizes, strict=True)):
+        if size > NARROW or index == 0 or (index + 1) % EVERY == 0:
+            line += " " * (start - cell_len(line)) + name
+        start += size
+    return line
+
+
+def cell_text(share: float, size: int, number: str) -> str:
+    """Return one cell: its number if it has one and there is room, else its shade."""
+    if number and size > NARROW:
+        return fit(number, size)
+    block = shade(min(1.0, abs(share)))
+    sign = "-" if share < 0 and block != " " else block
+    return fit(sign + block * (size - 2), size) if size > NARROW else sign + block
+
+
+def brief(value: float) -> str:
+    """Format a number in at most 4 columns: 0.98, -.98, 12.3, -12."""
+    for text in (f"{value:.2f}", f"{value:.2f}".replace("0.", ".", 1), f"{value:.1f}"):
+        if len(text) <= NUMBER:
+            return text
+    return f"{value:.0f}"
 
 
 def shade(weight: float) -> str:

@@ -21,9 +21,13 @@ from manyheads.inspection.parts import (
     Rival,
     Text,
 )
+from manyheads.text.languages import language_name
 
 __all__ = [
+    "KIND_TITLES",
     "AttentionSelection",
+    "Axes",
+    "Axis",
     "alignment_chart",
     "attention_chart",
     "class_chart",
@@ -34,6 +38,7 @@ __all__ = [
     "occlusion_charts",
     "predictions_chart",
     "rivals_chart",
+    "side_title",
     "token_chart",
     "tree_chart",
 ]
@@ -49,6 +54,25 @@ MASK_NOTES = {
     "cross": "Padding mask: each position attends to all source tokens except padding.",
     "encoder": "Padding mask: each token attends to all tokens except padding.",
 }
+
+
+ATTENTION_LEGEND = "attention weight (share of its row)"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The tokens along an axis of attention weights, and what they are."""
+
+    title: str
+    tokens: list[str]
+
+
+Axes = dict[str, tuple[Axis, Axis]]  # kind of attention: its queries (rows) and keys (columns)
+
+
+def side_title(side: str, text: Text) -> str:
+    """Return the name of a side with its language if it is known: source (German)."""
+    return f"{side} ({language_name(text.language)})" if text.language else side
 
 
 @dataclass(frozen=True)
@@ -83,24 +107,25 @@ class AttentionSelection:
         return attention, self.layer % layers
 
 
-def attention_chart(
-    attentions: Sequence[Attention], selection: AttentionSelection, tokens: dict[str, tuple[list[str], list[str]]]
-) -> HeatMap:
-    """Chart the weights of a head; `tokens` has the query and key tokens of each kind of attention."""
+def attention_chart(attentions: Sequence[Attention], selection: AttentionSelection, axes: Axes) -> HeatMap:
+    """Chart the weights of a head."""
     attention, layer = selection.select(attentions)
     head = "mean of the heads" if selection.head is None else f"head {selection.head}"
+    rows, columns = axes[attention.kind]
     return HeatMap(
         f"{KIND_TITLES[attention.kind]}, layer {layer}, {head}".capitalize(),
-        "Each row adds up to 1: the attention of the token at the left to each token below.",
-        *tokens[attention.kind],
+        "Each row adds up to 1: the attention of the token at the left to each token above.",
+        rows.tokens,
+        columns.tokens,
         attention.of(layer, selection.head),
-        row_title="query",
-        column_title="key",
+        row_title=rows.title,
+        column_title=columns.title,
+        legend=ATTENTION_LEGEND,
         hidden=attention.mask == 0,
     )
 
 
-def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection) -> Thumbnails:
+def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, axes: Axes) -> Thumbnails:
     """Chart all heads of a kind of attention as small heat maps."""
     attention, _ = selection.select(attentions)
     data = Table(
@@ -109,21 +134,32 @@ def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection) 
         ("layer", *(f"head {head}" for head in range(attention.weights.shape[1]))),
         tuple((layer, *map(float, row)) for layer, row in enumerate(attention.entropy)),
     )
-    return Thumbnails(data, attention.weights, attention.entropy)
+    rows, columns = axes[attention.kind]
+    return Thumbnails(
+        data,
+        attention.weights,
+        attention.entropy,
+        rows.tokens,
+        columns.tokens,
+        row_title=rows.title,
+        column_title=columns.title,
+        legend=ATTENTION_LEGEND,
+    )
 
 
-def mask_chart(
-    attentions: Sequence[Attention], selection: AttentionSelection, tokens: dict[str, tuple[list[str], list[str]]]
-) -> HeatMap:
-    """Chart the mask of a kind of attention; `tokens` as in `attention_chart`."""
+def mask_chart(attentions: Sequence[Attention], selection: AttentionSelection, axes: Axes) -> HeatMap:
+    """Chart the mask of a kind of attention."""
     attention, _ = selection.select(attentions)
+    rows, columns = axes[attention.kind]
     return HeatMap(
         f"Mask of the {KIND_TITLES[attention.kind]}",
         f"1 = may attend. {MASK_NOTES[attention.kind]}",
-        *tokens[attention.kind],
+        rows.tokens,
+        columns.tokens,
         attention.mask,
-        row_title="query",
-        column_title="key",
+        row_title=rows.title,
+        column_title=columns.title,
+        legend="1 = may attend",
         hidden=attention.mask == 0,
     )
 
@@ -140,7 +176,8 @@ def predictions_chart(predictions: Sequence[Prediction]) -> Bars:
         bars.append(Bar(token.piece, token.probability, detail, token.probability < DOUBTFUL))
     columns = ("token", "probability", "log-probability", "rank", "entropy", "given", "others")
     note = "The probability after all tokens before it, and the likeliest alternatives."
-    return Bars(Table("Probability of each token", note, columns, tuple(rows)), tuple(bars))
+    data = Table("Probability of each token", note, columns, tuple(rows))
+    return Bars(data, tuple(bars), doubt=f"probability below {DOUBTFUL}")
 
 
 def rivals_chart(title: str, note: str, rivals: Sequence[Rival]) -> Bars:
@@ -199,11 +236,17 @@ def alignment_chart(alignment: Alignment, source: Text, target: Text) -> Links:
         ),
     )
     links = tuple((*pair, weight) for pair, weight in zip(alignment.links, weights, strict=True))
-    return Links(data, source.words, target.words, links, "source", "target")
+    titles = (side_title("source", source), side_title("target", target))
+    return Links(data, source.words, target.words, links, *titles)
 
 
-def occlusion_charts(occlusion: Occlusion, words: Sequence[str], output: str) -> list[Chart]:
-    """Chart the drop of each word, for the whole output and for each part of it."""
+def occlusion_charts(occlusion: Occlusion, text: Text, output: str, column_title: str) -> list[Chart]:
+    """Chart the drop of each word of a text, for the whole output and for each part of it.
+
+    `output` names the output ("translation"), `column_title` its parts.
+    """
+    words = text.words
+    part = "class" if output == "label" else f"token of the {output}"
     data = Table(
         "Each word left out",
         f"How much less likely the {output} becomes without the word, in nats, and the {output} without it.",
@@ -216,19 +259,21 @@ def occlusion_charts(occlusion: Occlusion, words: Sequence[str], output: str) ->
         tuple(Bar(words[occluded.word], occluded.drop, occluded.output) for occluded in occlusion.words),
         low=min(0.0, *values) if values else 0.0,
         high=max(1e-6, *values) if values else 1.0,
-        value_title="drop of the log-probability",
+        value_title="drop of the log-probability (nats); below 0: more likely without the word",
     )
     drops = np.array([occluded.drops for occluded in occlusion.words], np.float32)
     drops = drops.reshape(len(values), len(occlusion.columns))
     each = HeatMap(
-        f"Each word left out, for each part of the {output}",
-        "Drop of the log-probability in nats; values below 0 are shaded as 0.",
+        f"Each word left out, for each {part}",
+        "Above 0, it becomes less likely without the word; below 0, more likely.",
         [bar.label for bar in bars.bars],
         list(occlusion.columns),
         drops,
-        row_title="left out",
-        column_title="becomes less likely",
-        high=float(max(1e-6, drops.max(initial=0.0))),
+        row_title="word left out" if column_title == "class" else f"word left out, {side_title('source', text)}",
+        column_title=column_title,
+        legend="drop of the log-probability (nats)",
+        high=float(max(1e-6, np.abs(drops).max(initial=0.0))),
+        signed=True,
     )
     return [bars, each]
 

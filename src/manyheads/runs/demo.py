@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from manyheads.config.load import load_config, resolve_recipe
-from manyheads.data.batch import pad_rows
-from manyheads.inspection.capture import attention_maps
-from manyheads.inspection.terminal import heat_map
 from manyheads.runs.evaluate import evaluate_texts, texts
+from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
+from manyheads.tasks.inspecting import InspectOptions
 from manyheads.tasks.translation import Translator
-from manyheads.text.tokenizer import BOS, EOS, PAD
 from manyheads.training.log import Listener
 
 __all__ = ["demo"]
 
 SHOWN = 3  # translations; the shortest of these sentences is inspected
+MAP_WIDTH = 96  # columns of the map of the attention
 FREE = 0.75  # share of the processor that all threads must get to be worth more than fewer of them
 
 
@@ -90,16 +89,7 @@ def useful_threads(most: int, seconds: float = 0.2) -> int:
     return most if share >= FREE else max(1, int(share * most))
 
 
-def cross_attention(translator: Translator, text: str) -> Iterator[str]:
+def cross_attention(translator: Translator, text: str) -> list[str]:
     """Return a heat map of the cross-attention of the last layer, averaged over the heads."""
-    source_side, target_side = translator.tokenizers.source, translator.tokenizers.target
-    ids = source_side.encode([text])[0]
-    output = target_side.encode([translator.translate([text])[0].translation])[0]
-    device = next(translator.model.parameters()).device
-    source = pad_rows([ids], PAD, last=EOS).to(device)
-    target = pad_rows([output], PAD, first=BOS).to(device)
-    maps = attention_maps(translator.model, source, target)
-    yield "Where each word looked when it was written (cross-attention, last layer, mean of the heads):"
-    yield ""
-    rows, columns = target_side.pieces([*output, EOS]), source_side.pieces([*ids, EOS])
-    yield from heat_map(torch.mean(maps.cross[-1], dim=0), rows, columns)
+    found = inspect_loaded(translator, text, InspectOptions(occlusion=False, neighbours=0))
+    return found.lines("attention", width=MAP_WIDTH)

@@ -125,8 +125,12 @@ def page_with(data: dict[str, Any], title: str) -> str:
 
 
 def script_of(text: str) -> str:
-    """Return a script without indentation and comment lines; line numbers stay the same."""
-    return re.sub(r"(?m)^[ \t]*(?:/\*.*\*/[ \t]*$)?", "", text)
+    """Return a script without indentation, comment lines and needless blanks; line numbers stay the same.
+
+    Blanks go beside signs in lines without a quote or slash, so that no string and no pattern changes.
+    """
+    text = re.sub(r"(?m)^[ \t]*(?:/\*.*\*/[ \t]*$)?", "", text)
+    return re.sub(r"(?m)^[^\"'`/\n]+$", lambda line: re.sub(r" ?([=,{}()?:;&|<>*]) ?", r"\1", line[0]), text)
 
 
 def text_of(name: str) -> str:

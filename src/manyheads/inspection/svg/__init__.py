@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from html import escape
-from textwrap import wrap
 from typing import Any
 
 from manyheads.inspection.charts import Bars, Chart, HeatMap, Lines, Links, Table, Thumbnails, Tree, visible
@@ -13,12 +13,15 @@ from manyheads.inspection.svg.figures import draw_bars, draw_lines, draw_links, 
 from manyheads.inspection.svg.maps import draw_heat_map, draw_thumbnails
 from manyheads.inspection.svg.tree import draw_tree
 
-__all__ = ["svg_of"]
+__all__ = ["PIXELS_PER_MM", "svg_of"]
 
-MARGIN = 16
-LONGEST_NOTE = 110  # characters a line
+WIDTH, WIDEST = 800, 1_100  # pixels of a picture without a given width, and of one of many small maps
+MARGIN, NARROW_MARGIN = 16, 2
+PIXELS_PER_MM = 96 / 25.4
+POINTS_PER_PIXEL = 0.75
+SMALLEST_PRINT = 5.0  # points
 
-DRAW: dict[type, Callable[[Any], Canvas]] = {
+DRAW: dict[type, Callable[[Any, float], Canvas]] = {
     Table: draw_table,
     HeatMap: draw_heat_map,
     Bars: draw_bars,
@@ -29,23 +32,52 @@ DRAW: dict[type, Callable[[Any], Canvas]] = {
 }
 
 
-def svg_of(charts: Sequence[Chart], *, titled: bool = True) -> str:
-    """Draw all charts in one document, on white; without titles for a page that has its own."""
+def svg_of(charts: Sequence[Chart], *, titled: bool = True, width: float | None = None) -> str:
+    """Draw all charts in one document, on white.
+
+    Args:
+        charts: charts, drawn below each other.
+        titled: whether to draw titles and notes.
+        width: width of the picture in millimetres for print; the charts are laid out for it, and a chart that needs
+            more is scaled down. A `UserWarning` says when its smallest text gets less than 5 points.
+    """
+    margin = MARGIN if width is None else NARROW_MARGIN
+    page = WIDTH if width is None else width * PIXELS_PER_MM
     whole = Canvas()
-    y = float(MARGIN)
+    y = float(margin)
     for chart in charts:
         if titled:
-            whole.text(MARGIN, y + 14, chart.title, size=15, bold=True)
-            for line in wrap(visible(chart.note), LONGEST_NOTE):
-                whole.text(MARGIN, y + 34, line, size=11)
-                y += 16
-            y += 36
-        whole.put(DRAW[type(chart)](chart), MARGIN, y)
+            y = draw_heading(whole, chart, margin, y)
+        room = WIDEST if width is None and isinstance(chart, Thumbnails) else page
+        whole.put(DRAW[type(chart)](chart, room - 2 * margin), margin, y)
         y = whole.height + 28
-    width, height = whole.width + MARGIN, whole.height + MARGIN
+    height = whole.height + margin
+    if width is None:
+        view, size = whole.width + margin, (f"{whole.width + margin:.0f}", f"{height:.0f}")
+    else:
+        view = max(page, whole.width + margin)
+        size = (f"{width:g}mm", f"{height * width / view:.2f}mm")
+        check_print(whole.smallest, page / view, width)
     name = escape(visible("; ".join(chart.title for chart in charts)))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{name}" font-family="{FONTS}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
+        f'viewBox="0 0 {view:.0f} {height:.0f}" role="img" aria-label="{name}" font-family="{FONTS}">'
         f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(whole.parts)}</svg>\n'
     )
+
+
+def draw_heading(canvas: Canvas, chart: Chart, x: float, y: float) -> float:
+    """Draw the title and the note of a chart; return the y below them."""
+    canvas.text(x, y + 14, chart.title, size=15, bold=True)
+    return canvas.paragraph(x, y + 34, chart.note, WIDTH - 2 * x) + 18 if chart.note else y + 32
+
+
+def check_print(smallest: float, scale: float, width: float) -> None:
+    """Warn of letters that are too small in print."""
+    points = smallest * POINTS_PER_PIXEL * scale
+    if points < SMALLEST_PRINT:
+        warnings.warn(
+            f"the smallest text is {points:.1f} pt at a width of {width:g} mm; less than {SMALLEST_PRINT:g} pt is "
+            f"hard to read. Use {width * SMALLEST_PRINT / points:.0f} mm, or a shorter text.",
+            stacklevel=4,
+        )

@@ -2,42 +2,71 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
+from textwrap import wrap
 
 from rich.cells import cell_len
 
 from manyheads.inspection.charts import visible
 from manyheads.inspection.colours import INK
-from manyheads.inspection.terminal import fit
 
-__all__ = ["FONTS", "FONT_SIZE", "Canvas", "clipped", "text_width"]
+__all__ = ["FONTS", "FONT_SIZE", "SMALL", "Canvas", "clipped", "displayed", "text_width", "widest"]
 
 FONTS = (
     "'DejaVu Sans','Noto Sans KR','Noto Sans CJK KR','Malgun Gothic','Apple SD Gothic Neo',NanumGothic,"
     "'Nanum Gothic',Arial,sans-serif"
 )
-FONT_SIZE = 12  # pixels
-COLUMN_WIDTH = 0.62  # width of a column of text over the size of its letters
+FONT_SIZE, SMALL = 12, 11  # pixels
+# Width of a letter over the size of its font, a little more than in DejaVu Sans, the widest of the fonts above.
+NARROW, COMMON, CAPITAL, BROAD = 0.38, 0.63, 0.75, 1.0
+NARROW_LETTERS, BROAD_LETTERS = frozenset(" .,:;'|!()[]ijlftIr-"), frozenset("mwMW@%—…")
 
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
     """Estimate the width of a text."""
-    return cell_len(text) * size * COLUMN_WIDTH
+    return size * sum(map(letter_width, text))
 
 
-def clipped(text: str, columns: int) -> str:
-    """Return a text without control characters, cut after so many columns with an ellipsis."""
-    plain = visible(text)
-    return plain if cell_len(plain) <= columns else fit(plain, columns).rstrip()
+def letter_width(letter: str) -> float:
+    """Estimate the width of a letter in a font of size 1."""
+    cells = cell_len(letter)
+    if cells != 1:
+        return cells / 2
+    if letter in NARROW_LETTERS:
+        return NARROW
+    return BROAD if letter in BROAD_LETTERS else CAPITAL if letter.isupper() else COMMON
+
+
+def widest(texts: Iterable[str], size: float = FONT_SIZE) -> float:
+    """Estimate the width of the widest of some texts; 0 without any."""
+    return max((text_width(displayed(text), size) for text in texts), default=0.0)
+
+
+def displayed(text: str) -> str:
+    """Return a text as it is drawn: without control characters, and the blank before a word as ␣."""
+    return visible(text).replace("▁", "␣")
+
+
+def clipped(text: str, width: float, size: float = FONT_SIZE) -> str:
+    """Return a text as it is drawn, cut to a width with an ellipsis."""
+    plain = displayed(text)
+    if text_width(plain, size) <= width:
+        return plain
+    while plain and text_width(plain + "…", size) > width:
+        plain = plain[:-1]
+    return plain.rstrip() + "…"
 
 
 @dataclass
 class Canvas:
-    """Elements in drawing order, and the size of the drawing."""
+    """Elements in drawing order, the size of the drawing, and the size of its smallest letters."""
 
     width: float = 0.0
     height: float = 0.0
+    smallest: float = FONT_SIZE
     parts: list[str] = field(default_factory=list)
 
     def reach(self, x: float, y: float) -> None:
@@ -57,15 +86,27 @@ class Canvas:
         bold: bool = False,
     ) -> None:
         """Add a text whose base line starts, ends or has its middle at a point; `turn` in degrees."""
-        shown = escape(visible(text))
+        shown = displayed(text)
         turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{fill}"{weight}'
-            f'{turned} xml:space="preserve">{shown}</text>'
+            f'{turned} xml:space="preserve">{escape(shown)}</text>'
         )
-        reached = text_width(text, size) * {"start": 1.0, "middle": 0.5, "end": 0.0}[anchor]
-        self.reach(x + (reached if not turn else size), y + size * 0.4)
+        self.smallest = min(self.smallest, size)
+        width = text_width(shown, size) * (1.1 if bold else 1.0)
+        start = -width * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
+        cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
+        for along in (start, start + width):
+            for across in (-0.8 * size, 0.3 * size):
+                self.reach(x + along * cos - across * sin, y + along * sin + across * cos)
+
+    def paragraph(self, x: float, y: float, text: str, width: float, size: float = SMALL) -> float:
+        """Add a text in as many lines as its width needs; return the y of the last line."""
+        for number, line in enumerate(wrap(visible(text), max(8, int(width / (0.6 * size))))):
+            y += (size + 4) * bool(number)
+            self.text(x, y, line, size=size)
+        return y
 
     def box(
         self, x: float, y: float, width: float, height: float, fill: str, *, extra: str = "", title: str = ""
@@ -102,4 +143,5 @@ class Canvas:
     def put(self, other: Canvas, x: float, y: float) -> None:
         """Add another drawing with its upper left corner at a point."""
         self.parts.append(f'<g transform="translate({x:.1f} {y:.1f})">{"".join(other.parts)}</g>')
+        self.smallest = min(self.smallest, other.smallest)
         self.reach(x + other.width, y + other.height)

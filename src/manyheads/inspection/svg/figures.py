@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from html import escape
 
-from manyheads.inspection.charts import Bars, Lines, Links, Table, fraction, shown, tick_text, ticks, visible
-from manyheads.inspection.colours import DASHES, INK, LINES, MARKERS
-from manyheads.inspection.svg.canvas import Canvas, clipped, text_width
+from manyheads.inspection.charts import Bars, Lines, Links, Table, fraction, minus, shown, tick_text, ticks
+from manyheads.inspection.colours import DASHES, INK, LINES, MARKERS, NEGATIVE, POSITIVE
+from manyheads.inspection.svg.canvas import SMALL, Canvas, clipped, text_width, widest
 
 __all__ = ["draw_bars", "draw_lines", "draw_links", "draw_table"]
 
 ROW = 20
-BAR = 220
-LABEL_COLUMNS, DETAIL_COLUMNS = 30, 90  # longer texts beside a bar are cut
-BLUE, GRID = "#0072B2", "#d0d0d0"
-PLOT_WIDTH, PLOT_HEIGHT, PLOT_TOP = 560, 260, 8.0
+BAR, NUMBER = 180, 62  # width of the longest bar, and of the numbers
+LABEL = 200  # longer labels of bars are cut; in narrow pictures a third of the width
+DETAIL = 100  # least width for the text beside a bar
+GRID = "#d0d0d0"
+PLOT_HEIGHT, PLOT_TOP = 260, 8.0
+SAMPLE = 30  # width of a piece of line in a legend
+LINE = 15  # height of a line of a legend
+BESIDE = 0.55  # least share of the width for a plot whose names stand beside it
 MAX_MARKERS = 12
 # Marker: where its path begins beside the point, and the rest of the path.
 OUTLINES = {
@@ -27,139 +31,183 @@ OUTLINES = {
     "plus": (-4, 0, "h8m-4 -4v8"),
 }
 HOLLOW = ("ring", "cross", "plus")
-CELL_COLUMNS = 48
+WORD_ROW, LINK = 26, 150  # height of a word, and width of the space for the lines between two words
+MAX_LINK = 4.0  # width of the line of weight 1
+CELL, MIN_CELL = 330, 60  # widths of a column of a table; longer texts are cut
 MAX_ROWS = 400
 
 
-def draw_bars(chart: Bars) -> Canvas:
+def draw_bars(chart: Bars, room: float) -> Canvas:
     """Draw a bar for each label with its number; a doubtful one has a dashed outline, a dotted line and a "?"."""
     canvas = Canvas()
-    labels = [clipped(bar.label, LABEL_COLUMNS) for bar in chart.bars]
-    left = max(map(text_width, labels), default=0) + 10
+    labels = [clipped(bar.label, min(LABEL, room / 3)) for bar in chart.bars]
+    left = widest(labels) + 10
+    reach = min(BAR, max(40.0, room - left - NUMBER))
     low, high = min(0.0, chart.low), max(0.0, chart.high)
-    spread = (high - low) or 1.0
-    zero = left + -low / spread * BAR
+    zero = left + fraction(0.0, low, high) * reach
     for row, (label, bar) in enumerate(zip(labels, chart.bars, strict=True)):
         top = row * ROW
         canvas.text(left - 6, top + 14, label, anchor="end")
         if bar.doubtful:
             canvas.line(left - 6 - text_width(label), top + 17, left - 6, top + 17, dash="1 3", width=1.5)
-        end = zero + bar.value / spread * BAR
-        outlined = bar.doubtful or bar.value < 0
-        extra = f'stroke="{BLUE}" stroke-dasharray="3 2"' if outlined else ""
-        fill = "#ffffff" if outlined else BLUE
-        canvas.box(min(zero, end), top + 3, abs(end - zero), ROW - 7, fill, extra=extra)
-        number = chart.number(bar.value) + (" ?" if bar.doubtful else "")
-        canvas.text(left + BAR + 62, top + 14, number, anchor="end", size=11)
-        if bar.detail:
-            canvas.text(left + BAR + 76, top + 14, clipped(bar.detail, DETAIL_COLUMNS), size=11)
+        end = left + fraction(bar.value, low, high) * reach
+        colour = POSITIVE if bar.value >= 0 else NEGATIVE
+        extra = f'stroke="{colour}" stroke-dasharray="3 2"' if bar.doubtful else ""
+        canvas.box(
+            min(zero, end), top + 3, abs(end - zero), ROW - 7, "#ffffff" if bar.doubtful else colour, extra=extra
+        )
+        number = minus(chart.number(bar.value)) + (" ?" if bar.doubtful else "")
+        canvas.text(left + reach + NUMBER - 4, top + 14, number, anchor="end", size=SMALL)
+        beside = left + reach + NUMBER + 10
+        if bar.detail and room - beside >= DETAIL:
+            canvas.text(beside, top + 14, clipped(bar.detail, room - beside, SMALL), size=SMALL)
     bottom = len(labels) * ROW
     canvas.line(zero, 0, zero, bottom, width=1)
-    for value in ticks(low, high):
-        x = zero + value / spread * BAR
+    for value in ticks(low, high, 4):
+        x = left + fraction(value, low, high) * reach
         canvas.line(x, bottom, x, bottom + 4)
-        canvas.text(x, bottom + 15, tick_text(value), anchor="middle", size=10)
-    canvas.text(left, bottom + 30, chart.value_title, size=11)
+        canvas.text(x, bottom + 15, minus(tick_text(value)), anchor="middle", size=10)
+    title_left = left if text_width(chart.value_title, SMALL) <= room - left else 0.0
+    below = canvas.paragraph(title_left, bottom + 31, chart.value_title, room - title_left) + 9
+    if chart.doubt and any(bar.doubtful for bar in chart.bars):
+        canvas.box(left, below, 22, ROW - 7, "#ffffff", extra=f'stroke="{POSITIVE}" stroke-dasharray="3 2"')
+        canvas.text(left + 28, below + 11, f"? {chart.doubt}", size=SMALL)
     return canvas
 
 
-def draw_lines(chart: Lines) -> Canvas:
-    """Draw curves that differ in colour, dash and marker; the legend shows all three."""
+def draw_lines(chart: Lines, room: float) -> Canvas:
+    """Draw curves that differ in colour, dash and marker, each with its name and last value beside its end.
+
+    Where there is no room beside the plot, or too many curves, the names stand below it.
+    """
     canvas = Canvas()
     lines = [line for line in chart.lines if line.x]
     if not lines:
         canvas.text(0, 14, "(no points yet)")
         return canvas
     x_range, (y_low, y_high) = chart.extent()
-    left = max(text_width(tick_text(value), 10) for value in ticks(y_low, y_high)) + 28
-    draw_axes(canvas, chart, left)
+    names = [f"{line.name}: {shown(line.y[-1])}" for line in lines]
+    left = widest(map(tick_text, ticks(y_low, y_high)), 10) + 28
+    legend = SAMPLE + 10 + widest(names, SMALL)
+    beside = room - left - legend >= BESIDE * room and len(lines) * LINE <= PLOT_HEIGHT
+    plot_width = min(560.0, room - left - (legend + 10 if beside else 8))
+    draw_axes(canvas, chart, left, plot_width)
+    ends = []
     for number, line in enumerate(lines):
         points = [
-            (left + fraction(x, *x_range) * PLOT_WIDTH, PLOT_TOP + fraction(y, y_high, y_low) * PLOT_HEIGHT)
+            (left + fraction(x, *x_range) * plot_width, PLOT_TOP + fraction(y, y_high, y_low) * PLOT_HEIGHT)
             for x, y in zip(line.x, line.y, strict=True)
         ]
         draw_curve(canvas, points, number)
-    for number, line in enumerate(lines):
-        y = PLOT_HEIGHT + 64 + number * 18
-        draw_curve(canvas, [(left, y), (left + 36, y)], number)
-        canvas.text(left + 46, y + 4, f"{line.name} (last {line.y[-1]:.4g})", size=11)
+        x, y = points[-1]
+        canvas.path(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", fill="#ffffff", stroke=INK, width=1.5)
+        ends.append(y)
+    below = canvas.height + 16
+    rows = [below + LINE * row for row in range(len(ends))]
+    if beside:
+        rows = spread(ends, LINE, PLOT_TOP + PLOT_HEIGHT)
+    for number, (name, y) in enumerate(zip(names, rows, strict=True)):
+        x = left + plot_width + 10 if beside else 8.0
+        draw_curve(canvas, [(x, y), (x + SAMPLE / 2, y), (x + SAMPLE, y)], number, markers=1)
+        canvas.text(x + SAMPLE + 6, y + 4, name, size=SMALL)
     return canvas
 
 
-def draw_axes(canvas: Canvas, chart: Lines, left: float) -> None:
+def spread(heights: list[float], distance: float, bottom: float) -> list[float]:
+    """Return heights near the given ones, in the same order, so many pixels apart and above the bottom."""
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    moved, last = [0.0] * len(heights), -distance
+    for index in order:
+        last = moved[index] = max(heights[index], last + distance)
+    for index in reversed(order):
+        moved[index] = min(moved[index], bottom)
+        bottom = moved[index] - distance
+    return moved
+
+
+def draw_axes(canvas: Canvas, chart: Lines, left: float, plot_width: float) -> None:
     """Draw the frame, the grid, its numbers and the titles of the axes."""
     x_range, (y_low, y_high) = chart.extent()
     bottom = PLOT_TOP + PLOT_HEIGHT
-    canvas.box(left, PLOT_TOP, PLOT_WIDTH, PLOT_HEIGHT, "none", extra=f'stroke="{INK}"')
-    for value in ticks(*x_range):
-        x = left + fraction(value, *x_range) * PLOT_WIDTH
+    canvas.box(left, PLOT_TOP, plot_width, PLOT_HEIGHT, "none", extra=f'stroke="{INK}"')
+    for value in ticks(*x_range, max(2, int(plot_width / 60))):
+        x = left + fraction(value, *x_range) * plot_width
         canvas.line(x, PLOT_TOP, x, bottom, stroke=GRID, width=0.5)
         canvas.text(x, bottom + 14, tick_text(value), anchor="middle", size=10)
     for value in ticks(y_low, y_high):
         y = PLOT_TOP + fraction(value, y_high, y_low) * PLOT_HEIGHT
-        canvas.line(left, y, left + PLOT_WIDTH, y, stroke=GRID, width=0.5)
-        canvas.text(left - 5, y + 3.5, tick_text(value), anchor="end", size=10)
-    canvas.text(left + PLOT_WIDTH / 2, bottom + 32, chart.x_title, anchor="middle", size=11)
-    canvas.text(12, PLOT_TOP + PLOT_HEIGHT / 2, chart.y_title, anchor="middle", size=11, turn=-90)
+        canvas.line(left, y, left + plot_width, y, stroke=GRID, width=0.5)
+        canvas.text(left - 5, y + 3.5, minus(tick_text(value)), anchor="end", size=10)
+    canvas.text(left + plot_width / 2, bottom + 32, chart.x_title, anchor="middle", size=SMALL)
+    canvas.text(12, PLOT_TOP + PLOT_HEIGHT / 2, chart.y_title, anchor="middle", size=SMALL, turn=-90)
 
 
-def draw_curve(canvas: Canvas, points: list[tuple[float, float]], number: int) -> None:
+def draw_curve(canvas: Canvas, points: list[tuple[float, float]], number: int, markers: int = MAX_MARKERS) -> None:
     """Draw one curve with some markers; its number decides how it looks."""
     colour, kind = LINES[number % len(LINES)], MARKERS[number % len(MARKERS)]
     data = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     canvas.path(data, stroke=colour, width=1.8, dash=DASHES[number % len(DASHES)])
-    for x, y in points[:: max(1, len(points) // MAX_MARKERS)]:
+    every = max(1, len(points) // markers)
+    for x, y in points[every // 2 :: every][:markers]:
         dx, dy, outline = OUTLINES[kind]
         fill = "none" if kind in HOLLOW else colour
         canvas.path(f"M{x + dx:.1f} {y + dy:.1f}{outline}", fill=fill, stroke=colour, width=1.5)
 
 
-def draw_links(chart: Links) -> Canvas:
-    """Draw two rows of words and a line for each link, the thicker the heavier."""
+def draw_links(chart: Links, room: float) -> Canvas:
+    """Draw the words of the source at the left and those of the target at the right, and a line for each link."""
     canvas = Canvas()
-    above, below = ([clipped(word, LABEL_COLUMNS) for word in words] for words in (chart.above, chart.below))
-    above_x, below_x = word_centres(above, 60), word_centres(below, 60)
-    canvas.text(0, 16, chart.above_title, size=11)
-    canvas.text(0, 136, chart.below_title, size=11)
+    most = (room - LINK / 2) / 2
+    source, target = ([clipped(word, most) for word in words] for words in (chart.source, chart.target))
+    left = max(widest(source), text_width(chart.source_title, SMALL) * 1.1) + 8
+    right = left + min(LINK, room - 2 * most)
+    canvas.text(left - 8, 12, chart.source_title, size=SMALL, bold=True, anchor="end")
+    canvas.text(right + 8, 12, chart.target_title, size=SMALL, bold=True)
+    middle = (left + right) / 2
     for upper, lower, weight in chart.links:
-        start, end = f"{above_x[upper]:.1f}", f"{below_x[lower]:.1f}"
+        start, end = (24 + WORD_ROW * (index + 0.5) for index in (upper, lower))
         canvas.parts.append(
-            f'<path d="M{start} 24C{start} 70 {end} 70 {end} 120" '
-            f'fill="none" stroke="{BLUE}" stroke-width="{0.8 + 3.2 * weight:.2f}">'
-            f"<title>{escape(visible(above[upper] + ' - ' + below[lower]))}: {weight:.3f}</title></path>"
+            f'<path d="M{left:.1f} {start:.1f}C{middle:.1f} {start:.1f} {middle:.1f} {end:.1f} {right:.1f} '
+            f'{end:.1f}" fill="none" stroke="{POSITIVE}" stroke-width="{link_width(weight):.2f}">'
+            f"<title>{escape(source[upper] + ' - ' + target[lower])}: {weight:.3f}</title></path>"
         )
-    for words, centres, y in ((above, above_x, 17), (below, below_x, 136)):
-        for x, word in zip(centres, words, strict=True):
-            canvas.text(x, y, word, anchor="middle")
+    for words, x, anchor in ((source, left - 8, "end"), (target, right + 8, "start")):
+        for index, word in enumerate(words):
+            canvas.text(x, 24 + WORD_ROW * (index + 0.5) + 4, word, anchor=anchor)
+    bottom, x = canvas.height + 22, 0.0
+    canvas.text(x, bottom, f"{chart.legend}:", size=SMALL)
+    x += text_width(f"{chart.legend}:", SMALL) + 12
+    for weight in (0.25, 0.5, 1.0):
+        canvas.line(x, bottom - 4, x + 24, bottom - 4, stroke=POSITIVE, width=link_width(weight))
+        canvas.text(x + 30, bottom, f"{weight:g}", size=SMALL)
+        x += 62
     return canvas
 
 
-def word_centres(words: list[str], left: float) -> list[float]:
-    """Return the x of the middle of each word of a row."""
-    centres = []
-    for word in words:
-        width = text_width(word) + 14
-        centres.append(left + width / 2)
-        left += width
-    return centres
+def link_width(weight: float) -> float:
+    """Return the width of the line of a link."""
+    return 0.8 + (MAX_LINK - 0.8) * weight
 
 
-def draw_table(table: Table) -> Canvas:
-    """Draw the columns side by side; a very long table is cut."""
+def draw_table(table: Table, room: float) -> Canvas:
+    """Draw the columns side by side, the widest ones cut to fit; a very long table is cut."""
     canvas = Canvas()
-    rows = [[clipped(shown(cell), CELL_COLUMNS) for cell in row] for row in table.rows[:MAX_ROWS]]
+    rows = [[shown(cell) for cell in row] for row in table.rows[:MAX_ROWS]]
+    widths = [min(CELL, widest([name, *(row[column] for row in rows)]) * 1.02) + 16
+              for column, name in enumerate(table.columns)]  # fmt: skip
+    while sum(widths) > room and max(widths) > MIN_CELL:
+        widths[widths.index(max(widths))] *= 0.95
     x = 0.0
-    for column, title in enumerate(table.columns):
-        name = clipped(title, CELL_COLUMNS)
-        cells = [row[column] for row in rows]
-        width = max(map(text_width, [name, *cells])) + 16
+    for column, (title, width) in enumerate(zip(table.columns, widths, strict=True)):
         numeric = all(isinstance(row[column], int | float | None) for row in table.rows) and bool(table.rows)
         anchor, text_x = ("end", x + width - 12) if numeric else ("start", x)
-        canvas.text(text_x, 13, name, bold=True, anchor=anchor)
-        for number, cell in enumerate(cells):
-            canvas.text(text_x, 33 + number * 18, cell, anchor=anchor, size=11)
+        canvas.text(text_x, 13, clipped(title, width - 14), bold=True, anchor=anchor)
+        for number, row in enumerate(rows):
+            canvas.text(
+                text_x, 33 + number * 18, clipped(row[column], width - 12, SMALL), anchor=anchor, size=SMALL
+            )
         x += width
     canvas.line(0, 18, x, 18)
     if len(table.rows) > MAX_ROWS:
-        canvas.text(0, 33 + MAX_ROWS * 18, f"... {len(table.rows) - MAX_ROWS:,} more rows", size=11)
+        canvas.text(0, 33 + MAX_ROWS * 18, f"... {len(table.rows) - MAX_ROWS:,} more rows", size=SMALL)
     return canvas

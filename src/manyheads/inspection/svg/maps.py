@@ -2,145 +2,259 @@
 
 from __future__ import annotations
 
-from manyheads.inspection.charts import HeatMap, Thumbnails, fraction
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+from manyheads.inspection.charts import HeatMap, Thumbnails, fraction, minus, ticks
 from manyheads.inspection.codec import Array
 from manyheads.inspection.colours import INK, hexadecimal, ink_on, shade
-from manyheads.inspection.svg.canvas import FONT_SIZE, Canvas, clipped, text_width
+from manyheads.inspection.svg.canvas import FONT_SIZE, SMALL, Canvas, clipped, text_width, widest
 
 __all__ = ["draw_heat_map", "draw_thumbnails"]
 
-NUMBERED_CELL, NAMED_CELL, SHADE_CELL = 30, 16, 6  # pixels of a cell with a number, with names, and without either
+CELL, NUMBERED_CELL, SLANTED_CELL = 30, 24, 20  # largest cell; smallest with a number, and with a slanted name
 MAX_NUMBERED_CELLS = 900
-MAX_NAMES = 60  # of rows or columns; more are numbered
-NAME_COLUMNS = 20  # longer names are cut
-SHADES = 64
-HATCH = "#d9d9d9"
+MAX_HEIGHT, BARE_HEIGHT = 900, 560  # of the cells with names and without
+NAME = 150  # longer names are cut; in narrow pictures a third of the width
+PITCH = 9  # smallest distance of two names
+SMALLEST_NAME = 8
+TITLE = 18  # height of the title of an axis
+TALL = {0: 0.0, -45: 0.75, -90: 1.0}  # height of a name at this angle over its width
+SHADES = 32
+HATCH = "#b5b5b5"
+SCALE_STEP, SCALE_STEPS = 6, 24
+SMALL_CELL, MIN_SMALL_CELL = 12, 5  # of a small heat map
+GAP = 14
 
 
-def draw_heat_map(chart: HeatMap) -> Canvas:
-    """Draw the cells, the names of rows at the left and of columns below, and a scale at the bottom."""
+def draw_heat_map(chart: HeatMap, room: float) -> Canvas:
+    """Draw the names of the columns, the cells with the names of rows at their left, and a scale below."""
     canvas = Canvas()
     rows, columns = chart.values.shape
-    named_rows = bool(chart.rows) and rows <= MAX_NAMES
-    named_columns = bool(chart.columns) and columns <= MAX_NAMES
-    numbered = rows * columns <= MAX_NUMBERED_CELLS and named_rows and named_columns
-    size = NUMBERED_CELL if numbered else NAMED_CELL if named_rows and named_columns else SHADE_CELL
-    names = [clipped(name, NAME_COLUMNS) for name in chart.rows] if named_rows else []
-    left = 24 + max(map(text_width, names), default=4 * FONT_SIZE) + 8
-    if numbered:
-        draw_numbered_cells(canvas, chart, left, size)
+    most = min(NAME, room / 3)
+    row_names, column_names = ([clipped(name, most) for name in names] for names in (chart.rows, chart.columns))
+    title = row_title(chart.row_title, rows * min(CELL, room / (columns + 3)))
+    left = TITLE * len(title) + (widest(row_names) if row_names else 30) + 6
+    overhang = text_width(column_names[-1]) * 0.7 if column_names else 12
+    height = MAX_HEIGHT if row_names else BARE_HEIGHT
+    size = max(1.0, min(CELL, (room - left - overhang) / max(columns, 1), height / max(rows, 1)))
+    turn = turn_of(column_names, size)
+    top = TITLE + 4 + max(14.0, widest(column_names) * TALL[turn] + 6)
+    draw_column_names(canvas, column_names or columns, left, top, size, turn)
+    draw_row_names(canvas, row_names or rows, left, top, size)
+    if row_names and column_names and size >= NUMBERED_CELL and rows * columns <= MAX_NUMBERED_CELLS:
+        draw_numbered_cells(canvas, chart, left, top, size)
     else:
-        draw_shades(canvas, chart, left, size)
-    for index, name in enumerate(names):
-        canvas.text(left - 6, index * size + size / 2 + 4, name, anchor="end", size=min(FONT_SIZE, size))
-    bottom = rows * size
-    below = draw_column_names(canvas, chart, left, bottom, size)
-    canvas.text(14, max(bottom / 2, 30), chart.row_title, turn=-90, anchor="middle", size=11)
-    canvas.text(left, below + 16, chart.column_title, size=11)
-    draw_scale(canvas, chart, left, below + 26)
+        draw_shades(canvas, chart, left, top, size)
+    draw_axis_titles(canvas, title, chart.column_title, (left, top), (columns * size, rows * size))
+    masked = chart.hidden is not None and bool(chart.hidden.any())
+    draw_scale(canvas, chart, min(left, room / 3), canvas.height + 20, chart.hidden_title if masked else "")
     return canvas
 
 
-def draw_column_names(canvas: Canvas, chart: HeatMap, left: float, bottom: float, size: float) -> float:
-    """Draw the names of the columns, slanted, or the numbers of some; return the y of their lower end."""
-    if 0 < len(chart.columns) <= MAX_NAMES:
-        names = [clipped(name, NAME_COLUMNS) for name in chart.columns]
-        for index, name in enumerate(names):
-            x = left + index * size + size / 2 + 4
-            canvas.text(x, bottom + 10, name, anchor="end", turn=-50, size=min(FONT_SIZE, size))
-        return bottom + 14 + max(map(text_width, names), default=0) * 0.77
-    columns = chart.values.shape[1]
-    for index in range(0, columns, max(1, columns // 8)):
-        canvas.text(left + index * size, bottom + 13, str(index), size=10)
-    if not chart.rows or len(chart.rows) > MAX_NAMES:
-        for index in range(0, len(chart.values), max(1, len(chart.values) // 8)):
-            canvas.text(left - 4, index * size + size, str(index), size=10, anchor="end")
-    return bottom + 16
+def row_title(title: str, height: float) -> list[str]:
+    """Return the title of the rows in one line, or in a line for each of its parts where it is longer than they."""
+    return [title] if text_width(title, SMALL) <= height else title.split(", ")
 
 
-def draw_numbered_cells(canvas: Canvas, chart: HeatMap, left: float, size: float) -> None:
-    """Draw each cell with its number."""
+def draw_axis_titles(
+    canvas: Canvas, rows: list[str], columns: str, corner: tuple[float, float], size: tuple[float, float]
+) -> None:
+    """Draw the title of the columns at the top, and the lines of that of the rows at the left, turned."""
+    (left, top), (width, height) = corner, size
+    canvas.text(max(TITLE, left + (width - text_width(columns, SMALL)) / 2), 11, columns, size=SMALL)
+    for index, line in enumerate(rows):
+        high = text_width(line, SMALL)
+        canvas.text(11 + 14 * index, max(top + (height + high) / 2, high + 4), line, turn=-90, size=SMALL)
+
+
+def labels(names: Sequence[str] | int, size: float) -> list[tuple[int, str]]:
+    """Return the names that fit, or round numbers of so many rows or columns, each with its index."""
+    if isinstance(names, int):
+        return [(int(value), f"{value:g}") for value in ticks(0, names - 1, 8) if float(value).is_integer()]
+    step = max(1, math.ceil(PITCH / size))
+    return [(index, names[index]) for index in range(0, len(names), step)]
+
+
+def name_size(cell: float) -> float:
+    """Return the size of the letters of the names beside cells of this size."""
+    return max(SMALLEST_NAME, min(FONT_SIZE, 0.8 * cell))
+
+
+def turn_of(names: Sequence[str], size: float) -> int:
+    """Return the angle in degrees of the names above columns of this size: flat, slanted or upright."""
+    if widest(names, name_size(size)) < size:
+        return 0
+    return -45 if size >= SLANTED_CELL else -90
+
+
+def draw_column_names(
+    canvas: Canvas, names: Sequence[str] | int, left: float, bottom: float, size: float, turn: int
+) -> None:
+    """Draw the names of the columns above them, at an angle, or the numbers of some."""
+    font = name_size(size)
+    for index, name in labels(names, size):
+        x = left + (index + 0.5) * size
+        if isinstance(names, int):
+            canvas.text(x, bottom - 4, name, size=10, anchor="middle")
+        elif turn:
+            canvas.text(x + 0.36 * font * (turn == -90), bottom - 5, name, turn=turn, size=font)
+        else:
+            canvas.text(x, bottom - 5, name, anchor="middle", size=font)
+
+
+def draw_row_names(canvas: Canvas, names: Sequence[str] | int, left: float, top: float, size: float) -> None:
+    """Draw the names of the rows at their left, or the numbers of some."""
+    font = 10 if isinstance(names, int) else name_size(size)
+    for index, name in labels(names, size):
+        canvas.text(left - 5, top + (index + 0.5) * size + 0.36 * font, name, anchor="end", size=font)
+
+
+def draw_numbered_cells(canvas: Canvas, chart: HeatMap, left: float, top: float, size: float) -> None:
+    """Draw each cell with its number; 0 is left out."""
+    font = min(10.0, 0.38 * size)
     for row, line in enumerate(chart.values.tolist()):
         for column, value in enumerate(line):
-            x, y = left + column * size, row * size
+            x, y = left + column * size, top + row * size
             title = f"{chart.rows[row]} / {chart.columns[column]}: {value:.4f}"
             if chart.hidden is not None and chart.hidden[row, column]:
-                canvas.box(
-                    x, y, size - 1, size - 1, "#ffffff", extra=f'stroke="{HATCH}"', title=title + " (hidden)"
-                )
-                canvas.line(x + 3, y + size - 4, x + size - 4, y + 3, stroke=HATCH)
+                draw_hidden_cell(canvas, x, y, size - 1, f"{title} ({chart.hidden_title})")
                 continue
-            colour = shade(fraction(value, chart.low, chart.high))
+            colour = shade(fraction(value, chart.low, chart.high), signed=chart.signed)
             canvas.box(x, y, size - 1, size - 1, hexadecimal(colour), title=title)
-            canvas.text(
-                x + size / 2 - 0.5, y + size / 2 + 4, short(value), size=10, anchor="middle", fill=ink_on(colour)
-            )
+            if number := short(value):
+                middle = y + size / 2 + 0.36 * font
+                canvas.text(x + size / 2 - 0.5, middle, number, size=font, anchor="middle", fill=ink_on(colour))
+
+
+def draw_hidden_cell(canvas: Canvas, x: float, y: float, size: float, title: str = "") -> None:
+    """Draw a cell without a value."""
+    canvas.box(x + 0.5, y + 0.5, size - 1, size - 1, "#ffffff", extra=f'stroke="{HATCH}"', title=title)
+    canvas.line(x + 3, y + size - 3, x + size - 3, y + 3, stroke=HATCH)
 
 
 def short(value: float) -> str:
-    """Format a number in few characters: .05, 1.0, -.30, 12."""
+    """Format a number in few characters: .05, 1.0, −.30, 12; "" for 0."""
     if abs(value) >= 10:
-        return f"{value:.0f}"
-    if abs(value) >= 1:
-        return f"{value:.1f}"
-    text = f"{value:.2f}"
-    return text.replace("0.", ".", 1) if float(text) else "0"
+        text = f"{value:.0f}"
+    elif abs(value) >= 1:
+        text = f"{value:.1f}"
+    else:
+        text = f"{value:.2f}".replace("0.", ".", 1) if abs(value) >= 0.005 else ""
+    return minus(text)
 
 
-def draw_shades(canvas: Canvas, chart: HeatMap, left: float, size: float) -> None:
+def draw_shades(canvas: Canvas, chart: HeatMap, left: float, top: float, size: float) -> None:
     """Draw shades without numbers."""
-    draw_squares(canvas, chart.values, (chart.low, chart.high), left, 0, size)
+    draw_squares(canvas, chart.values, (chart.low, chart.high), left, top, size, signed=chart.signed)
     if chart.hidden is None:
         return
-    cells = [
-        square(left + column * size, row * size, size)
-        for row, column in zip(*(axis.tolist() for axis in chart.hidden.nonzero()), strict=True)
-    ]
-    canvas.path("".join(cells), fill="#ffffff", stroke=HATCH, width=0.5)
-
-
-def square(x: float, y: float, size: float) -> str:
-    """Return the path of a square."""
-    return f"M{x:g} {y:g}h{size:g}v{size:g}h-{size:g}z"
+    cells, lines = "", ""
+    for row, column in zip(*(axis.tolist() for axis in chart.hidden.nonzero()), strict=True):
+        x, y = left + column * size, top + row * size
+        cells += f"M{x:.5g} {y:.5g}h{size:.4g}v{size:.4g}h-{size:.4g}z"
+        lines += f"M{x + 2:.5g} {y + size - 2:.5g}L{x + size - 2:.5g} {y + 2:.5g}"
+    canvas.path(cells, fill="#ffffff", stroke=HATCH, width=0.5)
+    if size > PITCH:
+        canvas.path(lines, stroke=HATCH)
 
 
 def draw_squares(
-    canvas: Canvas, values: Array, value_range: tuple[float, float], left: float, top: float, size: float
+    canvas: Canvas,
+    values: Array,
+    value_range: tuple[float, float],
+    left: float,
+    top: float,
+    size: float,
+    *,
+    signed: bool = False,
 ) -> None:
-    """Draw values (R, C) as shades, all cells of a shade as one path, so that a large map is a small file."""
-    paths: dict[int, list[str]] = {}
+    """Draw values (R, C) as shades: all cells of a shade are one path, cells side by side one line of it."""
+    paths: dict[int, str] = {}
     for row, line in enumerate(values.tolist()):
-        for column, value in enumerate(line):
-            level = round(min(1.0, max(0.0, fraction(value, *value_range))) * (SHADES - 1))
-            paths.setdefault(level, []).append(square(left + column * size, top + row * size, size))
-    for level, cells in sorted(paths.items()):
-        canvas.path("".join(cells), fill=hexadecimal(shade(level / (SHADES - 1))))
+        levels = [round(min(1.0, max(0.0, fraction(value, *value_range))) * SHADES) for value in line]
+        start = 0
+        for level, cells in groupby(levels):
+            count = len(list(cells))
+            paths[level] = paths.get(level, "") + f"M{start} {row}h{count}"
+            start += count
+    squares = Canvas()
+    for level, path in sorted(paths.items()):
+        squares.path(path, stroke=hexadecimal(shade(level / SHADES, signed=signed)))
+    drawn = "".join(squares.parts)
+    canvas.parts.append(
+        f'<g transform="translate({left:.1f} {top + size / 2:.2f}) scale({size:.5g})" shape-rendering="crispEdges">'
+        f"{drawn}</g>"
+    )
     canvas.reach(left + values.shape[1] * size, top + values.shape[0] * size)
 
 
-def draw_scale(canvas: Canvas, chart: HeatMap, left: float, top: float) -> None:
-    """Draw the shades with the values of the first and the last."""
-    steps = 24
-    for step in range(steps):
-        canvas.box(left + step * 6, top, 6.5, 10, hexadecimal(shade(step / (steps - 1))))
-    canvas.text(left, top + 22, f"{chart.low:.3g}", size=10)
-    canvas.text(left + steps * 6, top + 22, f"{chart.high:.3g}", size=10, anchor="end")
+def draw_scale(
+    canvas: Canvas, chart: HeatMap | Thumbnails, left: float, top: float, hidden_title: str = ""
+) -> None:
+    """Draw the meaning of the shades, the values of the first and the last, and the sign of hidden cells."""
+    low, high, signed = (0.0, 1.0, False)
+    if isinstance(chart, HeatMap):
+        low, high, signed = chart.low, chart.high, chart.signed
+    canvas.text(left, top, chart.legend, size=SMALL)
+    for step in range(SCALE_STEPS):
+        colour = hexadecimal(shade(step / (SCALE_STEPS - 1), signed=signed))
+        canvas.box(left + step * SCALE_STEP, top + 6, SCALE_STEP + 0.5, 10, colour)
+    right = left + SCALE_STEPS * SCALE_STEP
+    if signed:
+        canvas.box(left, top + 6, right - left, 10, "none", extra=f'stroke="{HATCH}" stroke-width="0.5"')
+        canvas.text((left + right) / 2, top + 27, "0", size=10, anchor="middle")
+    canvas.text(left, top + 27, minus(f"{low:.3g}"), size=10)
+    canvas.text(right, top + 27, f"{high:.3g}", size=10, anchor="end")
+    if hidden_title:
+        draw_hidden_cell(canvas, right + 16, top + 4, 14)
+        canvas.text(right + 36, top + 15, hidden_title, size=SMALL)
 
 
-def draw_thumbnails(chart: Thumbnails) -> Canvas:
-    """Draw a row of small heat maps for each layer, a column for each head."""
+def draw_thumbnails(chart: Thumbnails, room: float) -> Canvas:
+    """Draw a small heat map for each head, the heads of a layer beside each other.
+
+    The names of the rows stand at the left of each layer, those of the columns above the first one.
+    """
     canvas = Canvas()
     layers, heads, rows, columns = chart.weights.shape
-    size = max(1.0, min(6.0, 140 / max(rows, columns)))
-    wide, high = columns * size + 18, rows * size + 34
-    for head in range(heads):
-        canvas.text(70 + head * wide, 12, f"head {head}", size=11)
+    most = min(NAME, room / 5)
+    row_names, column_names = ([clipped(name, most, 10) for name in names] for names in (chart.rows, chart.columns))
+    left = TITLE + max(widest(row_names, 10), 48.0) + 6
+    each = max(heads, 1)
+    while each > 1 and small_cell(room - left, each, columns) < MIN_SMALL_CELL:
+        each -= 1
+    each = math.ceil(heads / math.ceil(heads / each)) if heads else 1
+    size = max(1.0, min(SMALL_CELL, small_cell(room - left, each, columns)))
+    wide, high = max(columns * size, 46.0) + GAP, rows * size + 42
+    turn = -90 if turn_of(column_names, size) else 0
+    first = TITLE + 20 + max(12.0, widest(column_names, 10) * TALL[turn]) + 6
     for layer in range(layers):
-        top = 20 + layer * high
-        canvas.text(0, top + 14, f"layer {layer}", size=11)
         for head in range(heads):
-            left = 70 + head * wide
-            draw_squares(canvas, chart.weights[layer, head], (0.0, 1.0), left, top, size)
-            canvas.box(left, top, columns * size, rows * size, "none", extra=f'stroke="{INK}" stroke-width="0.5"')
-            canvas.text(left, top + rows * size + 12, f"{chart.entropy[layer, head]:.2f} nats", size=10)
+            line, place = divmod(head, each)
+            x, top = left + place * wide, first + (layer * math.ceil(heads / each) + line) * high
+            caption = top - 6 if layer or line else TITLE + 14
+            if layer == line == 0:
+                draw_column_names(canvas, column_names, x, top, size, turn)
+            if place == 0:
+                draw_row_names(canvas, row_names, left, top, size)
+                canvas.text(TITLE + 6, caption, f"layer {layer}", size=SMALL, bold=True)
+            canvas.text(x, caption, f"head {head}", size=SMALL)
+            draw_squares(canvas, chart.weights[layer, head], (0.0, 1.0), x, top, size)
+            canvas.box(x, top, columns * size, rows * size, "none", extra=f'stroke="{INK}" stroke-width="0.5"')
+            canvas.text(x, top + rows * size + 13, f"{chart.entropy[layer, head]:.2f} nats", size=10)
+    draw_axis_titles(
+        canvas,
+        [chart.row_title],
+        chart.column_title,
+        (left, first),
+        (min(each, heads) * wide - GAP, canvas.height - first),
+    )
+    draw_scale(canvas, chart, left, canvas.height + 20)
     return canvas
+
+
+def small_cell(room: float, heads: int, columns: int) -> float:
+    """Return the size of a cell with so many heads beside each other."""
+    return (room / heads - GAP) / max(columns, 1)

@@ -6,39 +6,40 @@ Branches that continue are solid, pruned ones dashed; the box of a finished outp
 from __future__ import annotations
 
 from collections import Counter
-from html import escape
 
 from manyheads.inspection.beam_tree import DROPPED, BeamNode, BeamTree, reason
-from manyheads.inspection.charts import Tree, visible
+from manyheads.inspection.charts import Tree, minus, visible
 from manyheads.inspection.colours import INK
-from manyheads.inspection.svg.canvas import Canvas, clipped, text_width
+from manyheads.inspection.svg.canvas import SMALL, Canvas, clipped, text_width, widest
 
 __all__ = ["draw_tree"]
 
-TOKEN_COLUMNS = 12  # longer tokens are cut
+TOKEN = 90  # longer tokens are cut
+HEAD = 20
 ROW = 34
 BOX = 28
 GAP = 34
 BEST, PLAIN, FAINT = "#0072B2", "#1a1a1a", "#6b6b6b"
 
 
-def draw_tree(chart: Tree) -> Canvas:
+def draw_tree(chart: Tree, room: float) -> Canvas:
     """Draw a column for each step with its candidates by rank; the path of the best output is thick."""
     canvas, tree = Canvas(), chart.tree
-    widest = max((text_width(label(node)) for node in tree.nodes), default=40)
-    wide = max(widest, 64.0) + 12
+    wide = max(widest(map(label, tree.nodes)), 52.0) + 12
     corners = positions(tree, wide)
+    for step in sorted({node.step for node in tree.nodes}):
+        canvas.text(step * (wide + GAP) + wide / 2, 11, f"step {step + 1}", anchor="middle", size=SMALL)
     for node in tree.nodes:
         draw_branch(canvas, node, corners, wide)
     for node in tree.nodes:
         draw_node(canvas, node, corners[node.number], wide, reason(node, tree))
-    draw_legend(canvas, canvas.height + 22)
+    draw_legend(canvas, canvas.height + 22, max(room, canvas.width))
     return canvas
 
 
 def label(node: BeamNode) -> str:
     """Return the text in the box of a node."""
-    return clipped(node.piece, TOKEN_COLUMNS)
+    return clipped(node.piece, TOKEN)
 
 
 def positions(tree: BeamTree, wide: float) -> dict[int, tuple[float, float]]:
@@ -46,7 +47,7 @@ def positions(tree: BeamTree, wide: float) -> dict[int, tuple[float, float]]:
     seen: Counter[int] = Counter()
     corners = {}
     for node in tree.nodes:
-        corners[node.number] = (node.step * (wide + GAP), float(seen[node.step] * ROW))
+        corners[node.number] = (node.step * (wide + GAP), HEAD + float(seen[node.step] * ROW))
         seen[node.step] += 1
     return corners
 
@@ -77,14 +78,13 @@ def draw_node(canvas: Canvas, node: BeamNode, corner: tuple[float, float], wide:
     canvas.box(x, y, wide, BOX, "#ffffff", extra=extra, title=visible(title))
     if node.state == "finished":
         canvas.box(x + 3, y + 3, wide - 6, BOX - 6, "none", extra=f'stroke="{colour}" rx="2"')
-    canvas.text(x + wide / 2, y + 12, label(node), anchor="middle", size=11, fill=INK if not dropped else FAINT)
-    canvas.text(
-        x + wide / 2, y + 23, f"{node.total:.2f}", anchor="middle", size=9, fill=INK if not dropped else FAINT
-    )
+    ink = FAINT if dropped else INK
+    canvas.text(x + wide / 2, y + 12, label(node), anchor="middle", size=SMALL, fill=ink)
+    canvas.text(x + wide / 2, y + 23, minus(f"{node.total:.2f}"), anchor="middle", size=9, fill=ink)
 
 
-def draw_legend(canvas: Canvas, top: float) -> None:
-    """Draw the meaning of the borders."""
+def draw_legend(canvas: Canvas, top: float, room: float) -> None:
+    """Draw the meaning of the borders, in as many lines as needed."""
     entries = [
         ("continued, or left open", f'stroke="{PLAIN}"', False),
         ("pruned or outranked", f'stroke="{FAINT}" stroke-dasharray="4 3"', False),
@@ -93,9 +93,12 @@ def draw_legend(canvas: Canvas, top: float) -> None:
     ]
     x = 0.0
     for text, extra, double in entries:
+        width = 34 + text_width(text, SMALL)
+        if x and x + width > room:
+            x, top = 0.0, top + 24
         canvas.box(x, top, 26, 16, "#ffffff", extra=extra)
         if double:
             canvas.box(x + 3, top + 3, 20, 10, "none", extra=extra)
-        canvas.text(x + 34, top + 12, text, size=11)
-        x += 34 + text_width(escape(text), 11) + 24
-    canvas.text(0, top + 34, "The number is the log-probability of all tokens up to here, in nats.", size=11)
+        canvas.text(x + 34, top + 12, text, size=SMALL)
+        x += width + 24
+    canvas.text(0, top + 34, "number: log-probability of all tokens up to here (nats)", size=SMALL)

@@ -10,7 +10,7 @@ function buildAlignment(panel, found) {
   const [layers, count] = unpack(cross.weights).shape;
   const chosen = { layer: alignment.layer, head: "mean" };
   const holder = div("");
-  panel.append(h("div", { class: "controls" },
+  panel.append(div("controls",
     choice(t("attention.layer"), range(layers), chosen.layer, (value) => { chosen.layer = Number(value); draw(); }),
     choice(t("attention.head"), headsOf(count), "mean", (value) => { chosen.head = value; draw(); }),
     slider(t("alignment.threshold"), { min: 0, max: 0.9, step: 0.05, value: state.threshold, show: (value) => (value ? `≥ ${n(value, 2)}` : t("alignment.best")) }, (threshold) => { change({ threshold }); draw(); })),
@@ -27,7 +27,7 @@ function buildAlignment(panel, found) {
     if (limit) pairs = range(target.words.length).flatMap((to) => range(source.words.length).filter((from) => weight(to, from) >= limit).map((from) => [from, to]));
     const pharaoh = [...pairs].sort((one, other) => one[0] - other[0] || one[1] - other[1]).map((one) => one.join("-")).join(" ");
     holder.replaceChildren(figure({
-      key: "alignment.links", chart: div("", wordLinks(found, pairs, weight), h("p", { class: "pharaoh" }, "Pharaoh ", h("code", {}, pharaoh || "–"))),
+      key: "alignment.links", chart: div("", wordLinks(found, pairs, weight), para("pharaoh", "Pharaoh ", h("code", {}, pharaoh || "–"))),
       table: () => [heads("target source weight"), pairs.map(([from, to]) => [target.words[to], source.words[from], weight(to, from)])],
     }));
   }
@@ -70,7 +70,8 @@ function wordLinks(found, pairs, weight) {
       paths[k].setAttribute("d", `M0 ${from}C${width / 2} ${from} ${width / 2} ${to} ${width} ${to}`);
     });
   });
-  return div("alignment", whole(0), middle, whole(1));
+  const titles = names.map((name) => para(`axis ${name}`, sideName(name, found[name])));
+  return div("alignment", titles, whole(0), middle, whole(1));
 }
 
 /** Every word left out, one at a time; `output` is a translation, `label` a class. */

@@ -8,7 +8,7 @@ let drawing = 0;
 /** The tabs that there are: a server has those of a task, a document those that it holds. */
 function fitting() {
   const { task, watched } = theModel();
-  return ORDER.filter((name) => views[name].tasks.includes(task) && (live ? watched || !(views[name].inside || name === "model") : !views[name].served && mh.about.parts.includes({ training: "curves", model: "model" }[name] || "inspection")));
+  return ORDER.filter((name) => (views[name].tasks?.includes(task) ?? true) && (live ? watched || !(views[name].inside || name === "model") : !views[name].served && mh.about.parts.includes({ training: "curves", model: "model" }[name] || "inspection")));
 }
 
 function drawSettings() {
@@ -17,7 +17,7 @@ function drawSettings() {
   key.value = mh.key;
   settings.replaceChildren(live ? h("a", { href: "docs" }, "API") : "",
     models.length > 1 ? choice(t("settings.model"), models, theModel().name, (model) => { change({ ...OWN, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
-    mh.about.key_required ? h("label", { class: "field" }, h("span", {}, t("settings.key")), key) : "",
+    mh.about.key_required ? h("label", { class: "field" }, span("", t("settings.key")), key) : "",
     h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => speak(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),
     choice(t("settings.theme"), ["auto", "light", "dark"].map((one) => [one, t(`theme.${one}`)]), recall("theme") || "auto", (theme) => { recall("theme", theme); dress(theme); }));
 }
@@ -43,10 +43,10 @@ function drawTabs() {
   const at = names.indexOf(state.tab);
   const focused = tabs.contains(document.activeElement);
   const buttons = names.map((name, i) => button(t(`tab.${name}`), () => open(name), { role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": i === at || "false" }));
-  tabs.setAttribute("aria-label", t("tabs"));
+  aria(tabs, "label", t("tabs"));
   tabs.replaceChildren(roving(h("div", { class: "tabs-row", role: "presentation" }, buttons), buttons, at, (to) => open(names[to])));
   if (focused) buttons[at].focus();
-  panel.setAttribute("aria-labelledby", `tab-${state.tab}`);
+  aria(panel, "labelledby", `tab-${state.tab}`);
   document.title = `${t(`tab.${state.tab}`)} – manyheads`;
   function open(tab) { change({ tab }); render(); }
 }
@@ -58,7 +58,7 @@ async function render(keep) {
   drawTabs();
   const view = views[state.tab];
   const top = keep ? window.scrollY : 0;
-  panel.setAttribute("aria-busy", "true");
+  aria(panel, "busy", "true");
   try {
     const found = view.inside && await inspected();
     if (own !== drawing) return;
@@ -70,7 +70,7 @@ async function render(keep) {
   }
   if (own !== drawing) return;
   window.scrollTo(0, top);
-  panel.setAttribute("aria-busy", "false");
+  aria(panel, "busy", "false");
 }
 
 /** Which text is looked at, and what was changed about it. */
@@ -84,7 +84,7 @@ function aboutOf({ kind, source, target, text, label, score }) {
 function nothing() {
   const [first] = fitting();
   const { example: q } = theModel();
-  return div("empty", h("p", {}, t("empty")), h("div", { class: "controls" },
+  return div("empty", h("p", {}, t("empty")), div("controls",
     button(t(`tab.${first}`), () => { change({ tab: first }); render(); }, { class: "primary" }), q && button(t("translate.example"), () => { change({ q }); render(); })));
 }
 

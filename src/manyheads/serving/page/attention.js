@@ -2,7 +2,7 @@
 /* Attention: where every head of every layer looked; one head large, or two side by side; masks. */
 /* <pad> tokens that are put after the source to see the mask at work. */
 const PADDING = 3;
-views.attention = { tasks: ["translation", "classification", "language-modeling"], inside: true, build: buildAttention };
+views.attention = { inside: true, build: buildAttention };
 
 const headsOf = (count) => [["mean", t("attention.mean")], ...range(count)];
 
@@ -13,13 +13,26 @@ function weightsOf({ weights }, layer, head) {
   return (row, column) => chosen.reduce((sum, one) => sum + data[((layer * count + one) * rows + row) * columns + column], 0) / chosen.length;
 }
 
-/** What the rows and columns of a kind stand for. */
-function attentionNames({ kind: task, text, inputs, source, target }, kind) {
-  const pieces = (tokens) => tokens.map((one) => one.piece);
-  if (task === "classification") return [pieces(text.tokens), pieces(text.tokens)];
-  if (task === "language-modeling") return Array(2).fill(pieces([...inputs, text.tokens.at(-1)]));
-  return [pieces(kind === "encoder" ? source.tokens : target.tokens), pieces(kind === "decoder" ? inputs : source.tokens)];
+/** The name of a side of a pair, with its language. */
+function sideName(side, { language }) {
+  let name = language;
+  try { name = new Intl.DisplayNames(mh.language, { type: "language" }).of(language); } catch {}
+  return `${t(`column.${side}`)} (${name})`;
 }
+
+/** What the rows and columns of a kind stand for, and their titles. */
+function attentionAxes({ kind: task, text, inputs, source, target }, kind) {
+  const axis = (tokens, side, use) => ({ names: tokens.map((one) => one.piece), title: `${side}, ${t(`attention.${use}`)}` });
+  if (!source) {
+    const tokens = inputs ? [...inputs, text.tokens.at(-1)] : text.tokens;
+    return ["query", "key"].map((use) => axis(tokens, t("classify.text"), use));
+  }
+  const [from, to] = [sideName("source", source), sideName("target", target)];
+  return [kind === "encoder" ? axis(source.tokens, from, "query") : axis(target.tokens, to, "query"), kind === "decoder" ? axis(inputs, to, "key_so_far") : axis(source.tokens, from, "key")];
+}
+
+/** Names along a side of a small map, where there is room. */
+const labels = (names, side) => h("span", { class: `names ${side}`, "aria-hidden": true }, names.map((one, i) => span("", i % ceil(names.length / 12) ? "" : spell(one))));
 
 function buildAttention(panel, found) {
   const kinds = found.attention.map((one) => one.kind);
@@ -27,6 +40,7 @@ function buildAttention(panel, found) {
   const attention = found.attention.find((one) => one.kind === kind);
   const [layers, count, height, width] = unpack(attention.weights).shape;
   const [mask, entropy] = [unpack(attention.mask).data, unpack(attention.entropy).data];
+  const [rows, columns] = attentionAxes(found, kind);
   const named = (layer, head) => t(head === "mean" ? "attention.named_mean" : "attention.named", { layer, head });
   const all = range(layers).flatMap((layer) => ["mean", ...range(count)].map((head) => [`${layer}.${head}`, named(layer, head)]));
   const there = (name) => all.some(([one]) => one === name);
@@ -36,7 +50,7 @@ function buildAttention(panel, found) {
   const layerList = choice(t("attention.layer"), range(layers), "", (layer) => look(`${layer}.${now.split(".")[1]}`));
   const headList = choice(t("attention.head"), headsOf(count), "", (head) => look(`${now.split(".")[0]}.${head}`));
   const changed = (changes) => { change(changes); render(true); };
-  panel.append(h("div", { class: "controls" },
+  panel.append(div("controls",
     kinds.length > 1 && choice(t("attention.kind"), kinds.map((one) => [one, t(`attention.${one}`)]), kind, (value) => changed({ kind: value, other: "" })), layerList, headList,
     choice(t("attention.compare"), [["", t("attention.nothing")], ...all], other, (value) => { other = value; look(now); }),
     live && found.kind === "translation" && check(t("attention.padding", { count: PADDING }), state.padding > 0, (on) => changed({ padding: on ? PADDING : 0 }))), large, thumbnails());
@@ -48,37 +62,39 @@ function buildAttention(panel, found) {
     change({ kind, layer: Number(layer), head, other });
     layerList.lastChild.value = layer;
     headList.lastChild.value = head;
-    panel.querySelectorAll(".thumbnail").forEach((one) => one.setAttribute("aria-pressed", one.dataset.head === name));
-    large.replaceChildren(...[name, other].filter(Boolean).map(largeOf));
+    panel.querySelectorAll(".thumbnail").forEach((one) => aria(one, "pressed", one.dataset.head === name));
+    large.replaceChildren(...(other ? [[name], [other], [name, other]] : [[name]]).map(largeOf));
     large.classList.toggle("two", Boolean(other));
   }
 
-  function largeOf(name) {
-    const [layer, head] = name.split(".");
-    const [rows, columns] = attentionNames(found, kind);
+  /** One head, or the difference of two. */
+  function largeOf(both) {
+    const [first, second] = both.map((name) => weightsOf(attention, ...name.split(".")));
+    const value = second ? (row, column) => first(row, column) - second(row, column) : first;
+    const high = second ? max(0.01, ...range(height * width).map((i) => abs(value(floor(i / width), i % width)))) : 1;
     const options = {
-      rows, columns, value: weightsOf(attention, Number(layer), head), hidden: (row, column) => !mask[row * width + column],
-      label: `${t(`attention.${kind}`)}, ${named(layer, head)}`, rowTitle: t("attention.row"), columnTitle: t("attention.column"),
+      rows: rows.names, columns: columns.names, value, high, low: second ? -high : 0, hidden: (row, column) => !mask[row * width + column],
+      label: `${t(`attention.${kind}`)}, ${both.map((name) => named(...name.split("."))).join(" − ")}`, rowTitle: rows.title, columnTitle: columns.title, meaning: t(second ? "attention.difference" : "attention.weight"),
     };
     return figure({
-      key: `attention.${kind}`, title: options.label, about: t("attention.note"), table: () => matrixTable(options),
-      chart: div("", matrix(options), note(h("span", { class: "swatch masked" }), t(`mask.${kind}`))),
+      key: `attention.${kind}`, title: options.label, about: t(second ? "attention.difference_note" : "attention.note"), table: () => matrixTable(options),
+      chart: div("", matrix(options), note(span("swatch masked"), t(`mask.${kind}`))),
     });
   }
 
   /** All heads, small: a row for each layer. */
   function thumbnails() {
     const buttons = [];
-    const lines = range(layers).map((layer) => div("heads-row", h("span", { class: "heads-name" }, t("attention.layer_n", { layer })), range(count).map((head) => {
+    const lines = range(layers).map((layer) => div("heads-row", span("heads-name", t("attention.layer_n", { layer })), labels(rows.names, "beside"), range(count).map((head) => {
       const canvas = h("canvas", { width, height });
       paint(canvas, weightsOf(attention, layer, head));
       const amount = n(entropy[layer * count + head], 2);
       const name = `${layer}.${head}`;
-      buttons.push(h("button", { type: "button", class: "thumbnail", "data-head": name, "aria-label": `${named(layer, head)}, ${t("column.entropy")} ${amount}`, onclick: () => look(name) }, canvas, amount));
+      buttons.push(h("button", { type: "button", class: "thumbnail", "data-head": name, "aria-label": `${named(layer, head)}, ${t("column.entropy")} ${amount}`, onclick: () => look(name) }, span("", t("attention.head_n", { head })), labels(layer ? [] : columns.names, "above"), canvas, span("", amount)));
       return buttons.at(-1);
     })));
     return figure({
-      key: "attention.all", chart: roving(h("div", { class: "heads", role: "group", "aria-label": t("attention.all") }, lines), buttons),
+      key: "attention.all", chart: stack(note(t("attention.axes", { rows: rows.title, columns: columns.title })), roving(h("div", { class: "heads", role: "group", "aria-label": t("attention.all") }, lines), buttons), legend(0, 1, t("attention.weight"))),
       table: () => [[t("attention.layer"), ...range(count).map((head) => `${t("attention.head")} ${head}`)], range(layers).map((layer) => [layer, ...entropy.slice(layer * count, (layer + 1) * count)])],
     });
   }

@@ -30,11 +30,11 @@ function buildBeam(panel, { beam }) {
   const size = { width: columns.length * (NODE + NODE_GAP) - NODE_GAP, height: max(...columns.map((one) => one.length)) * NODE_ROW };
   const scroll = h("div", { class: "tree-scroll", onkeydown: walk }, h("div", { class: "tree", role: "group", "aria-label": t("beam.tree"), style: { width: `${size.width}px`, height: `${size.height}px` } },
     svg("svg", size, edges), boxes));
-  const detail = h("p", { class: "reading" }, " ");
+  const detail = para("reading", " ");
   let step = state.step < 0 ? last : min(last, state.step);
   let current = 0;
 
-  const keys = h("ul", { class: "keys" }, ["kept", "pruned", "finished", "best"].map((name) => h("li", {}, h("span", { class: `node sample ${name}` }), t(`beam.${name}`))));
+  const keys = h("ul", { class: "keys" }, ["kept", "pruned", "finished", "best"].map((name) => h("li", {}, span(`node sample ${name}`), t(`beam.${name}`))));
   panel.append(figure({
     key: "beam.tree", values: { beam: beam.beam_size, penalty: brief(beam.length_penalty), stop },
     chart: div("", slider(t("column.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, grow), scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),
@@ -83,7 +83,7 @@ function buildBeam(panel, { beam }) {
   function list() {
     const under = (parent) => {
       const children = nodes.filter((one) => one.parent === parent);
-      return children.length > 0 && h("ul", {}, children.map((one) => h("li", {}, h("span", { class: one.best && "strong" }, `${spell(one.piece)} ${n(one.total, 2)} `), h("small", {}, reason(one)), under(one.number))));
+      return children.length > 0 && h("ul", {}, children.map((one) => h("li", {}, span(one.best && "strong", `${spell(one.piece)} ${n(one.total, 2)} `), h("small", {}, reason(one)), under(one.number))));
     };
     return h("div", { class: "scroll list", tabindex: 0, role: "region", "aria-label": t("beam.list") }, under(null) || "");
   }

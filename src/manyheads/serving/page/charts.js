@@ -1,29 +1,30 @@
 "use strict";
 /* A figure around every chart, with its values as a table and as CSV; bars and curves; colours that all eyes tell apart. */
 
-/* Cividis: Nunez, Anderton and Renslow (2018), dark for little and light for much. */
-const CIVIDIS = [
-  [0, 34, 78], [18, 53, 112], [59, 73, 108], [87, 93, 109], [112, 113, 115],
-  [138, 134, 120], [165, 156, 116], [195, 179, 105], [225, 204, 85], [254, 232, 56],
-];
+/* Cividis: Nunez, Anderton and Renslow (2018), dark for little and light for much. As in inspection/colours.py. */
+const CIVIDIS = "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838";
+/* For signed values: vermilion below 0, white at 0, blue above. */
+const DIVERGING = "7a3000 d55e00 f1a35e f9f9f9 78b4de 0072b2 00325c";
 const DASHES = ["", "7 4", "2 3", "10 3 2 3", "5 5", "14 3", "1 4"];
 const MARKS = "●■▲◆✕✚○";
 const MOST_ROWS = 2000;
 
-/** The colour of a share from 0 to 1. */
-function shade(share) {
-  const place = clamp(share, 1) * (CIVIDIS.length - 1);
-  const lower = min(CIVIDIS.length - 2, floor(place));
-  return CIVIDIS[lower].map((one, i) => round(one + (CIVIDIS[lower + 1][i] - one) * (place - lower)));
+/** The colours of the shares from 0 to 1, in 256 steps. */
+function rampOf(scale) {
+  const colours = scale.split(" ").map((one) => [0, 2, 4].map((i) => parseInt(one.slice(i, i + 2), 16)));
+  return range(256).map((i) => {
+    const place = (i / 255) * (colours.length - 1);
+    const lower = min(colours.length - 2, floor(place));
+    return colours[lower].map((one, k) => round(one + (colours[lower + 1][k] - one) * (place - lower)));
+  });
 }
-const RAMP = range(256).map((i) => [...shade(i / 255), 255]);
+const RAMPS = [rampOf(CIVIDIS), rampOf(DIVERGING)];
+/** The colour of a share; `low` tells the scale. */
+const shade = (share, low) => RAMPS[+(low < 0)][round(255 * clamp(share, 1))];
 /** Black or white, whichever is read more easily on a colour. */
-function inkOn(colour) {
-  const [red, green, blue] = colour.map((part) => (part < 11 ? part / 3294 : ((part / 255 + 0.055) / 1.055) ** 2.4));
-  return (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) ** 2 > 0.0525 ? "#000" : "#fff";
-}
+const inkOn = ([red, green, blue]) => (0.2126 * red ** 2 + 0.7152 * green ** 2 + 0.0722 * blue ** 2 > 13500 ? "#000" : "#fff");
 /** What the colours mean; the style sheet has them too. */
-const legend = (low, high) => h("span", { class: "legend" }, n(low, 2), h("span", { class: "ramp" }), n(high, 2));
+const legend = (low, high, text) => span("legend", span("", text), n(low, 2), span(low < 0 ? "ramp signed" : "ramp"), n(high, 2));
 
 /** A chart with a title and a note from the strings, and its values as a table: `table` gives [heads, rows]. */
 function figure({ key, values, title = t(key, values), about = known(`${key}_note`) && t(`${key}_note`, values), chart, table }) {
@@ -31,7 +32,7 @@ function figure({ key, values, title = t(key, values), about = known(`${key}_not
   const toggle = button(t("table.show"), () => {
     if (!holder.firstChild) holder.append(tableOf(table(), title));
     holder.hidden = !holder.hidden;
-    toggle.setAttribute("aria-expanded", !holder.hidden);
+    aria(toggle, "expanded", !holder.hidden);
     toggle.textContent = t(holder.hidden ? "table.show" : "table.hide");
   }, { class: "quiet", "aria-expanded": "false" });
   const save = quiet("CSV", () => download(`${key}.csv`, csvOf(table())), t("table.csv", { title }));
@@ -67,8 +68,8 @@ function download(name, text) {
 const bars = (items, high = max(...items.map(([, value]) => abs(value)), 1e-9)) =>
   h("ul", { class: "bars" }, items.map(([label, value, text, action, strong]) => h("li", { class: strong && "strong" },
     h("span", { class: "bar-label", dir: "auto" }, label),
-    h("span", { class: value < 0 ? "bar below" : "bar" }, h("span", { style: { width: `${max(0.5, (100 * abs(value)) / high)}%` } })),
-    h("span", { class: "bar-value" }, text), action)));
+    span(value < 0 ? "bar below" : "bar", h("span", { style: { width: `${max(0.5, (100 * abs(value)) / high)}%` } })),
+    span("bar-value", text), action)));
 
 /** Draw again whenever the width changes. */
 function sized(holder, draw) {
@@ -100,7 +101,7 @@ function curves({ label, series, xTitle, yTitle }) {
   if (low > 0 && low < high * 0.4) low = 0;
   if (low === high) [low, high] = [min(0, low), max(1, high * 1.2)];
   const [first, last] = [xs[0], xs.length > 1 ? xs.at(-1) : xs[0] + 1];
-  const reading = h("p", { class: "reading" }, h("small", {}, t("chart.keys")));
+  const reading = para("reading", h("small", {}, t("chart.keys")));
   const cursor = svg("path", { class: "cursor" });
   const holder = h("div", { class: "chart", tabindex: 0, role: "slider", "aria-label": label, "aria-valuenow": 0, "aria-valuemin": 0, "aria-valuemax": xs.length - 1, "aria-valuetext": t("chart.keys") });
   const box = { left: 56, top: 10 };
@@ -112,8 +113,8 @@ function curves({ label, series, xTitle, yTitle }) {
     at = clamp(to, xs.length - 1);
     const said = series.map((one) => `${series.length > 1 ? `${one.name} ` : ""}${brief(one.y[nearest(one.x, xs[at])])}`);
     reading.textContent = `${xTitle} ${brief(xs[at])}: ${said.join(" · ")}`;
-    holder.setAttribute("aria-valuenow", at);
-    holder.setAttribute("aria-valuetext", reading.textContent);
+    aria(holder, "valuenow", at);
+    aria(holder, "valuetext", reading.textContent);
     cursor.setAttribute("d", `M${toX(xs[at])} ${box.top}V${box.bottom}`);
   }
   holder.addEventListener("keydown", (e) => {
@@ -137,11 +138,11 @@ function curves({ label, series, xTitle, yTitle }) {
       ticks(low, high, 5).map(([y, said]) => [svg("path", { class: "grid", d: `M${box.left} ${toY(y)}H${box.right}` }), text(box.left - 8, toY(y) + 4, said, "tick end")]),
       ticks(first, last, max(2, floor(width / 80))).filter(([x]) => Number.isInteger(x)).map(([x]) => text(toX(x), box.bottom + 18, brief(x))), text((box.left + box.right) / 2, height - 4, xTitle),
       series.map(({ x, y }, k) => svg("g", { class: `c${k % 7}` }, line(k, x.map((one, i) => `${i ? "L" : "M"}${toX(one).toFixed(1)} ${toY(y[i]).toFixed(1)}`).join("")),
-        x.flatMap((one, i) => (i % ceil(x.length / 12) ? [] : [mark(k, toX(one), toY(y[i]))])))), cursor));
+        x.flatMap((one, i) => (i % ceil(x.length / 12) ? [] : [mark(k, toX(one), toY(y[i]))])), svg("circle", { class: "ring", r: 4, cx: toX(x.at(-1)), cy: toY(y.at(-1)) }))), cursor));
     if (at >= 0) read(at);
   });
-  return div("", h("p", { class: "axis" }, yTitle), holder, reading, series.length > 1 && h("ul", { class: "keys" }, series.map((one, k) =>
-    h("li", {}, svg("svg", { width: 36, height: 14, class: `c${k % 7}` }, line(k, "M1 7H35"), mark(k, 18, 7)), one.name))));
+  return div("", para("axis", yTitle), holder, reading, h("ul", { class: "keys" }, series.map((one, k) =>
+    h("li", {}, svg("svg", { width: 36, height: 14, class: `c${k % 7}` }, line(k, "M1 7H35"), mark(k, 18, 7)), `${one.name}: ${brief(one.y.at(-1))}`))));
 }
 
 /** The values of curves as a table: a row for each x. */

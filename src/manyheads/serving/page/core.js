@@ -11,6 +11,9 @@ const h = (tag, attributes, ...children) => filled(document.createElement(tag), 
 const svg = (tag, attributes, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", tag), { ...(tag === "svg" && { "aria-hidden": true }), ...attributes }, children);
 
 const div = (look, ...children) => h("div", look && { class: look }, children);
+const span = (look, ...children) => h("span", look && { class: look }, children);
+const para = (look, ...children) => h("p", look && { class: look }, children);
+const aria = (node, name, value) => node.setAttribute(`aria-${name}`, value);
 
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -43,7 +46,7 @@ function brief(value) {
   return n(value, size >= 100 || Number.isInteger(value) ? 0 : size >= 1 ? 2 : 4);
 }
 /** A piece of a word as it is shown. */
-const SIGNS = { "▁": "␣", "\n": "⏎", "\t": "⇥" };
+const SIGNS = { "▁": "␣", "\n": "↵", "\t": "⇥" };
 const spell = (piece) => (piece || "∅").replace(/[▁\n\t]/g, (sign) => SIGNS[sign]);
 
 /** An array of the JSON, base64 of 16-bit numbers, as numbers with their shape. */
@@ -125,20 +128,20 @@ function roving(holder, elements, current, moved = () => {}) {
 }
 
 /** Of some buttons one is chosen. */
-const press = (buttons, at) => buttons.forEach((one, i) => one.setAttribute("aria-pressed", i === at));
+const press = (buttons, at) => buttons.forEach((one, i) => aria(one, "pressed", i === at));
 
 const button = (text, onclick, attributes) => h("button", { type: "button", onclick, ...attributes }, text);
 
 /** A button that looks like a link; `label` says more than its text. */
 const quiet = (text, onclick, label) => button(text, onclick, { class: "quiet", "aria-label": label });
-const note = (...text) => h("p", { class: "note" }, text);
+const note = (...text) => para("note", text);
 const stack = (...content) => div("stack", content);
 
 /** A choice from a list of [value, text], or of values. */
 function choice(label, options, value, chosen) {
   const list = h("select", { onchange: () => chosen(list.value) }, options.map((one) => [one, one].flat().slice(-2)).map(([one, text]) => h("option", { value: one }, String(text))));
   list.value = String(value);
-  return h("label", { class: "field" }, h("span", {}, label), list);
+  return h("label", { class: "field" }, span("", label), list);
 }
 
 /** A number by a slider, with its value beside it. */
@@ -147,15 +150,15 @@ function slider(label, { show = String, value, ...limits }, moved) {
   const bar = h("input", {
     type: "range", ...limits, "aria-valuetext": show(value), oninput: () => {
       said.textContent = show(Number(bar.value));
-      bar.setAttribute("aria-valuetext", said.textContent);
+      aria(bar, "valuetext", said.textContent);
       moved(Number(bar.value));
     },
   });
   bar.value = value;
-  return h("label", { class: "field slider" }, h("span", {}, label, " ", said), bar);
+  return h("label", { class: "field slider" }, span("", label, " ", said), bar);
 }
 
 /** A choice that is on or off. */
-const check = (label, checked, changed) => h("label", { class: "field check" }, h("input", { type: "checkbox", checked, onchange: (e) => changed(e.target.checked) }), h("span", {}, label));
+const check = (label, checked, changed) => h("label", { class: "field check" }, h("input", { type: "checkbox", checked, onchange: (e) => changed(e.target.checked) }), span("", label));
 /** Names and values. */
 const facts = (pairs, look = "facts") => h("dl", { class: look }, pairs.map(([name, value]) => div("", h("dt", {}, name), h("dd", { dir: "auto" }, value))));

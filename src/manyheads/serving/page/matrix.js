@@ -6,11 +6,11 @@ const MOST_CELLS = 4096;
 const cellText = (value) => (value >= 0.995 ? "1.0" : value < 0.005 ? "0" : value.toFixed(2).slice(1));
 
 /** Rows and columns with names, values from `low` to `high`; `hidden` says which cells a mask hides. */
-function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1, label, rowTitle, columnTitle, digits = 4, large = rows.length * columns.length > MOST_CELLS }) {
-  const reading = h("p", { class: "reading" }, " ");
+function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1, label, meaning, rowTitle, columnTitle, digits = 4, large = rows.length * columns.length > MOST_CELLS }) {
+  const reading = para("reading", " ");
   const share = (row, column) => (value(row, column) - low) / (high - low || 1);
   const said = (row, column) => `${rowTitle} ${spell(rows[row])} → ${columnTitle} ${spell(columns[column])}: ${hidden(row, column) ? t("masked") : n(value(row, column), digits)}`;
-  const { grid, show, where } = (large ? pictureOf : cellsOf)({ rows, columns, value, hidden, share, said, label, low, high });
+  const { grid, show, where } = (large ? pictureOf : cellsOf)({ rows, columns, value, hidden, share, said, label, low, high, rowTitle, columnTitle });
   let [at, pinned] = [[0, 0], false];
 
   function look(row, column, focus) {
@@ -40,21 +40,22 @@ function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1,
     look(...where(e), true);
   });
   look(0, 0);
-  return div("", large ? grid : div("matrix-box", grid), reading, legend(low, high));
+  return div("", large ? grid : div("matrix-box", grid), reading, legend(low, high, meaning));
 }
 
 /** A table whose cells hold their numbers, which are hidden where there is no room. */
-function cellsOf({ rows, columns, value, hidden, share, label, low, high }) {
-  const head = (scope) => (name) => h("th", { scope, dir: "auto" }, h("span", {}, spell(name)));
+function cellsOf({ rows, columns, value, hidden, share, label, low, high, rowTitle, columnTitle }) {
+  const head = (scope) => (name) => h("th", { scope, dir: "auto" }, span("", spell(name)));
   const [tops, sides] = [columns.map(head("col")), rows.map(head("row"))];
-  const text = low >= 0 && high <= 1 ? cellText : (amount) => n(amount, 2);
+  const text = (amount) => (high > 1 ? n(amount, 2) : (amount > -0.005 ? "" : "−") + cellText(abs(amount)));
   const cell = (row, column) => {
-    const colour = shade(share(row, column));
-    const [look, shown] = hidden(row, column) ? [{ class: "masked" }, t("masked")] : [{ style: { backgroundColor: `rgb(${colour})`, color: inkOn(colour) } }, text(value(row, column))];
-    return h("td", { ...look, tabindex: -1, "data-at": `${row} ${column}` }, h("span", {}, shown));
+    const colour = shade(share(row, column), low);
+    const said = text(value(row, column));
+    const [look, shown] = hidden(row, column) ? [{ class: "masked" }, t("masked")] : [{ class: said === "0" && "nil", style: { backgroundColor: `rgb(${colour})`, color: inkOn(colour) } }, said];
+    return h("td", { ...look, tabindex: -1, "data-at": `${row} ${column}` }, span("", shown));
   };
   const cells = rows.map((_, row) => columns.map((__, column) => cell(row, column)));
-  const grid = h("table", { class: "matrix", role: "grid", "aria-label": label }, h("thead", {}, h("tr", {}, h("td", { class: "corner" }), tops)), h("tbody", {}, cells.map((row, i) => h("tr", {}, sides[i], row))));
+  const grid = h("table", { class: "matrix", role: "grid", "aria-label": label }, h("caption", {}, columnTitle), h("thead", {}, h("tr", {}, h("td", { class: "corner" }, rowTitle), tops)), h("tbody", {}, cells.map((row, i) => h("tr", {}, sides[i], row))));
   requestAnimationFrame(() => sized(grid.parentNode, (width) => {
     const size = max(16, min(46, floor((width - min(150, width * 0.3)) / columns.length)));
     grid.style.setProperty("--cell", `${size}px`);
@@ -73,9 +74,9 @@ function cellsOf({ rows, columns, value, hidden, share, label, low, high }) {
 }
 
 /** A picture with one cell that moves over it. */
-function pictureOf({ rows, columns, hidden, share, said, label }) {
+function pictureOf({ rows, columns, hidden, share, said, label, low }) {
   const canvas = h("canvas", { width: columns.length, height: rows.length });
-  paint(canvas, (row, column) => (hidden(row, column) ? null : share(row, column)));
+  paint(canvas, (row, column) => (hidden(row, column) ? null : share(row, column)), low);
   const cell = h("div", { role: "gridcell", tabindex: 0, class: "picked" });
   const line = h("div", { role: "row" }, cell);
   const grid = h("div", { class: rows.length === columns.length ? "picture square" : "picture", role: "grid", "aria-label": label, "aria-rowcount": rows.length, "aria-colcount": columns.length }, line, canvas);
@@ -89,20 +90,20 @@ function pictureOf({ rows, columns, hidden, share, said, label }) {
     show: (_, [row, column]) => {
       const part = (one, many) => `${(100 * one) / many}%`;
       Object.assign(cell.style, { left: part(column, columns.length), top: part(row, rows.length), width: part(1, columns.length), height: part(1, rows.length) });
-      line.setAttribute("aria-rowindex", row + 1);
-      cell.setAttribute("aria-colindex", column + 1);
-      cell.setAttribute("aria-label", said(row, column));
+      aria(line, "rowindex", row + 1);
+      aria(cell, "colindex", column + 1);
+      aria(cell, "label", said(row, column));
     },
   };
 }
 
 /** Shares as colours on a canvas, a pixel each; null is a hole. */
-function paint(canvas, share) {
+function paint(canvas, share, low) {
   const pen = canvas.getContext("2d");
   const image = pen.createImageData(canvas.width, canvas.height);
   range(canvas.width * canvas.height).forEach((i) => {
     const amount = share(floor(i / canvas.width), i % canvas.width);
-    if (amount !== null) image.data.set(RAMP[round(255 * clamp(amount, 1))], 4 * i);
+    if (amount !== null) image.data.set([...shade(amount, low), 255], 4 * i);
   });
   pen.putImageData(image, 0, 0);
 }

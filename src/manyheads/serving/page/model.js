@@ -1,6 +1,6 @@
 "use strict";
 /* The model as a whole: its tensors and their sizes, its positions, its schedule, and the letters of the paper in its code. */
-views.model = { tasks: ["translation", "classification", "language-modeling"], build: buildModel };
+views.model = { build: buildModel };
 
 async function buildModel(panel) {
   const { model: found, sources } = await modelOf(theModel().name);
@@ -22,7 +22,7 @@ function symbolsOf(symbols, sources) {
     const code = sources[one.source];
     const lines = code.text.split("\n").map((line, i) => [h("span", { class: "line-number", "aria-hidden": true }, String(code.line + i)), `${line}\n`]);
     return h("details", { class: "symbol", open: state.symbol === one.symbol, ontoggle: (e) => change({ symbol: e.target.open ? one.symbol : "" }) },
-      h("summary", {}, h("span", { class: "letter" }, one.symbol), h("span", {}, meaning(one)), h("small", {}, one.shape)), h("p", { class: "equation" }, one.equation),
+      h("summary", {}, span("letter", one.symbol), span("", meaning(one)), h("small", {}, one.shape)), para("equation", one.equation),
       note(t("model.where", { section: one.section, source: `src/manyheads/${one.source}` })), h("pre", { class: "scroll code", tabindex: 0, role: "region", "aria-label": one.source }, lines));
   });
   return figure({ key: "model.symbols", chart: div("", items), table: () => [heads("symbol meaning equation section source_line shape"), symbols.map((one) => [one.symbol, meaning(one), one.equation, one.section, one.source, one.shape])] });
@@ -33,8 +33,8 @@ function positionsOf({ kind, signal, products }) {
   const [place, dimension] = [t("column.position"), t("column.dimension")];
   const map = (packed, rows, columns, columnTitle, key, about) => {
     const values = unpack(packed).data;
-    const [low, high] = values.reduce(([least, most], one) => [min(least, one), max(most, one)], [0, 0]);
-    const options = { rows: range(rows).map(String), columns: range(columns).map(String), value: (row, column) => values[row * columns + column], low, high, label: t(key, { kind }), rowTitle: place, columnTitle, digits: 3, large: true };
+    const high = values.reduce((most, one) => max(most, abs(one)), 0.01);
+    const options = { rows: range(rows).map(String), columns: range(columns).map(String), value: (row, column) => values[row * columns + column], low: -high, high, label: t(key, { kind }), meaning: t("attention.axes", { rows: place, columns: columnTitle }), rowTitle: place, columnTitle, digits: 3, large: true };
     return figure({ key, values: { kind }, about: t(`positions.${about}`), chart: matrix(options), table: () => matrixTable(options) });
   };
   const chosen = [...new Set([0, 1, 2, 3].map((quarter) => floor((width * quarter) / 4)))];

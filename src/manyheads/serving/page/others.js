@@ -40,7 +40,7 @@ async function buildContinue(panel) {
   const later = debounce(200, () => run());
   const dial = (name, options) => slider(t(`continue.${name}`), { value: state[name], ...options }, (value) => { change({ [name]: value }); later(); });
   if (live) {
-    panel.append(h("div", { class: "controls" },
+    panel.append(div("controls",
       dial("temperature", { min: 0.1, max: 2, step: 0.1, show: (value) => n(value, 1) }), dial("topk", { min: 0, max: 50, show: (value) => (value ? String(value) : t("continue.all")) }),
       dial("topp", { min: 0.05, max: 1, step: 0.05, show: (value) => n(value, 2) }),
       button(t("continue.write"), async () => written.replaceChildren(state.q, h("mark", {}, (await asked({ write: 24, seed: floor(Math.random() * 1e6) })).text)), { class: "primary" })));

@@ -1,6 +1,6 @@
 "use strict";
 /* Training: the curves of one or several runs, and what the samples looked like on the way. */
-views.training = { tasks: ["translation", "classification", "language-modeling"], build: buildTraining };
+views.training = { build: buildTraining };
 const TRAINING = {
   loss: ["train_loss", "valid_loss"], perplexity: ["perplexity"], scores: ["bleu", "chrf", "accuracy", "macro_f1"],
   learning_rate: ["learning_rate"], gradient_norm: ["gradient_norm"], speed: ["tokens_per_second"],
@@ -46,7 +46,7 @@ function entropiesOf(run) {
     const own = found.filter(([, , kind]) => kind === wanted);
     const options = {
       rows: own.map(([, , , layer, head]) => t("attention.named", { layer, head })), columns: own[0][0].steps.map(whole), value: (row, column) => own[row][0].values[column], hidden: (row, column) => column >= own[row][0].values.length,
-      high: max(...own.flatMap(([one]) => one.values)), label: `${t("training.entropy")}: ${t(`attention.${wanted}`)}`, rowTitle: t("attention.row"), columnTitle: t("column.update"),
+      high: max(...own.flatMap(([one]) => one.values)), label: `${t("training.entropy")}: ${t(`attention.${wanted}`)}`, meaning: t("words.entropy"), rowTitle: t("attention.head"), columnTitle: t("column.update"),
     };
     return figure({ key: "training.entropy", title: options.label, chart: matrix(options), table: () => matrixTable(options) });
   });

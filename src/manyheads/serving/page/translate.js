@@ -35,7 +35,7 @@ function textBox(head, run) {
 async function buildTranslate(panel) {
   const model = theModel();
   const output = h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite" });
-  const speed = h("p", { class: "count" });
+  const speed = para("count");
   const below = stack();
   let [latest, text] = [0, ""];
 
@@ -50,9 +50,9 @@ async function buildTranslate(panel) {
   panel.append(
     div("pair", textBox(model.source_name, run), swap,
       div("card side", div("side-head", model.target_name), output, div("side-foot", speed, copy))),
-    h("div", { class: "controls" },
+    div("controls",
       choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN, beam }); run(); }),
-      button(t("translate.go"), run, { class: "primary" }), h("span", { class: "hint" }, t("translate.keys"))), below);
+      button(t("translate.go"), run, { class: "primary" }), span("hint", t("translate.keys"))), below);
   await run();
 
   async function run() {
@@ -63,10 +63,10 @@ async function buildTranslate(panel) {
       const found = state.q.trim() ? await translated(state.q) : { translation: "", sentences: [] };
       if (own !== latest) return;
       text = found.translation;
-      shown = h("p", { class: "translation" }, text);
+      shown = para("translation", text);
       speed.textContent = text && t("translate.facts", { seconds: n(found.seconds, 2), speed: whole(found.tokens / found.seconds) });
       if (found.sentences.length) below.append(sentencesOf(found.sentences, below), insideOf(found.sentences[state.sentence] || found.sentences[0]));
-    } catch (error) { shown = h("p", { class: "wrong" }, error.message); }
+    } catch (error) { shown = para("wrong", error.message); }
     if (own === latest) output.replaceChildren(shown);
   }
 }
@@ -99,7 +99,7 @@ function tokenFigure(tokens, chosen, current, table) {
   const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
     type: "button", class: `token${probability < DOUBTFUL ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
     "aria-label": `${spell(piece)} ${n(probability, 2)}${forced ? ` ${t("words.given")}` : ""}`, onclick: () => chosen(i),
-  }, h("span", { class: "token-text" }, spell(piece)), h("span", { class: "token-bar" }, h("span", { style: { width: `${100 * probability}%` } })), h("span", { class: "token-number" }, n(probability, 2))));
+  }, span("token-text", spell(piece)), span("token-bar", h("span", { style: { width: `${100 * probability}%` } })), span("token-number", n(probability, 2))));
   return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
 }
 
@@ -111,7 +111,7 @@ function different(text, other) {
     for (let j = others.length - 1; j >= 0; j -= 1) best[i][j] = own[i] === others[j] ? best[i + 1][j + 1] + 1 : max(best[i + 1][j], best[i][j + 1]);
   }
   let j = 0;
-  return h("span", {}, own.map((word, i) => {
+  return span("", own.map((word, i) => {
     while (j < others.length && word !== others[j] && best[i][j + 1] >= best[i + 1][j]) j += 1;
     const same = word === others[j];
     if (same) j += 1;

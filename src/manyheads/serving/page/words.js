@@ -22,7 +22,7 @@ function buildWords(panel, found) {
       say(t("words.used", { piece: spell(rival.piece) }));
       render(true);
     }, t("words.use_this", { piece: spell(rival.piece) }));
-    const tag = h("span", { class: "tag" }, t(one.forced ? "words.given" : "words.chosen"));
+    const tag = span("tag", t(one.forced ? "words.given" : "words.chosen"));
     detail.replaceChildren(figure({
       key: "words.rivals", values: { place: at + 1, piece: spell(one.piece) }, about: before ? t("words.after", { before }) : t("words.first"),
       chart: div("", facts([[t("column.probability"), n(one.probability, 4)], [t("column.rank"), whole(one.rank)], [t("words.entropy"), n(one.entropy)]]),

@@ -1,0 +1,90 @@
+"""What stands where in a drawing: texts and boxes with the transforms of the groups around them applied."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from rich.cells import cell_len
+
+__all__ = ["Mark", "marks", "plot_of", "size_of", "texts", "view_of"]
+
+SVG = "{http://www.w3.org/2000/svg}"
+SHIFT = re.compile(r"translate\((\S+) (\S+)\)(?: scale\((\S+)\))?")
+TURN = re.compile(r"rotate\((\S+) ")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A text or a box, with the rectangle around it; a text is taken to be at least half as wide as it is high."""
+
+    tag: str
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    attributes: dict[str, str]
+
+
+def marks(svg: str) -> list[Mark]:
+    """Every text and box of a document."""
+    return list(below(ElementTree.fromstring(svg), 0.0, 0.0, 1.0))
+
+
+def texts(svg: str) -> dict[str, Mark]:
+    """The texts of a document."""
+    return {mark.text: mark for mark in marks(svg) if mark.tag == "text"}
+
+
+def below(node: ElementTree.Element, x: float, y: float, scale: float) -> Iterator[Mark]:
+    found = SHIFT.match(node.get("transform", ""))
+    if node.tag == f"{SVG}g" and found:
+        x, y = x + scale * float(found[1]), y + scale * float(found[2])
+        scale *= float(found[3] or 1)
+    if node.tag == f"{SVG}rect" and not node.get("width", "").endswith("%"):
+        left, top = x + scale * float(node.get("x", "0")), y + scale * float(node.get("y", "0"))
+        wide, high = (scale * float(node.get(name, "0")) for name in ("width", "height"))
+        yield Mark("rect", "", left, top, left + wide, top + high, node.attrib)
+    if node.tag == f"{SVG}text":
+        yield text_mark(node, x, y)
+    for child in node:
+        yield from below(child, x, y, scale)
+
+
+def text_mark(node: ElementTree.Element, x: float, y: float) -> Mark:
+    size, text = float(node.get("font-size", "0")), node.text or ""
+    width = cell_len(text) * size * 0.5
+    start = -width * {"start": 0.0, "middle": 0.5, "end": 1.0}[node.get("text-anchor", "start")]
+    turn = TURN.match(node.get("transform", ""))
+    angle = math.radians(float(turn[1])) if turn else 0.0
+    x, y = x + float(node.get("x", "0")), y + float(node.get("y", "0"))
+    corners = [
+        (x + along * math.cos(angle) - up * math.sin(angle), y + along * math.sin(angle) + up * math.cos(angle))
+        for along in (start, start + width)
+        for up in (-0.7 * size, 0.0)
+    ]
+    across, down = zip(*corners, strict=True)
+    return Mark("text", text, min(across), min(down), max(across), max(down), node.attrib)
+
+
+def view_of(svg: str) -> tuple[float, float]:
+    """Width and height of the view box."""
+    found = re.search(r'viewBox="0 0 (\S+) (\S+)"', svg)
+    assert found
+    return float(found[1]), float(found[2])
+
+
+def size_of(svg: str) -> tuple[str, str]:
+    """Width and height as they are written."""
+    root = ElementTree.fromstring(svg)
+    return root.get("width", ""), root.get("height", "")
+
+
+def plot_of(svg: str) -> Mark:
+    """The largest box with an outline and no fill: the frame of a plot."""
+    frames = [mark for mark in marks(svg) if mark.tag == "rect" and mark.attributes.get("fill") == "none"]
+    return max(frames, key=lambda mark: (mark.right - mark.left) * (mark.bottom - mark.top))

@@ -1,0 +1,100 @@
+"""Curves are named where they end and nothing stands over them; bars, alignments and tables fit the width."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from tests.inspection.svg.drawing import marks, plot_of, texts, view_of
+
+from manyheads.inspection.charts import Bar, Bars, Line, Lines, Links, Table
+from manyheads.inspection.colours import NEGATIVE, POSITIVE
+from manyheads.inspection.svg import svg_of
+from manyheads.inspection.svg.figures import spread
+
+TABLE = Table("title", "", ("a",), ((1,),))
+
+
+def curves(count: int, name: str = "run {}: validation loss") -> Lines:
+    x = tuple(map(float, range(0, 500, 7)))
+    lines = [
+        Line(name.format(number), x, tuple(5 / (1 + one / 50) + number / 9 for one in x)) for number in range(count)
+    ]
+    return Lines(TABLE, tuple(lines), "training step", "cross-entropy (nats per token)")
+
+
+@pytest.mark.parametrize("width", [None, 77.0, 160.0])
+@pytest.mark.parametrize("count", [1, 2, 4, 30])
+def test_names_and_last_values_stand_outside_the_plot_and_not_on_each_other(
+    count: int, width: float | None
+) -> None:
+    svg = svg_of([curves(count)], width=width, titled=False)
+    plot = plot_of(svg)
+    named = [mark for mark in marks(svg) if mark.text.startswith("run ")]
+    assert len(named) == count
+    assert all(
+        ": 0." in mark.text or ": 1." in mark.text or ": 2." in mark.text or ": 3." in mark.text for mark in named
+    )
+    for mark in named:
+        assert mark.left >= plot.right or mark.top >= plot.bottom, mark.text
+    ordered = sorted(named, key=lambda mark: mark.top)
+    assert all(upper.bottom <= lower.top for upper, lower in itertools.pairwise(ordered))
+    assert {"training step", "cross-entropy (nats per token)"} <= set(texts(svg))
+
+
+def test_the_end_of_each_curve_is_marked() -> None:
+    svg = svg_of([curves(3)])
+    assert svg.count("a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z") == 3
+
+
+def test_names_keep_the_order_of_the_ends_when_they_are_moved_apart() -> None:
+    assert spread([10.0, 50.0], 15, 200) == [10.0, 50.0]
+    assert spread([50.0, 51.0, 52.0], 15, 200) == [50.0, 65.0, 80.0]
+    assert spread([199.0, 198.0], 15, 200) == [200.0, 185.0]
+
+
+@pytest.mark.parametrize("width", [None, 77.0])
+def test_bars_below_zero_stand_on_the_other_side_in_another_colour(width: float | None) -> None:
+    bars = (Bar("Hund", 2.0, "A runs."), Bar("und", -0.5, "A dog runs."))
+    chart = Bars(TABLE, bars, low=-0.5, high=2.0, value_title="drop of the log-probability (nats)")
+    svg = svg_of([chart], width=width)
+    up, down = (
+        [mark for mark in marks(svg) if mark.attributes.get("fill") == fill] for fill in (POSITIVE, NEGATIVE)
+    )
+    assert [len(up), len(down)] == [1, 1]
+    assert down[0].right == pytest.approx(up[0].left, abs=0.2)
+    assert "−0.500" in texts(svg)
+    assert any(text.startswith("drop of the log") for text in texts(svg))
+
+
+def test_a_doubtful_bar_is_explained() -> None:
+    chart = Bars(TABLE, (Bar("a", 0.3, doubtful=True), Bar("b", 0.9)), doubt="probability below 0.5")
+    assert {"0.300 ?", "? probability below 0.5"} <= set(texts(svg_of([chart])))
+    assert "? probability below 0.5" not in texts(svg_of([Bars(TABLE, (Bar("b", 0.9),), doubt=chart.doubt)]))
+
+
+@pytest.mark.parametrize("width", [None, 77.0])
+def test_an_alignment_names_both_languages_above_their_words_and_the_weight_of_lines(width: float | None) -> None:
+    links = ((0, 0, 0.5), (1, 0, 0.9))
+    chart = Links(TABLE, ("ein", "Hund"), ("개가",), links, "source (German)", "target (Korean)")
+    svg = svg_of([chart], width=width)
+    found = texts(svg)
+    assert found["source (German)"].right < found["target (Korean)"].left
+    assert found["source (German)"].right == pytest.approx(found["Hund"].right, abs=1)
+    assert found["target (Korean)"].left == pytest.approx(found["개가"].left, abs=1)
+    assert {"attention weight:", "0.25", "1"} <= set(found)
+    assert svg.count("<title>") == 2
+
+
+def test_a_table_is_cut_to_the_width() -> None:
+    long = "word " * 60
+    svg = svg_of([Table("title", "", ("rank", "text", "more"), ((1, long, long),))], width=120, titled=False)
+    assert view_of(svg)[0] == pytest.approx(120 / 25.4 * 96, abs=1)
+    assert sum(mark.text.endswith("…") for mark in marks(svg)) == 2
+
+
+def test_curves_without_a_point_say_so() -> None:
+    assert "(no points yet)" in texts(svg_of([Lines(TABLE, (), "x", "y")]))
+    values = np.zeros(1)
+    assert texts(svg_of([Lines(TABLE, (Line("one", (1.0,), tuple(values)),), "x", "y")]))
