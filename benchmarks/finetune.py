@@ -46,13 +46,14 @@ from manyheads.runs.initialize import with_initial_shape
 from manyheads.runs.train import make_trainer, train
 from manyheads.runs.training_tasks import prepare_task
 from manyheads.text.tokenizer import PAD
-from manyheads.training.distributed import ALONE
+from manyheads.training.interruption import Watch
+from manyheads.training.log import SilentListener
 from tiny import write_encoder, write_labelled
 
 PLAIN = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")
 
 
-class AccuracyListener:
+class AccuracyListener(SilentListener):
     """A listener that keeps the accuracy of each validation, and prints messages on stderr."""
 
     def __init__(self) -> None:
@@ -60,8 +61,6 @@ class AccuracyListener:
 
     def message(self, text: str) -> None:
         print(text, flush=True)
-
-    def step(self, report: Any) -> None: ...
 
     def validation(self, report: Any) -> None:
         self.accuracies.append(report.scores["accuracy"])
@@ -176,7 +175,7 @@ def parity(config: Config, where: str, updates: int) -> dict[str, Any]:
         run, listener = RunDirectory(Path(folder) / "run"), AccuracyListener()
         config = with_initial_shape(config, run, listener)
         kind = prepare_task(config, run, read_corpus(config, run), listener)
-        trainer = make_trainer(kind, run, ALONE, listener)
+        trainer = make_trainer(kind, run, Watch(listener))
         model = their_model(config, where, len(kind.classes))
         give_head(trainer.model, model)
         optimizer = their_optimizer(config, model)

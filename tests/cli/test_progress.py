@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import io
+import os
 import re
 from dataclasses import replace
 
@@ -10,9 +12,11 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from manyheads.cli.progress import LiveProgress, PlainProgress, Progress, duration, open_progress
+from manyheads.cli.progress import LiveProgress, PlainProgress, Progress, open_progress
 from manyheads.cli.verbs import Settings
 from manyheads.training.log import StepReport, ValidationReport
+
+module = importlib.import_module("manyheads.cli.progress")
 
 REPORT = StepReport(
     step=50,
@@ -164,17 +168,86 @@ def test_quiet_tells_results_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("a result\n", "")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (0, "0:00"),
-        (59.6, "1:00"),
-        (61, "1:01"),
-        (3_600, "1:00:00"),
-        (90_061, "25:01:01"),
-        (float("nan"), "?"),
-        (-1, "0:00"),
-    ],
-)
-def test_durations_read_as_clocks_do(seconds: float, shown: str) -> None:
-    assert duration(seconds) == shown
+# --- phases ---
+
+
+def test_plain_lines_of_a_phase_come_every_ten_seconds_and_not_before_two() -> None:
+    stream, clock = io.StringIO(), Clock()
+    progress = PlainProgress(stream, clock=clock)
+    with progress.phase("reading the text", unit="pairs") as advance:
+        for _ in range(250):
+            clock.now += 0.125
+            advance(2)
+    assert stream.getvalue().splitlines() == [
+        "reading the text  32 pairs  0:02",
+        "reading the text  192 pairs  0:12",
+        "reading the text  352 pairs  0:22",
+    ]
+
+
+def test_phases_one_after_the_other_share_the_interval() -> None:
+    stream, clock = io.StringIO(), Clock()
+    progress = PlainProgress(stream, clock=clock)
+    for _ in range(5):
+        with progress.phase("validating: loss", 3, "pairs") as advance:
+            for _ in range(3):
+                clock.now += 1
+                advance(1)
+    assert stream.getvalue().splitlines() == [
+        "validating: loss  66%  2/3 pairs  0:01 left",
+        "validating: loss  100%  3/3 pairs  0:00 left",
+    ]
+
+
+def test_a_short_phase_is_not_shown() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with PlainProgress(stream, clock=clock).phase("reading the text") as advance:
+        clock.now += 1.9
+        advance(1)
+    assert stream.getvalue() == ""
+
+
+def test_a_long_phase_takes_the_place_of_the_last_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHORT", 0.0)
+    progress, stream = live(100)
+    progress.step(REPORT)
+    with progress.phase("validating: translating", 8, "sentences") as advance:
+        advance(2)
+        progress.draw()
+        assert "validating: translating  25%  2/8 sentences" in drawn(stream)
+        with progress.phase("packing"):
+            assert drawn(stream).startswith("packing")
+        assert "2/8 sentences" in drawn(stream)
+    assert "step 50/1,000" in drawn(stream)
+    progress.pause()
+
+
+def test_a_short_phase_leaves_the_last_step_in_view() -> None:
+    progress, stream = live(80)
+    progress.step(REPORT)
+    with progress.phase("validating: loss", 8, "pairs") as advance:
+        advance(8)
+        progress.draw()
+        assert drawn(stream).startswith("step 50/1,000")
+    progress.pause()
+
+
+def test_after_a_phase_without_steps_the_line_is_empty() -> None:
+    progress, stream = live(80)
+    with progress.phase("reading the text"):
+        assert progress.live is not None
+    assert progress.live is None
+    assert drawn(stream) == ""
+
+
+def test_the_answer_to_a_signal_is_written_past_buffers() -> None:
+    """A signal may come while the buffer is being written."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as reader, os.fdopen(writing, "w", encoding="utf-8") as stream:
+        stream.write("a line that is being written")
+        PlainProgress(stream).interrupted("stopping")
+        assert reader.readline() == "stopping\n"
+
+
+def test_the_answer_to_a_signal_without_a_stream_is_dropped() -> None:
+    PlainProgress(io.StringIO()).interrupted("stopping")

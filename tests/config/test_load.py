@@ -102,6 +102,29 @@ def test_the_last_of_several_replacements_counts(tmp_path: Path) -> None:
     assert config.training.seed == 3
 
 
+@pytest.mark.parametrize(
+    ("length", "overrides", "expected"),
+    [
+        ("epochs = 3\n", ["training.steps=7"], (7, None)),
+        ("epochs = 3\n", ["training.steps=7", "training.epochs=none"], (7, None)),
+        ("steps = 9\nepochs = 3\n", ["training.steps=7"], (7, None)),
+        ("steps = 9\n", ["training.epochs=3"], (9, 3)),
+        ("", ["training.steps=7"], (7, None)),
+    ],
+)
+def test_a_length_of_training_replaces_the_other_one(
+    tmp_path: Path, length: str, overrides: list[str], expected: tuple[int, int | None]
+) -> None:
+    """The epochs of a recipe would silently outdo the steps that a user asks for."""
+    training = load_config(written(tmp_path, LANGUAGES + f"[training]\n{length}"), overrides).training
+    assert (training.steps, training.epochs) == expected
+
+
+def test_two_lengths_of_training_are_refused_by_name(tmp_path: Path) -> None:
+    (mistake,) = mistakes(tmp_path, LANGUAGES, "training.steps=7", "training.epochs=3")
+    assert mistake.startswith("--set training.steps=7 and --set training.epochs=3 ask for two lengths of training.")
+
+
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     text = (
         'beam_size = 3\n[data]\nsource = "de"\n[model]\nd_model = 500\nnum_heads = 7\nbeam_size = 4\n'

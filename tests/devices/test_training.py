@@ -20,6 +20,7 @@ from tests.training.parts import (
     PAD,
     VOCABULARY,
     CollectingListener,
+    MemoryStorage,
     PairUpdates,
     random_pairs,
     tiny_model,
@@ -48,7 +49,7 @@ from manyheads.training.objective import (
     masked_loss,
     next_token_loss,
 )
-from manyheads.training.snapshot import Snapshot
+from manyheads.training.snapshot import published_weights
 from manyheads.training.trainer import Trainer
 from manyheads.training.update import Updater
 
@@ -65,7 +66,7 @@ def trained(device: torch.device, **settings: Any) -> tuple[dict[str, Tensor], l
     model = tiny_model(positions="rotary").to(device)
     objective = translation_objective(model, config)
     listener = CollectingListener()
-    snapshots: list[Snapshot] = []
+    storage = MemoryStorage()
 
     def validate(step: int) -> ValidationReport:
         nats, tokens = corpus_nll(model.eval(), sources[:5], targets[:5], bos=BOS, eos=EOS)
@@ -80,12 +81,14 @@ def trained(device: torch.device, **settings: Any) -> tuple[dict[str, Tensor], l
         precision="fp32",
         listener=listener,
         validate=validate,
-        save=lambda snapshot, best: snapshots.append(snapshot),
+        storage=storage,
     )
     trainer.run()
-    trainer.restore(snapshots[-1].optimizer, snapshots[-1].state)
+    snapshot, _ = storage.saved[-1]
+    trainer.restore(snapshot.optimizer, snapshot.state)
     assert {tensor.device.type for tensor in model.parameters()} == {device.type}
-    assert {tensor.device.type for tensor in snapshots[-1].published.values()} == {device.type}
+    (published,) = {tensor.device.type for tensor in published_weights(trainer).values()}
+    assert published == device.type
     return {name: tensor.cpu() for name, tensor in weights(model).items()}, listener.validations
 
 

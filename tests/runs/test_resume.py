@@ -1,105 +1,89 @@
-"""Signals while training: noted the first time, obeyed at once the second."""
+"""The checkpoints of a training in its run directory, before and after their validation."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
+from tests.training.parts import CollectingListener
 
-from manyheads.runs.resume import SAVING, STOPPING, Requests, recording_signals
-
-
-class Obeyed(BaseException):
-    """A signal did what it does when nobody heeds it."""
-
-
-def obey(number: int, frame: object) -> None:
-    raise Obeyed(number)
-
-
-@pytest.fixture(autouse=True)
-def handlers() -> Iterator[None]:
-    """Signals do something that can be seen."""
-    before = {each: signal.signal(each, obey) for each in (*STOPPING, *SAVING)}
-    yield
-    for each, handler in before.items():
-        signal.signal(each, handler)
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import TrainingConfig
+from manyheads.errors import RunError
+from manyheads.runs.resume import RunStorage, forget_metrics_after
+from manyheads.training.distributed import ALONE, World
+from manyheads.training.snapshot import Snapshot
 
 
-@pytest.mark.parametrize("first", STOPPING)
-@pytest.mark.parametrize("second", STOPPING)
-def test_the_first_signal_is_only_noted_and_the_second_obeyed(
-    first: signal.Signals, second: signal.Signals
-) -> None:
-    with recording_signals(launched=False) as requests:
-        assert not requests.stop()
-        signal.raise_signal(first)
-        assert requests.stop()
-        assert requests.signal is first
-        with pytest.raises(Obeyed):
-            signal.raise_signal(second)
+def storage_of(run: RunDirectory, world: World = ALONE, **settings: Any) -> RunStorage:
+    config = TrainingConfig(**({"keep_checkpoints": 1, "save_every": 5} | settings))
+    return RunStorage(run, config, world, CollectingListener())
 
 
-def test_under_a_launcher_a_second_signal_is_only_noted_too() -> None:
-    """It may be the same request once more: from the terminal, and from the launcher."""
-    with recording_signals(launched=True) as requests:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGTERM):
-            signal.raise_signal(number)
-            assert requests.signal is number
+def snapshot(step: int, *, pending: bool = True) -> Snapshot:
+    weights = {"weight": torch.full((2, 3), float(step))}
+    return Snapshot(weights, {"moment": torch.ones(5)}, state(step, pending=pending))
 
 
-@pytest.mark.skipif(not SAVING, reason="Windows has none")
-def test_each_request_to_save_is_heeded_once() -> None:
-    with recording_signals(launched=False) as requests:
-        for _ in range(2):
-            assert not requests.save_now()
-            signal.raise_signal(signal.SIGUSR1)
-            assert requests.save_now()
-        assert not requests.save_now()
-        assert not requests.stop()
+def state(step: int, *, pending: bool) -> dict[str, Any]:
+    return {"progress": {"step": step, "pending": pending}}
 
 
-@pytest.mark.parametrize("sent", [[], [*SAVING], [signal.SIGTERM], [*SAVING, signal.SIGINT]])
-def test_afterwards_signals_do_what_they_did_before(sent: list[signal.Signals]) -> None:
-    def train() -> None:
-        with recording_signals(launched=False):
-            for number in sent:
-                signal.raise_signal(number)
-            raise ValueError("a mistake")
-
-    with pytest.raises(ValueError, match="a mistake"):
-        train()
-    assert [signal.getsignal(each) for each in (*STOPPING, *SAVING)] == [obey] * len((*STOPPING, *SAVING))
-
-
-def test_in_another_thread_signals_stay_as_they_are() -> None:
-    """Python lets only the main thread decide about them."""
-    seen: list[object] = []
-
-    def train() -> None:
-        with recording_signals(launched=False) as requests:
-            seen.extend([requests.stop(), requests.save_now(), signal.getsignal(signal.SIGINT)])
-
-    thread = threading.Thread(target=train)
-    thread.start()
-    thread.join()
-    assert seen == [False, False, obey]
+def test_the_checkpoint_before_is_kept_until_the_validation_is_known(tmp_path: Path) -> None:
+    """Else a validation that fails would leave no good checkpoint."""
+    run = RunDirectory(tmp_path)
+    storage = storage_of(run)
+    storage.save(snapshot(5))
+    storage.confirm(5, state(5, pending=False), None)
+    storage.save(snapshot(10))
+    assert run.checkpoints.steps() == [5, 10]
+    storage.confirm(10, state(10, pending=False), None)
+    assert run.checkpoints.steps() == [10]
+    storage.save(snapshot(15))
+    storage.discard(15)
+    assert run.checkpoints.steps() == [10]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (None, 143)])
-def test_leaving_ends_the_program_as_the_signal_would_have(number: signal.Signals | None, code: int) -> None:
-    """None: another process had it."""
-    requests = Requests()
-    requests.signal = number
-    with pytest.raises(SystemExit) as caught:
-        requests.leave()
-    assert caught.value.code == code
+def test_a_confirmed_checkpoint_has_the_new_state_and_its_tensors(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    storage = storage_of(run)
+    storage.save(snapshot(5))
+    assert run.checkpoints.read(5).state["progress"]["pending"]
+    storage.confirm(5, state(5, pending=False), {"weight": torch.full((2, 3), 7.0)})
+    checkpoint = run.checkpoints.read(5)
+    assert not checkpoint.state["progress"]["pending"]
+    assert torch.equal(checkpoint.model["weight"], torch.full((2, 3), 5.0))
+    assert torch.equal(load_file(run.weights_path)["weight"], torch.full((2, 3), 7.0))
 
 
-def test_leaving_after_an_interruption_is_one() -> None:
-    requests = Requests()
-    requests.signal = signal.SIGINT
-    with pytest.raises(KeyboardInterrupt):
-        requests.leave()
+def test_weights_that_are_not_the_best_are_not_published(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    storage = storage_of(run)
+    storage.save(snapshot(5))
+    storage.confirm(5, state(5, pending=False), None)
+    with pytest.raises(RunError, match=r"no model\.safetensors yet"):
+        _ = run.weights_path
+
+
+def test_only_the_first_of_several_processes_writes(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    storage = storage_of(run, World(rank=1, size=2))
+    storage.save(snapshot(5))
+    storage.confirm(5, state(5, pending=False), {"weight": torch.zeros(1)})
+    storage.discard(5)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("pending", "kept"), [(False, ["step 4", "validation 4"]), (True, ["step 4"])])
+def test_a_validation_that_will_be_repeated_is_forgotten(tmp_path: Path, pending: bool, kept: list[str]) -> None:
+    run = RunDirectory(tmp_path)
+    records = [("step", 4), ("validation", 4), ("step", 5), ("validation", 8)]
+    lines = [json.dumps({"kind": kind, "step": step}) for kind, step in records]
+    run.metrics_path.write_text("".join(f"{line}\n" for line in lines))
+    forget_metrics_after(run, 4, pending=pending)
+    left = [json.loads(line) for line in run.metrics_path.read_text().splitlines()]
+    assert [f"{record['kind']} {record['step']}" for record in left] == kept

@@ -35,7 +35,8 @@ from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config, MeasuredConfig
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.errors import ConfigError, DataError, RunError, SaveError, TrainingError
-from manyheads.runs.train import RecordingListener, TrainingSummary, train
+from manyheads.runs.listeners import RecordingListener
+from manyheads.runs.train import TrainingSummary, train
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.progress import DivergenceDetector
@@ -339,7 +340,8 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock on which every reading is 10 ms after the one before, however busy the machine is."""
     readings = itertools.count()
     clock = SimpleNamespace(perf_counter=lambda: 0.01 * next(readings))
-    for name in ("manyheads.training.trainer", "manyheads.training.timing", "manyheads.runs.translation"):
+    names = ["training.trainer", "training.timing", "runs.translation", "runs.train"]
+    for name in (f"manyheads.{name}" for name in names):
         monkeypatch.setattr(importlib.import_module(name), "time", clock)
 
 
@@ -411,16 +413,13 @@ def test_a_checkpoint_that_was_asked_for_in_between_changes_nothing_in_the_end(
     class Asking(CollectingListener):
         def step(self, report: StepReport) -> None:
             super().step(report)
+            seen.append(run.checkpoints.steps())
             if report.step == 9:
                 signal.raise_signal(signal.SIGUSR1)
 
-        def validation(self, report: ValidationReport) -> None:
-            super().validation(report)
-            seen.append(run.checkpoints.steps())
-
     run, seen = RunDirectory(tmp_path / "run"), list[list[int]]()
     train(hard_config(corpus), run.path, listener=Asking())
-    assert seen == [[], [4], [8, 9]]
+    assert seen == [[], [4], [4, 8], [8, 9]]
     assert_same_run(run.path, finished)
 
 

@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 import torch
 from tests.runs.parts import make_config, write_corpus
+from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.training_tasks import prepare_task
-from manyheads.runs.translation import Validation
+from manyheads.runs.translation import FEWEST, Validation
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.training.distributed import ALONE
+from manyheads.training.interruption import Interrupted, Watch
 from manyheads.training.log import SilentListener
 
 module = importlib.import_module("manyheads.runs.translation")
@@ -49,7 +51,7 @@ class Stub:
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: self.now))
         monkeypatch.setattr(TorchEngine, "search", lambda engine, *asked: self.search(*asked))
 
-    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions, *_: object) -> list[list[Hypothesis]]:
         self.searched.append(len(rows))
         self.now += self.seconds * len(rows)
         tokens, scores = (7,) * self.length, (-1.0,) * self.length
@@ -107,3 +109,134 @@ def test_without_decoding_the_loss_alone_is_timed(tmp_path: Path, monkeypatch: p
     stub = Stub(monkeypatch, length=1, seconds=1.0)
     assert found.seconds(1) == 0.0
     assert stub.searched == []
+
+
+# --- a validation that takes too long, or is interrupted ---
+
+
+def grouped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Translate two sentences at once."""
+    monkeypatch.setattr("manyheads.runs.grouped.GROUP", 2)
+
+
+def watched(validation: Validation, **attributes: Any) -> CollectingListener:
+    listener = CollectingListener()
+    validation.watch = Watch(listener, **attributes)
+    return listener
+
+
+def test_a_validation_shows_the_progress_of_its_loss_and_of_its_translations(
+    validation: Validation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grouped(monkeypatch)
+    listener = watched(validation)
+    validation(1)
+    assert listener.phases == [("validating: loss", 6), ("validating: translating", 6)]
+
+
+def test_groups_do_not_change_what_is_measured(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = validation(1)
+    grouped(monkeypatch)
+    assert validation(1) == whole
+    assert whole.scores["bleu"] is not None
+
+
+def test_a_translation_that_takes_too_long_ends_with_the_groups_that_are_done(
+    validation: Validation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grouped(monkeypatch)
+    Stub(monkeypatch, length=3, seconds=1.0)
+    listener = watched(validation)
+    validation.longest = 2.5  # seconds; a group takes 2
+    assert validation(1).scores["bleu"] is not None
+    assert listener.messages == [
+        "to keep training.max_minutes, validations are shorter from now on: "
+        "loss of 6 of 6 pairs, BLEU by 4 of 6 sentences"
+    ]
+    assert validation.size == (6, 4)
+
+
+def test_a_group_is_translated_however_little_time_there_is(
+    validation: Validation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grouped(monkeypatch)
+    Stub(monkeypatch, length=3, seconds=1.0)
+    validation.longest = 0.0
+    validation(1)
+    assert validation.size == (6, 2)
+
+
+def costly(validation: Validation) -> None:
+    """100 pairs whose loss takes 10 seconds, and 64 sentences, each of which takes one."""
+    size = len(validation.sources)
+    validation.sources = [validation.sources[index % size] for index in range(100)]
+    validation.targets = [validation.targets[index % size] for index in range(100)]
+    validation.decoded = [validation.decoded[index % size] for index in range(64)]
+    validation.scoring, validation.decoding = 10.0, 64.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "size", "estimate"),
+    [
+        (100.0, (100, 64), 74.0),
+        (42.0, (100, 32), 42.0),
+        (26.0, (100, 16), 26.0),
+        (20.0, (100, 0), 10.0),  # a BLEU of 10 sentences says nothing
+        (10.0, (50, 0), 5.0),
+        (0.0, (16, 0), 1.6),
+    ],
+)
+def test_a_validation_is_made_on_as_many_pairs_as_fit(
+    validation: Validation, seconds: float, size: tuple[int, int], estimate: float
+) -> None:
+    costly(validation)
+    listener = watched(validation)
+    assert validation.shorten(seconds) == pytest.approx(estimate)
+    assert validation.size == size
+    assert len(listener.messages) == (size != (100, 64))
+
+
+def test_sentences_are_translated_where_they_decide_what_is_best(validation: Validation) -> None:
+    validation.config = validation.config.model_copy(
+        update={"training": validation.config.training.model_copy(update={"metric": "bleu"})}
+    )
+    costly(validation)
+    validation.shorten(0.0)
+    assert validation.size == (FEWEST, FEWEST)
+
+
+def test_a_request_to_stop_ends_a_translation_inside_its_first_group(
+    validation: Validation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search is told, and finishes all sentences at its next step."""
+    asked = 0
+
+    def stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 8  # the loss asks four times, and the search at each step
+
+    steps: list[int] = []
+    search = TorchEngine.search
+
+    def counted(engine: TorchEngine, rows: Any, options: SearchOptions, cancelled: Any) -> Any:
+        def polled() -> Any:
+            found = cancelled()
+            steps.append(len(found))
+            return found
+
+        return search(engine, rows, options, polled)
+
+    monkeypatch.setattr(TorchEngine, "search", counted)
+    watched(validation, stop=stop)
+    with pytest.raises(Interrupted):
+        validation(1)
+    assert 0 in steps
+    assert 6 in steps
+
+
+def test_a_request_to_stop_ends_the_loss(validation: Validation) -> None:
+    listener = watched(validation, stop=lambda: True)
+    with pytest.raises(Interrupted):
+        validation(1)
+    assert "validating: translating" not in dict(listener.phases)

@@ -10,7 +10,7 @@ from tests.interop.pretrained import write_folder
 
 from manyheads.config.load import load_config, recipe_paths
 from manyheads.runs.train import train
-from manyheads.training.log import StepReport, ValidationReport
+from manyheads.training.log import SilentListener, ValidationReport
 
 WORDS = [
     "der", "die", "ein", "Hund", "Katze", "Haus", "rot", "blau", "läuft", "sieht",
@@ -28,15 +28,11 @@ LARGE = {
 }
 
 
-class Silent:
+class Silent(SilentListener):
     """A listener that only counts."""
 
     def __init__(self) -> None:
         self.validations: list[ValidationReport] = []
-
-    def message(self, text: str) -> None: ...
-
-    def step(self, report: StepReport) -> None: ...
 
     def validation(self, report: ValidationReport) -> None:
         self.validations.append(report)

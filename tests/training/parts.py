@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,12 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from manyheads.checkpoint.weights import load_weights
 from manyheads.config.schema import MeasuredConfig, ModelConfig, TrainingConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.training.log import StepReport, ValidationReport
+from manyheads.training.log import Advance, SilentListener, StepReport, ValidationReport
 from manyheads.training.objective import Objective, translation_loss
 from manyheads.training.snapshot import Snapshot
+from manyheads.training.timing import TimedValidation
 from manyheads.training.trainer import Trainer
 
 PAD, BOS, EOS = 1, 2, 3
@@ -83,16 +87,23 @@ class PairUpdates:
         return f"lines {pairs.tolist()}"
 
 
-class CollectingListener:
+class CollectingListener(SilentListener):
     """Collects the messages and reports of a training in lists."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
+        self.phases: list[tuple[str, int]] = []
         self.steps: list[StepReport] = []
         self.validations: list[ValidationReport] = []
 
     def message(self, text: str) -> None:
         self.messages.append(text)
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+        counts: list[int] = []
+        yield counts.append
+        self.phases.append((name, sum(counts)))
 
     def step(self, report: StepReport) -> None:
         self.steps.append(report)
@@ -106,8 +117,38 @@ def scored(step: int, loss: float, bleu: float | None = None, chrf: float | None
     return ValidationReport(step, loss, {"bleu": bleu, "chrf": chrf}, False, None)
 
 
+class MemoryStorage:
+    """Keeps copies of checkpoints in a list, as (snapshot, whether best), and the best weights by step."""
+
+    def __init__(self) -> None:
+        self.saved: list[tuple[Snapshot, bool]] = []
+        self.published: dict[int, dict[str, Tensor]] = {}
+
+    def save(self, snapshot: Snapshot) -> None:
+        self.saved.append((copy.deepcopy(snapshot), False))
+
+    def confirm(self, step: int, state: Mapping[str, Any], best: Mapping[str, Tensor] | None) -> None:
+        snapshot, _ = self.saved[-1]
+        assert snapshot.state["progress"]["step"] == step == state["progress"]["step"]
+        self.saved[-1] = replace(snapshot, state=copy.deepcopy(dict(state))), best is not None
+        if best is not None:
+            self.published[step] = copy.deepcopy(dict(best))
+
+    def discard(self, step: int) -> None:
+        snapshot, _ = self.saved.pop()
+        assert snapshot.state["progress"]["step"] == step
+
+    def go_back(self, trainer: Trainer) -> bool:
+        if not self.saved:
+            return False
+        snapshot, _ = self.saved[-1]
+        load_weights(trainer.model, snapshot.model, "the snapshot")
+        trainer.restore(snapshot.optimizer, snapshot.state)
+        return True
+
+
 class Bench:
-    """A trainer with a listener, and what it saved: (snapshot copied, whether best)."""
+    """A trainer with a listener and a storage in memory."""
 
     def __init__(
         self,
@@ -115,9 +156,9 @@ class Bench:
         updates: PairUpdates | None = None,
         *,
         validate: Callable[[int], ValidationReport] | None = None,
-        save: Callable[[Snapshot, bool], None] | None = None,
         measured: MeasuredConfig | None = None,
-        sample_validation: Callable[[int], float] | None = None,
+        timed_validation: TimedValidation | None = None,
+        prepared: float = 0.0,
         **settings: Any,
     ) -> None:
         plan = {"steps": 7, "warmup_steps": 2, "precision": "fp32", "log_every": 1, "save_every": 1_000}
@@ -125,7 +166,7 @@ class Bench:
         self.model = model or tiny_model()
         self.updates = updates or PairUpdates(*random_pairs(23))
         self.listener = CollectingListener()
-        self.saved: list[tuple[Snapshot, bool]] = []
+        self.storage = MemoryStorage()
         self.trainer = Trainer(
             translation_objective(self.model, self.config),
             self.config,
@@ -134,10 +175,15 @@ class Bench:
             precision="fp32",
             listener=self.listener,
             validate=validate or (lambda step: scored(step, 1 / max(1, step))),
-            save=save or (lambda snapshot, best: self.saved.append((copy.deepcopy(snapshot), best))),
+            storage=self.storage,
             measured=measured,
-            sample_validation=sample_validation,
+            timed_validation=timed_validation,
+            prepared=prepared,
         )
+
+    @property
+    def saved(self) -> list[tuple[Snapshot, bool]]:
+        return self.storage.saved
 
     @property
     def saved_steps(self) -> list[int]:
@@ -154,3 +200,11 @@ def pair_losses(model: EncoderDecoder, updates: PairUpdates, smoothing: float) -
         logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]]))[0]
         right = torch.tensor([*target, EOS])
         yield functional.cross_entropy(logits, right, label_smoothing=smoothing, reduction="sum"), len(right)
+
+
+def steps_told(bench: Bench) -> list[tuple[float, ...]]:
+    """Of each log point what does not depend on the clock."""
+    return [
+        (r.step, r.epoch, r.loss, r.nll, r.learning_rate, r.gradient_norm, r.padding, r.skipped)
+        for r in bench.listener.steps
+    ]

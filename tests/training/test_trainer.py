@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,23 +24,26 @@ from tests.training.parts import (
     pair_losses,
     random_pairs,
     scored,
+    steps_told,
     tiny_model,
     weights,
 )
 from torch import Tensor
 
-from manyheads.checkpoint import Checkpoint, RunDirectory
+from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.weights import load_weights
 from manyheads.config.schema import MeasuredConfig
 from manyheads.data.batch import Batch, make_batch
 from manyheads.errors import TrainingError
-from manyheads.training import timing
+from manyheads.runs.resume import RunStorage
+from manyheads.training import timing, validation
 from manyheads.training import trainer as module
+from manyheads.training.distributed import ALONE
 from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.objective import translation_loss
-from manyheads.training.snapshot import Snapshot
+from manyheads.training.snapshot import Snapshot, published_weights
 from manyheads.training.timing import WARM_UPDATES
-from manyheads.training.trainer import MOST_SKIPPED, Trainer
+from manyheads.training.trainer import MOST_SKIPPED
 
 STILL = 1e-30  # a learning rate that moves nothing
 
@@ -71,7 +74,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000.0
-        for part in (module, timing):
+        for part in (module, timing, validation):
             monkeypatch.setattr(part, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
     def bench(
@@ -93,19 +96,37 @@ class Clock:
     def slow(self, bench: Bench, update: Callable[[int], float] | float, saving: float = 0.0) -> Bench:
         """Let the updates and checkpoints of a bench take these seconds."""
         numbers = itertools.count(1)
-        clip, save = bench.trainer.updater.clip_gradients, bench.trainer.save
+        clip, save = bench.trainer.updater.clip_gradients, bench.storage.save
 
         def slow_clip() -> float:
             self.now += update(next(numbers)) if callable(update) else update
             return clip()
 
-        def slow_save(snapshot: Snapshot, best: bool) -> None:
+        def slow_save(snapshot: Snapshot) -> None:
             self.now += saving
-            save(snapshot, best)
+            save(snapshot)
 
         bench.trainer.updater.clip_gradients = slow_clip  # type: ignore[method-assign]
-        bench.trainer.save = slow_save
+        bench.storage.save = slow_save  # type: ignore[method-assign]
         return bench
+
+
+class Timed:
+    """A validation that is timed by a function, and takes as long however few sentences are translated."""
+
+    def __init__(self, seconds: Callable[[int], float]) -> None:
+        self.sample = seconds
+        self.size: Sequence[int] = (900, 500)
+        self.estimate = 0.0
+        self.allowed: list[float] = []
+
+    def seconds(self, every: int) -> float:
+        self.estimate = self.sample(every)
+        return self.estimate
+
+    def shorten(self, seconds: float) -> float:
+        self.allowed.append(seconds)
+        return self.estimate
 
 
 @pytest.fixture
@@ -281,10 +302,11 @@ def test_when_it_is_asked_to_stop_it_saves_once_and_goes_on_from_there(step: int
     first.trainer.run(stop=lambda: first.trainer.progress.step >= step)
     assert first.saved_steps == sorted({4, step} if step >= 4 else {step})
     snapshot, best = first.saved[-1]
-    assert best == (step == 4)
+    assert not best
+    assert snapshot.state["progress"]["pending"] == (step == 4), "its validation is made when training resumes"
     second = make()
-    load_weights(second.model, snapshot.model, "the snapshot")
-    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.storage.saved = first.storage.saved
+    assert second.storage.go_back(second.trainer)
     second.trainer.run()
     assert steps_told(first) + steps_told(second) == steps_told(whole)
     assert all(torch.equal(tensor, weights(whole.model)[name]) for name, tensor in weights(second.model).items())
@@ -512,16 +534,7 @@ def lead_astray(bench: Bench, steps: set[int], seen: list[int]) -> None:
 
 def remembering_bench(**settings: Any) -> Bench:
     """A bench that can go back to what it saved last."""
-    bench = Bench(tiny_model(dropout=0.3), PairUpdates(*random_pairs(23), size=5), **settings)
-
-    def go_back(trainer: Trainer) -> bool:
-        snapshot, _ = bench.saved[-1]
-        load_weights(bench.model, snapshot.model, "the snapshot")
-        trainer.restore(snapshot.optimizer, snapshot.state)
-        return True
-
-    bench.trainer.go_back = go_back
-    return bench
+    return Bench(tiny_model(dropout=0.3), PairUpdates(*random_pairs(23), size=5), **settings)
 
 
 def test_a_loss_gone_astray_is_told_and_training_goes_on() -> None:
@@ -671,7 +684,12 @@ def test_much_validation_is_warned_about_with_a_cure_that_mends_it(clock: Clock)
 
 def test_validation_longer_than_the_time_is_said_before_the_first_validation(clock: Clock) -> None:
     bench = clock.bench(
-        2.0, steps=10_000, max_minutes=2, sample_validation=lambda every: 400.0, save_every=10, validation=400.0
+        2.0,
+        steps=10_000,
+        max_minutes=2,
+        timed_validation=Timed(lambda every: 400.0),
+        save_every=10,
+        validation=400.0,
     )
     bench.listener.validation = lambda report: stop()  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
@@ -691,7 +709,7 @@ def test_what_is_validated_to_time_it_is_little_of_the_time(clock: Clock) -> Non
 
     for minutes, expected in ((2, [16, 16]), (20, [16, 16, 4]), (200, [16, 16, 4, 1])):
         shares.clear()
-        bench = clock.bench(2.0, steps=60, max_minutes=minutes, sample_validation=sample, validation=32.0)
+        bench = clock.bench(2.0, steps=60, max_minutes=minutes, timed_validation=Timed(sample), validation=32.0)
         bench.trainer.run()
         assert shares == expected  # the first is for code that is compiled then
         assert "32.0 s a validation" in bench.listener.messages[0]
@@ -792,8 +810,8 @@ def test_updates_so_slow_that_few_fit_are_measured_on_fewer(clock: Clock) -> Non
 def test_when_the_time_is_over_before_it_is_measured_training_ends_there(clock: Clock) -> None:
     bench = clock.bench(slow_start, steps=1_000, max_minutes=0.5)
     bench.trainer.run()
-    assert bench.trainer.progress.step == bench.trainer.progress.total_steps == 4
-    assert bench.saved_steps == [4, 4]
+    assert bench.trainer.progress.step == bench.trainer.progress.total_steps == 3
+    assert bench.saved_steps == [2, 3]
 
 
 def test_a_plan_that_was_fixed_stays_when_training_goes_on(clock: Clock) -> None:
@@ -801,12 +819,67 @@ def test_a_plan_that_was_fixed_stays_when_training_goes_on(clock: Clock) -> None
     first.listener.validation = lambda report: stop()  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         first.trainer.run()
-    snapshot = first.trainer.snapshot()
     second = clock.bench(0.001, steps=10_000, max_minutes=2)
-    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.storage.saved = first.storage.saved
+    assert second.storage.go_back(second.trainer)
     second.trainer.run()
     assert second.trainer.progress.step == 60
     assert second.listener.messages == []
+
+
+def test_the_preparation_counts_in_the_time_up_to_its_half(clock: Clock) -> None:
+    for prepared, updates in ((0.0, 60), (20.0, 50), (60.0, 30), (500.0, 30)):
+        bench = clock.bench(2.0, steps=10_000, max_minutes=2, prepared=prepared)
+        bench.trainer.run()
+        assert bench.trainer.progress.step == updates, prepared
+        assert ("training gets half of them" in bench.listener.messages[0]) == (prepared > 60)
+
+
+def test_a_plan_is_shortened_when_updates_become_slower(clock: Clock) -> None:
+    bench = clock.bench(lambda update: 2.0 if update <= 60 else 8.0, steps=10_000, max_minutes=6)
+    start = clock.now
+    bench.trainer.run()
+    assert 360 - 8 <= clock.now - start <= 360 * 1.03
+    assert bench.trainer.progress.step < 180
+    assert any("have become slower" in message for message in bench.listener.messages)
+
+
+def test_a_plan_is_shortened_when_validations_take_longer_than_estimated(clock: Clock) -> None:
+    bench = clock.bench(
+        2.0, steps=10_000, max_minutes=6, timed_validation=Timed(lambda every: 4.0), save_every=35, validation=40.0
+    )
+    start = clock.now
+    bench.trainer.run()
+    assert clock.now - start <= 360 * 1.03 + 2.0
+    last = bench.listener.validations[-1].step
+    assert last == bench.trainer.progress.step == bench.trainer.progress.total_steps
+
+
+def test_a_plan_that_holds_is_not_changed(clock: Clock) -> None:
+    bench = clock.bench(lambda update: 2.1 if update % 2 else 1.9, steps=10_000, max_minutes=6, save_every=20)
+    bench.trainer.run()
+    assert len(bench.listener.messages) == 1
+
+
+def test_validation_gets_a_quarter_of_the_time(clock: Clock) -> None:
+    """So much that all validations of the updates that fit into the rest take a quarter."""
+    timed = Timed(lambda every: 1.0)
+    bench = clock.bench(2.0, steps=10_000, max_minutes=10, timed_validation=timed, save_every=75)
+    bench.trainer.run()
+    assert timed.allowed == [pytest.approx(0.25 * 600 / 3)]  # 225 updates in 450 seconds
+
+
+def test_a_restored_training_validates_on_as_many_pairs(clock: Clock) -> None:
+    first = clock.bench(2.0, steps=10_000, max_minutes=2, timed_validation=Timed(lambda every: 1.0), save_every=40)
+    assert first.trainer.timed_validation is not None
+    first.trainer.timed_validation.size = [31, 17]
+    first.trainer.run()
+    second = clock.bench(2.0, steps=10_000, max_minutes=2, timed_validation=Timed(lambda every: 1.0))
+    snapshot, _ = first.saved[-1]
+    second.trainer.restore(snapshot.optimizer, snapshot.state)
+    second.trainer.run()
+    assert second.trainer.timed_validation is not None
+    assert second.trainer.timed_validation.size == [31, 17]
 
 
 def stop() -> None:
@@ -833,9 +906,7 @@ def train_through_disk(folder: Path, make: Callable[[], Bench], cut: int) -> Ben
     """Train to the end, but with a stop after `cut` steps and new objects from the checkpoint on disk."""
     run = RunDirectory(folder)
     first = make()
-    first.trainer.save = lambda snapshot, best: run.checkpoints.save(
-        Checkpoint(snapshot.state["progress"]["step"], snapshot.model, snapshot.optimizer, snapshot.state), 1
-    )
+    first.trainer.storage = RunStorage(run, first.config, ALONE, first.listener)
     first.listener.step = lambda report: stop() if report.step > cut else first.listener.steps.append(report)  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         first.trainer.run()
@@ -885,7 +956,7 @@ def test_training_in_two_goes_is_training_in_one(tmp_path: Path, cut: int, setti
     whole.trainer.run()
     parted = train_through_disk(tmp_path, make, cut)
     expected, found = whole.trainer.snapshot(), parted.trainer.snapshot()
-    for part in ("model", "published", "optimizer"):
+    for part in ("model", "optimizer"):
         one, other = getattr(expected, part), getattr(found, part)
         assert one.keys() == other.keys()
         assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
@@ -894,15 +965,9 @@ def test_training_in_two_goes_is_training_in_one(tmp_path: Path, cut: int, setti
         state["progress"].pop("recent_seconds")
         state["window"].pop("seconds")
     assert expected.state == found.state
+    published, expected_weights = published_weights(parted.trainer), published_weights(whole.trainer)
+    assert all(torch.equal(tensor, published[name]) for name, tensor in expected_weights.items())
     assert steps_told(whole) == steps_told(parted)
-
-
-def steps_told(bench: Bench) -> list[tuple[float, ...]]:
-    """Of each log point what does not depend on the clock."""
-    return [
-        (r.step, r.epoch, r.loss, r.nll, r.learning_rate, r.gradient_norm, r.padding, r.skipped)
-        for r in bench.listener.steps
-    ]
 
 
 def test_dropout_differs_from_update_to_update() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,10 +87,30 @@ class Checkpoints:
                 sync(self.folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+        self.prune(checkpoint.step, keep, every=every)
+
+    def prune(self, last: int, keep: int, *, every: int = 1) -> None:
+        """Remove all checkpoints after a step, and all but the last `keep` (see `save`)."""
         steps = self.steps()  # those after this one were damaged when training went back before them
-        planned = [step for step in steps if step < checkpoint.step and step % every == 0]
-        for step in set(steps) - {*[*planned, checkpoint.step][-keep:]}:
-            shutil.rmtree(self.folder_of(step), ignore_errors=True)
+        planned = [step for step in steps if step < last and step % every == 0]
+        for step in set(steps) - {*[*planned, last][-keep:]}:
+            self.remove(step)
+
+    def remove(self, step: int) -> None:
+        """Remove a checkpoint."""
+        shutil.rmtree(self.folder_of(step), ignore_errors=True)
+
+    def replace_state(self, step: int, state: Mapping[str, Any]) -> None:
+        """Write another state into a checkpoint, atomically.
+
+        Raises:
+            SaveError: the state could not be written; the checkpoint is intact.
+        """
+        path = self.folder_of(step) / STATE
+        sums = read_json(path)["sha256"] | {STATE: hashlib.sha256(as_json(state)).hexdigest()}
+        with saving(f"the checkpoint of step {step}", self.folder):
+            write_atomically(path, as_json({"sha256": sums, "state": state}))
+            sync(path.parent)
 
     def read(self, step: int) -> Checkpoint:
         """Read a checkpoint and verify its checksums.

@@ -19,12 +19,14 @@ from typing import ClassVar
 import click
 
 from manyheads import __version__
+from manyheads.cli.signals import WORDS, StopSignals, Terminated
 from manyheads.cli.verbs import INTERRUPTED, SECTIONS, TEXTS, Settings, VerbGroup, in_color
 from manyheads.errors import ManyheadsError
 
 __all__ = ["main", "program", "run"]
 
 OUTPUT_CLOSED = 141
+TERMINATED = 143
 
 
 class Program(VerbGroup):
@@ -68,23 +70,31 @@ def program() -> None:
     """
 
 
-def main() -> None:
-    """Run the command line of this process, and exit with its exit code."""
+def main(signals: StopSignals | None = None) -> None:
+    """Run the command line of this process, and exit with its exit code.
+
+    `signals` are the handlers that the program has installed.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    code = run(sys.argv[1:])
+    code = run(sys.argv[1:], signals)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         code = OUTPUT_CLOSED
+    if signals is not None and signals.received:  # without waiting for threads that still compute
+        os._exit(code)
     if code == OUTPUT_CLOSED:  # Python must not flush the rest of the buffer at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return the exit code. A user's mistake is printed to stderr as one `error:` line."""
+def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
+    """Run one command line and return the exit code. A user's mistake is printed to stderr as one `error:` line.
+
+    `signals` are the handlers that the program has installed.
+    """
     settings = Settings()
     try:
         if "_MANYHEADS_COMPLETE" in os.environ:
@@ -102,14 +112,20 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
+    except Terminated:
+        click.echo("terminated", err=True)
+        return TERMINATED
     except BrokenPipeError:
         return OUTPUT_CLOSED
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return report_internal_error()
         return report_error(error, f"{error.filename or 'output'}: {error.strerror}. Free some space.", 3, settings)
-    except Exception:  # any other exception is a fault of the program: its traceback is printed, not hidden
-        return report_internal_error()
+    except Exception:
+        if signals is not None and signals.received:  # which a library has changed into an exception of its own
+            click.echo(WORDS[signals.received], err=True)
+            return 128 + signals.received
+        return report_internal_error()  # a fault of the program: its traceback is printed, not hidden
     return 0
 
 

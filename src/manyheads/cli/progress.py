@@ -1,4 +1,4 @@
-"""Training progress on stderr: one live line at the bottom of a terminal, or plain lines without a terminal."""
+"""Progress on stderr: one live line at the bottom of a terminal, or plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import NamedTuple, TextIO
+from contextlib import contextmanager, suppress
+from typing import TextIO
 
 import click
-from rich.cells import cell_len
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from manyheads.cli.progress_line import (
+    Phase,
+    bar,
+    duration,
+    fit_to_width,
+    main_score,
+    step_segments,
+    validation_lines,
+)
 from manyheads.cli.verbs import Settings, in_color
-from manyheads.training.log import StepReport, ValidationReport
+from manyheads.training.log import Advance, StepReport, ValidationReport, no_advance
 
-__all__ = ["LiveProgress", "PlainProgress", "Progress", "open_progress"]
+__all__ = ["LiveProgress", "PlainProgress", "Progress", "duration", "open_progress"]
 
-MIN_INTERVAL = 5.0  # seconds between two plain lines, at least
+SHORT = 2.0  # seconds of a phase before it is shown
+PHASE_INTERVAL = 10.0  # seconds between two plain lines of phases, at least
+MIN_INTERVAL = 5.0  # seconds between two plain lines of steps, at least
 MAX_INTERVAL = 60.0  # seconds between two plain lines, at most, even if less than a tenth of the steps is done
-BAR_WIDTH = 24  # columns
-# Scores by their name in a report: name to print, format, whether the progress line shows the latest value.
-SCORES = {
-    "bleu": ("BLEU", ".1f", True),
-    "chrf": ("chrF", ".1f", False),
-    "accuracy": ("accuracy", ".1%", True),
-    "macro_f1": ("macro F1", ".1%", False),
-}
 
 
 @contextmanager
@@ -79,6 +81,14 @@ class Progress:
     def message(self, text: str) -> None:
         """Ignore the message; a subclass prints it as a line."""
 
+    def interrupted(self, text: str) -> None:
+        """Ignore the answer to a signal; a subclass prints it as a line."""
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+        """Ignore the progress of a phase; a subclass shows it."""
+        yield no_advance
+
     def step(self, report: StepReport) -> None:
         """Ignore the report of a step; a subclass shows it."""
 
@@ -91,6 +101,12 @@ class Progress:
     def write(self, text: str) -> None:
         """Print a line of the result to stdout."""
         click.echo(text)
+
+
+def write_line(stream: TextIO, line: str) -> None:
+    """Write a line as a signal handler may: past the buffer of the stream, which may be in use."""
+    with suppress(OSError):  # nobody reads it
+        os.write(stream.fileno(), f"{line}\n".encode())
 
 
 class PlainProgress(Progress):
@@ -109,10 +125,29 @@ class PlainProgress(Progress):
         self.clock = clock
         self.last_time = -math.inf
         self.last_step = -math.inf
+        self.last_phase = -math.inf
 
     def message(self, text: str) -> None:
         """Print the message as a line."""
         click.echo(text, file=self.stream)
+
+    def interrupted(self, text: str) -> None:
+        """Print the answer as a line."""
+        write_line(self.stream, text)
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+        """Print how far a long phase is whenever the interval has passed."""
+        phase = Phase(name, total, unit, self.clock)
+
+        def advance(count: int) -> None:
+            phase.advance(count)
+            now = self.clock()
+            if phase.seconds >= SHORT and now - self.last_phase >= PHASE_INTERVAL:
+                self.last_phase = now
+                self.message("  ".join(segment.text for segment in phase.segments(with_bar=False)))
+
+        yield advance
 
     def step(self, report: StepReport) -> None:
         """Print the first report, the last report, and a report whenever the interval has passed."""
@@ -136,18 +171,60 @@ class LiveProgress(Progress):
         super().__init__(verbose=verbose, unit=unit)
         self.console = console
         self.live: Live | None = None
+        self.report: StepReport | None = None
+        self.phases: list[Phase] = []
 
     def message(self, text: str) -> None:
         """Print the message above the live line."""
         self.console.print(Text(text), soft_wrap=True)
 
+    def interrupted(self, text: str) -> None:
+        """Print the answer in place of the live line, which the next drawing puts below it."""
+        write_line(self.console.file, f"\r\x1b[2K{text}")  # type: ignore[arg-type]
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+        """Show how far a long phase is, in place of the last step; an inner phase covers an outer one."""
+        phase = Phase(name, total, unit, time.monotonic)
+        self.phases.append(phase)
+        self.draw()
+        try:
+            yield phase.advance
+        finally:
+            self.phases.remove(phase)
+            if self.phases or self.report is not None:
+                self.draw()
+            else:
+                self.pause()
+
     def step(self, report: StepReport) -> None:
         """Redraw the line at the current width of the terminal."""
+        self.report = report
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the line; from then on it is redrawn twice a second, as phases show the time."""
         if self.live is None:
-            self.live = Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=False)
+            self.live = Live(
+                console=self.console,
+                get_renderable=self.line,
+                refresh_per_second=2,
+                transient=True,
+                redirect_stdout=False,
+            )
             self.live.start()
-        segments = [bar(report), *step_segments(report, self.score, self.unit, verbose=self.verbose)]
-        self.live.update(fit_to_width(segments, self.console.width - 1), refresh=True)
+        self.live.refresh()
+
+    def line(self) -> Text:
+        """Return the line for the present width of the terminal: the running phase or the last step."""
+        phase, width = self.phases[-1] if self.phases else None, self.console.width - 1
+        if phase is not None and phase.seconds >= SHORT:
+            return fit_to_width(phase.segments(), width)
+        if self.report is None:
+            return Text()
+        share = self.report.step / max(1, self.report.total_steps)
+        steps = step_segments(self.report, self.score, self.unit, verbose=self.verbose)
+        return fit_to_width([bar(share), *steps], width)
 
     def write(self, text: str) -> None:
         """Remove the live line, then print to stdout."""
@@ -156,94 +233,7 @@ class LiveProgress(Progress):
 
     def pause(self) -> None:
         """Remove the live line until the next report."""
+        self.report = None
         if self.live is not None:
             self.live.stop()
             self.live = None
-
-
-class Segment(NamedTuple):
-    """A segment of the progress line; a narrow terminal omits the segments of lowest priority."""
-
-    priority: int
-    text: str
-    style: str = ""
-
-
-def step_segments(report: StepReport, score: str | None, unit: str, *, verbose: bool) -> list[Segment]:
-    """Return the segments of a report from left to right, with the main score of the last validation."""
-    share = report.step / max(1, report.total_steps)
-    segments = [
-        Segment(9, f"step {report.step:,}/{report.total_steps:,}"),
-        Segment(5, f"{math.floor(100 * share)}%"),
-        Segment(8, f"loss {report.loss:.3f}"),
-        Segment(4, f"{report.target_tokens_per_second:,.0f} {unit}/s"),
-        Segment(7, f"{duration(report.seconds_left)} left"),
-    ]
-    if score is not None:
-        segments.append(Segment(6, score))
-    if report.skipped:
-        segments.append(Segment(6, f"{report.skipped:,} skipped", "yellow"))
-    if verbose:
-        segments += [
-            Segment(3, f"epoch {report.epoch:.2f}"),
-            Segment(3, f"rate {report.learning_rate:.2e}"),
-            Segment(2, f"norm {report.gradient_norm:.2f}"),
-            Segment(2, f"padding {report.padding:.0%}"),
-        ]
-    return segments
-
-
-def bar(report: StepReport) -> Segment:
-    """Return the share of finished steps as a progress bar."""
-    done = round(BAR_WIDTH * min(1.0, report.step / max(1, report.total_steps)))
-    return Segment(1, "━" * done + "─" * (BAR_WIDTH - done), "cyan")
-
-
-def fit_to_width(segments: list[Segment], width: int) -> Text:
-    """Join the segments to a line of at most `width` columns; the lowest priority is omitted first."""
-    visible = list(segments)
-    while len(visible) > 1 and cell_len("  ".join(segment.text for segment in visible)) > width:
-        visible.remove(min(visible, key=lambda segment: segment.priority))
-    line = Text("  ").join(Text(segment.text, segment.style) for segment in visible)
-    line.truncate(max(1, width))
-    return line
-
-
-def validation_lines(report: ValidationReport, *, verbose: bool) -> Iterator[str]:
-    """Yield the scores as one line; if verbose, also a sample sentence with its reference and output."""
-    scores = [f"step {report.step:,}", f"valid loss {report.loss:.3f}"]
-    scores += [f"perplexity {report.perplexity:.2f}"] if "accuracy" not in report.scores else []
-    scores += score_texts(report)
-    yield "  ".join([*scores, *(["best so far"] if report.best else [])])
-    if verbose and report.sample:
-        for name, text in zip(("source", "reference", "output"), report.sample, strict=True):
-            yield f"  {name:<9}  {printable(text)}"
-
-
-def score_texts(report: ValidationReport, *, in_line: bool = False) -> list[str]:
-    """Return each measured score with its name; with `in_line` only the scores that the progress line shows."""
-    texts = []
-    for name, value in report.scores.items():
-        title, number_format, shown_in_line = SCORES.get(name, (name, ".3f", False))
-        if value is not None and (shown_in_line or not in_line):
-            texts.append(f"{title} {value:{number_format}}")
-    return texts
-
-
-def main_score(report: ValidationReport) -> str | None:
-    """Return the score that the progress line shows; None if it was not measured."""
-    return next(iter(score_texts(report, in_line=True)), None)
-
-
-def printable(text: str) -> str:
-    """Replace the control characters of a text, such as terminal escape sequences."""
-    return "".join(character if character.isprintable() else "�" for character in text)
-
-
-def duration(seconds: float) -> str:
-    """Format seconds as hours, minutes and seconds: 1:02:03, 2:03."""
-    if not math.isfinite(seconds):
-        return "?"
-    minutes, remainder = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{remainder:02}" if hours else f"{minutes}:{remainder:02}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def train(
     """
     from manyheads.config.load import load_config, resolve_recipe
 
+    begun = time.perf_counter()
     path = resolve_recipe(config)
     settings = load_config(path, with_device(overrides, device))
 
@@ -52,7 +54,7 @@ def train(
 
     unit = "texts" if settings.task == "classification" else "tokens"
     with open_progress(current_settings(), unit) as progress:
-        summary = train_run(settings, output or RUNS / path.stem, listener=progress, force=force)
+        summary = train_run(settings, output or RUNS / path.stem, listener=progress, force=force, begun=begun)
     if not is_main_process():
         return
     early = ", stopped early" if summary.stopped_early else ""

@@ -25,6 +25,7 @@ from manyheads.runs.translation import ENTROPY_TEXTS, evenly
 from manyheads.tasks.classification import Classifier, Labels, class_probabilities, encode_texts, longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import World
+from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 
 __all__ = [
@@ -156,9 +157,11 @@ class ClassValidation:
         labels: Labels,
         model: TextClassifier,
         world: World,
+        watch: Watch = UNWATCHED,
     ) -> None:
         self.model = model
         self.world = world
+        self.watch = watch
         limit = longest_text(config)
         rows = encode_texts(tokenizer.encode, [pair.source for pair in pairs], tokenizer.marks_between)
         self.rows = [cut_text(row, limit, eos=EOS) for row in rows]
@@ -168,7 +171,8 @@ class ClassValidation:
         """Validate the weights of a step."""
         share = self.world.share(range(len(self.rows)))
         right = self.right[list(share)]
-        probabilities = class_probabilities(self.model, [self.rows[row] for row in share])
+        with self.watch.phase("validating", len(share), "texts") as advance:
+            probabilities = class_probabilities(self.model, [self.rows[row] for row in share], advance)
         with np.errstate(divide="ignore"):
             nats = -np.log(probabilities[np.arange(len(right)), right])
         classes = probabilities.shape[1]

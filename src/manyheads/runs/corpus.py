@@ -25,6 +25,7 @@ from manyheads.data.store import TextStore
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, unify
+from manyheads.training.log import NO_LISTENER, Listener, tracked
 
 __all__ = [
     "LANGUAGES",
@@ -152,8 +153,10 @@ def open_corpus(config: Config, run: RunDirectory) -> Corpus:
     return Corpus(TextStore(run.path / TEXT), held_out(config, "valid"))
 
 
-def read_corpus(config: Config, run: RunDirectory) -> Corpus:
+def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTENER) -> Corpus:
     """Read and filter the text of a run; text that is stored in the run and has not changed is reused.
+
+    The listener receives the progress.
 
     Raises:
         DataError: text is missing or cannot be used.
@@ -169,7 +172,8 @@ def read_corpus(config: Config, run: RunDirectory) -> Corpus:
 
         def corpora() -> Iterator[Iterable[Pair]]:
             for part in training_corpora(data):
-                yield pair_filter.used(read_split(part, "train", config.task))
+                raw = tracked(read_split(part, "train", config.task), listener, "reading the text", unit="pairs")
+                yield pair_filter.used(raw)
                 counts.append(pair_filter.counts)
 
         def details() -> dict[str, Any]:

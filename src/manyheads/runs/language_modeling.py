@@ -21,6 +21,7 @@ from manyheads.tasks.language_modeling import Generator, first_token
 from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import EOS, Tokenizer
 from manyheads.training.distributed import ALONE, World
+from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import Windows, window_nll
 
@@ -78,10 +79,17 @@ class TextValidation:
     """Validates a language model on the whole validation text; with several processes, each takes a share."""
 
     def __init__(
-        self, config: Config, texts: Sequence[str], tokenizer: Tokenizer, model: DecoderOnly, world: World = ALONE
+        self,
+        config: Config,
+        texts: Sequence[str],
+        tokenizer: Tokenizer,
+        model: DecoderOnly,
+        world: World = ALONE,
+        watch: Watch = UNWATCHED,
     ) -> None:
         self.model = model
         self.world = world
+        self.watch = watch
         self.tokens = stream_of(config, texts, tokenizer)
         self.windows = windows_over(config, len(self.tokens))
         self.passage = min(len(self.tokens), config.data.max_length, LONGEST_PASSAGE)
@@ -89,7 +97,9 @@ class TextValidation:
     def __call__(self, step: int) -> ValidationReport:
         """Score the weights of a step."""
         which = self.world.share(list(self.windows))
-        nats, tokens = self.world.total(window_nll(self.model, self.tokens, self.windows, which))
+        with self.watch.phase("validating", len(which), "windows") as advance:
+            own = window_nll(self.model, self.tokens, self.windows, which, advance=advance)
+        nats, tokens = self.world.total(own)
         return ValidationReport(step, nats / tokens, {}, False, None, attention_entropy=self.entropy())
 
     def entropy(self) -> dict[str, list[list[float]]]:

@@ -22,6 +22,7 @@ from manyheads.tasks.classification import longest_text
 from manyheads.tasks.encoding import Encoder
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import ALONE, World
+from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import masked_loss
 
@@ -80,6 +81,7 @@ class MaskedValidation:
         tokenizer: Tokenizer,
         model: MaskedLanguageModel,
         world: World = ALONE,
+        watch: Watch = UNWATCHED,
     ) -> None:
         rng, limit = np.random.default_rng(SEED), longest_text(config)
         rows = [hide(row[:limit], config.training.masked, rng, tokenizer) for row in tokenizer.encode(texts)]
@@ -88,6 +90,7 @@ class MaskedValidation:
         self.entropy_rows = [rows[index] for index in evenly(len(rows), ENTROPY_TEXTS)]
         self.model = model
         self.world = world
+        self.watch = watch
 
     def __call__(self, step: int) -> ValidationReport:
         """Validate the weights of a step."""
@@ -99,11 +102,12 @@ class MaskedValidation:
         device = next(self.model.parameters()).device
         nats, tokens = 0.0, 0
         lengths = np.array([len(row.ids) + 2 for row in self.rows], np.int64)
-        with torch.inference_mode():
+        with torch.inference_mode(), self.watch.phase("validating", len(self.rows), "texts") as advance:
             for numbers in fixed_batches(lengths, BATCH_TOKENS):
                 batch = make_masked([self.rows[number] for number in numbers], pad=PAD, bos=BOS, eos=EOS)
                 nats += float(masked_loss(self.model, batch.to(device), 0.0)[1])
                 tokens += batch.target_tokens
+                advance(len(numbers))
         total_nats, total_tokens = self.world.total([nats, tokens])
         return total_nats, int(total_tokens)
 

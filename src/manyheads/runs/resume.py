@@ -1,21 +1,12 @@
-"""Save and resume a training: its checkpoints, their mean as a run of its own, and the signals that stop it.
-
-Ctrl-C and SIGTERM finish the step, save and exit; a second one exits at once. SIGUSR1 saves and continues. Under a
-launcher such as `torchrun` a signal is received several times: from the terminal or the cluster, and from the
-launcher, which kills processes that do not stop. There, repeated signals change nothing.
-"""
+"""Save and resume a training: its checkpoints, and their mean as a run of its own."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import signal
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyheads.checkpoint import Checkpoint, RunDirectory, write_atomically
 from manyheads.checkpoint.weights import average_tensors, load_weights
@@ -29,19 +20,11 @@ from manyheads.training.log import Listener
 from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import Trainer
 
-__all__ = [
-    "Requests",
-    "average",
-    "check_same_corpus",
-    "check_same_run",
-    "forget_metrics_after",
-    "recording_signals",
-    "resume",
-    "save",
-]
+if TYPE_CHECKING:
+    from torch import Tensor
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has none
+__all__ = ["RunStorage", "average", "check_same_corpus", "check_same_run", "forget_metrics_after", "resume"]
+
 FREE_TO_CHANGE = {
     "data.root",
     "training.keep_checkpoints",
@@ -73,7 +56,7 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
         trainer.restore(checkpoint.optimizer, checkpoint.state)
         listener.message(f"resuming after step {step:,}")
         if trainer.world.is_main:
-            forget_metrics_after(run, step)
+            forget_metrics_after(run, step, pending=trainer.progress.pending)
         return True
     if steps:
         raise RunError(
@@ -83,25 +66,54 @@ def resume(run: RunDirectory, trainer: Trainer, listener: Listener) -> bool:
     return False
 
 
-def forget_metrics_after(run: RunDirectory, step: int) -> None:
-    """Remove the log points of updates that will be repeated."""
+def forget_metrics_after(run: RunDirectory, step: int, *, pending: bool = False) -> None:
+    """Remove the log points of updates that will be repeated, and with `pending` the validation of the step."""
     path = run.metrics_path
     if path.is_file():
         lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        earlier = [f"{line}\n" for line in lines if json.loads(line)["step"] <= step]
+        last = {"step": step, "validation": step - pending}
+        earlier = [f"{line}\n" for line in lines if is_up_to(last, json.loads(line))]
         write_atomically(path, "".join(earlier).encode())
 
 
-def save(run: RunDirectory, snapshot: Snapshot, best: bool, config: TrainingConfig, world: World) -> None:
-    """Save a checkpoint; before that, publish its weights if they are the best, so that a kill loses nothing."""
-    if not world.is_main:
-        return
-    if best:
-        run.publish(snapshot.published)
-    step = snapshot.state["progress"]["step"]
-    keep = max(config.keep_checkpoints, config.average_checkpoints)
-    checkpoint = Checkpoint(step, snapshot.model, snapshot.optimizer, snapshot.state)
-    run.checkpoints.save(checkpoint, keep, every=config.save_every)
+def is_up_to(last: Mapping[str, int], record: Mapping[str, Any]) -> bool:
+    """Return whether the step of a record is not after the last one of its kind."""
+    return bool(record["step"] <= last[record["kind"]])
+
+
+class RunStorage:
+    """The checkpoints of a training in its run directory (`Storage`); of several processes the first one writes."""
+
+    def __init__(self, run: RunDirectory, config: TrainingConfig, world: World, listener: Listener) -> None:
+        self.run = run
+        self.every = config.save_every
+        self.keep = max(config.keep_checkpoints, config.average_checkpoints)
+        self.world = world
+        self.listener = listener
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Store a checkpoint; if its validation is pending, the one before it is kept until then."""
+        if self.world.is_main:
+            progress = snapshot.state["progress"]
+            checkpoint = Checkpoint(progress["step"], snapshot.model, snapshot.optimizer, snapshot.state)
+            self.run.checkpoints.save(checkpoint, self.keep + progress["pending"], every=self.every)
+
+    def confirm(self, step: int, state: Mapping[str, Any], best: Mapping[str, Tensor] | None) -> None:
+        """Publish the best weights, then store the state that knows of them, so that a kill loses nothing."""
+        if self.world.is_main:
+            if best is not None:
+                self.run.publish(best)
+            self.run.checkpoints.replace_state(step, state)
+            self.run.checkpoints.prune(step, self.keep, every=self.every)
+
+    def discard(self, step: int) -> None:
+        """Remove the checkpoint of a step."""
+        if self.world.is_main:
+            self.run.checkpoints.remove(step)
+
+    def go_back(self, trainer: Trainer) -> bool:
+        """Restore the trainer from the last good checkpoint; return False if there is none."""
+        return resume(self.run, trainer, self.listener)
 
 
 def average(run: Path, *, last: int | None = None, out: Path | None = None) -> Path:
@@ -195,61 +207,3 @@ def check_same_corpus(run: RunDirectory, corpus: Corpus, force: bool) -> None:
             "the corpus has changed since this run was started. "
             "Choose another --output, or resume anyway with --force."
         )
-
-
-# --- signals ---
-
-
-class Requests:
-    """Requests by signals: to stop, or to save and continue."""
-
-    def __init__(self) -> None:
-        self.signal: signal.Signals | None = None
-        self.wants_save = False
-
-    def stop(self) -> bool:
-        """Return whether a signal to stop was received."""
-        return self.signal is not None
-
-    def save_now(self) -> bool:
-        """Return True once for each request to save."""
-        wanted, self.wants_save = self.wants_save, False
-        return wanted
-
-    def leave(self) -> None:
-        """Exit as the signal would have, after everything is saved; another process may have received it."""
-        if self.signal is signal.SIGINT:
-            raise KeyboardInterrupt
-        raise SystemExit(128 + (self.signal or signal.SIGTERM))
-
-
-@contextmanager
-def recording_signals(*, launched: bool) -> Iterator[Requests]:
-    """Record the first SIGINT or SIGTERM and each SIGUSR1 in this context; in the main thread only.
-
-    Args:
-        launched: whether a launcher controls this process; then all signals are only recorded.
-    """
-    requests = Requests()
-    if threading.current_thread() is not threading.main_thread():
-        yield requests
-        return
-
-    def note_stop(number: int, frame: FrameType | None) -> None:
-        requests.signal = signal.Signals(number)
-        if not launched:
-            for each in STOPPING:
-                signal.signal(each, before.get(each, signal.SIG_DFL))  # the next one is not held back
-
-    def note_save(number: int, frame: FrameType | None) -> None:
-        requests.wants_save = True
-
-    handlers = dict.fromkeys(STOPPING, note_stop) | dict.fromkeys(SAVING, note_save)
-    before = {each: signal.getsignal(each) or signal.SIG_DFL for each in handlers}  # None: not set from Python
-    for each, note in handlers.items():
-        signal.signal(each, note)
-    try:
-        yield requests
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

@@ -37,12 +37,13 @@ from manyheads.runs.initialize import Sides, initial_tokenizers
 from manyheads.runs.language_modeling import TextValidation
 from manyheads.runs.masked import MaskedValidation
 from manyheads.runs.model_card import trained_card
+from manyheads.runs.signals import call_in_thread
 from manyheads.runs.translation import Validation
 from manyheads.tasks.classification import LABELS, Labels, encode_texts
 from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizer, train_tokenizers
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import World
-from manyheads.training.log import Listener, ValidationReport
+from manyheads.training.log import Advance, Listener, ValidationReport
 from manyheads.training.objective import (
     Objective,
     classification_loss,
@@ -68,7 +69,8 @@ class TrainingTask:
         store: token ids of the training text; a `TokenStream` for language modelling.
         objective: returns a model with its loss.
         updates: returns the batches of this process.
-        validation: returns the validation of a model, a function of the step.
+        validation: returns the validation of a model, a function of the step. Its arguments are the model, the
+            processes that share it, and a `Watch`.
         too_long: number of training examples left out because they have too many tokens.
         classes: classes of a classifier, in the order of its outputs.
         documents: returns further JSON documents of the run directory, by file name.
@@ -80,7 +82,7 @@ class TrainingTask:
     store: TokenStore | TokenStream
     objective: Callable[[Any], Objective]
     updates: Callable[[World], BatchSource]
-    validation: Callable[[Any, World], Callable[[int], ValidationReport]]
+    validation: Callable[..., Callable[[int], ValidationReport]]
     too_long: int = 0
     classes: tuple[str, ...] = ()
     documents: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
@@ -125,7 +127,7 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
     """Prepare the training of an encoder-decoder on pairs of texts."""
     training, texts = config.training, corpus.train
     tokenizers = prepare_tokenizers(config, run, texts.sides, listener)
-    store = tokenise(config, run, corpus, tokenizers, max_length=config.data.max_length)
+    store = tokenise(config, run, corpus, tokenizers, listener, max_length=config.data.max_length)
     maker = PairBatches(config, texts, store, tokenizers)
     return TrainingTask(
         config=config,
@@ -136,7 +138,7 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
             model, partial(translation_loss, smoothing=training.label_smoothing, r_drop=training.r_drop)
         ),
         updates=lambda world: CorpusUpdates(config, maker, world),
-        validation=lambda model, world: Validation(config, corpus.valid, tokenizers, model, world),
+        validation=partial(Validation, config, corpus.valid, tokenizers),
         too_long=store.too_long,
         documents=lambda: {
             LANGUAGES: {name: profile.to_json() for name, profile in language_profiles(config, texts).items()}
@@ -147,7 +149,7 @@ def prepare_translation(config: Config, run: RunDirectory, corpus: Corpus, liste
 def prepare_language_model(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
     """Prepare the training of a decoder on one stream of tokens."""
     tokenizers = prepare_tokenizers(config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
-    stream = make_stream(config, run, corpus, tokenizers)
+    stream = make_stream(config, run, corpus, tokenizers, listener)
     texts = [pair.target for pair in corpus.valid]
     return TrainingTask(
         config=config,
@@ -158,14 +160,14 @@ def prepare_language_model(config: Config, run: RunDirectory, corpus: Corpus, li
             model, partial(next_token_loss, smoothing=config.training.label_smoothing)
         ),
         updates=lambda world: BlockUpdates(config, stream, world),
-        validation=lambda model, world: TextValidation(config, texts, tokenizers.target, model, world),
+        validation=partial(TextValidation, config, texts, tokenizers.target),
     )
 
 
 def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
     """Prepare the training of an encoder that predicts masked tokens of its text."""
     tokenizers = prepare_tokenizers(config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
-    store = tokenise(config, run, corpus, tokenizers, max_length=None)
+    store = tokenise(config, run, corpus, tokenizers, listener, max_length=None)
     maker = MaskedBatches(config, corpus.train, store, tokenizers)
     texts = [pair.target for pair in corpus.valid]
     return TrainingTask(
@@ -175,7 +177,7 @@ def prepare_masked(config: Config, run: RunDirectory, corpus: Corpus, listener: 
         store=store,
         objective=lambda model: Objective(model, partial(masked_loss, smoothing=config.training.label_smoothing)),
         updates=lambda world: CorpusUpdates(config, maker, world),
-        validation=lambda model, world: MaskedValidation(config, texts, tokenizers.source, model, world),
+        validation=partial(MaskedValidation, config, texts, tokenizers.source),
     )
 
 
@@ -205,7 +207,7 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
     def ids(texts: Sequence[str]) -> list[list[int]]:
         return encode_texts(tokenizer.encode, texts, tokenizer.marks_between)
 
-    store = tokenise(config, run, corpus, tokenizers, (ids, numbers), max_length=None)
+    store = tokenise(config, run, corpus, tokenizers, listener, (ids, numbers), max_length=None)
     maker = LabelledBatches(config, corpus.train, store, tokenizers)
     counts = np.bincount(store.target.values, minlength=len(names))
     report_classes(config, store.source.lengths, counts, names, listener)
@@ -219,7 +221,7 @@ def prepare_classification(config: Config, run: RunDirectory, corpus: Corpus, li
             model, partial(classification_loss, smoothing=smoothing, class_weights=weights)
         ),
         updates=lambda world: CorpusUpdates(config, maker, world),
-        validation=lambda model, world: ClassValidation(config, corpus.valid, tokenizer, labels, model, world),
+        validation=partial(ClassValidation, config, corpus.valid, tokenizer, labels),
         classes=names,
         documents=lambda: {LABELS: labels.to_json()},
     )
@@ -239,18 +241,22 @@ def prepare_tokenizers(
     most = MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None  # a word list must be complete
 
     def learn() -> TokenizerPair:
-        listener.message(f"training the tokenizer ({config.tokenizer.kind})")
         sources, targets = sides(most)
         if config.task == "translation":
             return train_tokenizers(config.tokenizer, sources, targets, *config.languages)
         tokenizer = train_tokenizer(config.tokenizer, sources, config.data.language)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
 
+    def learn_visibly() -> TokenizerPair:
+        listener.message(f"training the tokenizer ({config.tokenizer.kind})")
+        with listener.phase("training the tokenizer"):
+            return call_in_thread(learn)
+
     if run.exists:
         return run.tokenizers(config)
     if config.model.init_from is not None:
-        return initial_tokenizers(config, learn, lambda: sides(most), listener)
-    return learn()
+        return initial_tokenizers(config, learn_visibly, lambda: sides(most), listener)
+    return learn_visibly()
 
 
 def tokenise(
@@ -258,6 +264,7 @@ def tokenise(
     run: RunDirectory,
     corpus: Corpus,
     tokenizers: TokenizerPair,
+    listener: Listener,
     encode: tuple[Encode, Encode] | None = None,
     *,
     max_length: int | None,
@@ -272,24 +279,39 @@ def tokenise(
     key = key_of([config.task, *sums, max_length])
     if TokenStore.has(folder, key):
         return TokenStore(folder)
-    encode = encode or (tokenizers.source.encode, tokenizers.target.encode)
-    with saving("the token ids", folder, NO_SPACE):
+    source, target = encode or (tokenizers.source.encode, tokenizers.target.encode)
+    phase = listener.phase("tokenizing", len(corpus.train), "pairs")
+    with saving("the token ids", folder, NO_SPACE), phase as advance:
+        encode = (counted(source, advance), target)
         store = TokenStore.build(folder, corpus.train, encode, key=key, max_length=max_length)
     if not len(store):
         raise DataError(f"every training pair is longer than data.max_length = {config.data.max_length} tokens.")
     return store
 
 
-def make_stream(config: Config, run: RunDirectory, corpus: Corpus, tokenizers: TokenizerPair) -> TokenStream:
+def make_stream(
+    config: Config, run: RunDirectory, corpus: Corpus, tokenizers: TokenizerPair, listener: Listener
+) -> TokenStream:
     """Return the token stream of a language model; it is made if it is missing or was made from other text."""
     folder, tokenizer = run.path / "cache" / "train", tokenizers.target
     key = key_of([corpus.train.sha256, tokenizer.sha256, config.data.documents])
     if not TokenStream.has(folder, key):
-        with saving("the token ids", folder, NO_SPACE):
-            TokenStream.build(
-                folder, corpus.train, tokenizer.encode, key=key, end=EOS, whole_files=config.whole_files
-            )
+        phase = listener.phase("tokenizing", len(corpus.train), "texts")
+        with saving("the token ids", folder, NO_SPACE), phase as advance:
+            encode = counted(tokenizer.encode, advance)
+            TokenStream.build(folder, corpus.train, encode, key=key, end=EOS, whole_files=config.whole_files)
     return TokenStream(folder)
+
+
+def counted(encode: Encode, advance: Advance) -> Encode:
+    """Return an encoding that calls `advance` with the number of encoded texts."""
+
+    def encode_and_count(texts: Sequence[str]) -> list[list[int]]:
+        ids = encode(texts)
+        advance(len(texts))
+        return ids
+
+    return encode_and_count
 
 
 def key_of(parts: Sequence[Any]) -> str:

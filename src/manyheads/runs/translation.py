@@ -14,10 +14,12 @@ from manyheads.data.corpus import Pair
 from manyheads.evaluation import Scores, exact_match, score
 from manyheads.inspection.capture import mean_entropies, watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.grouped import spread_groups
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
+from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import corpus_nll
 
@@ -25,6 +27,7 @@ __all__ = ["ENTROPY_TEXTS", "Evaluation", "Validation", "evaluate_texts", "evenl
 
 ENTROPY_TEXTS = 8  # validation texts on which the entropy of the attention is measured
 SAMPLES = 3  # translations that are recorded at each validation
+FEWEST = 16  # pairs that a loss or a BLEU needs, under a time limit
 
 Sample = tuple[str, str, str]  # source, reference, output
 
@@ -34,11 +37,16 @@ def evenly(count: int, most: int) -> list[int]:
     return sorted({number * count // most for number in range(most)}) if count else []
 
 
+def fitting(count: int, seconds: float, allowed: float, least: int) -> int:
+    """Return how many of `count` items, which take `seconds`, fit into the allowed seconds; at least `least`."""
+    return count if seconds <= allowed else min(count, max(least, int(count * allowed / seconds)))
+
+
 class Validation:
     """Validates on the validation set: the loss of all pairs, and BLEU and chrF of some decoded ones.
 
     With several processes, each takes a share, and all get the result. With sharded weights, all compute everything
-    together.
+    together. A request to stop ends it in all of them by `Interrupted`.
     """
 
     def __init__(
@@ -48,32 +56,35 @@ class Validation:
         tokenizers: TokenizerPair,
         model: EncoderDecoder,
         world: World = ALONE,
+        watch: Watch = UNWATCHED,
     ) -> None:
         self.model = model
         self.config = config
         self.world = world
+        self.watch = watch
         self.sources = tokenizers.source.encode([pair.source for pair in pairs])
         self.targets = tokenizers.target.encode([pair.target for pair in pairs])
         every = max(1, len(pairs) // max(1, config.training.valid_sentences))
         self.decoded = pairs[::every][: config.training.valid_sentences]
         self.translator = Translator(config, tokenizers, model)
+        self.scoring = self.decoding = 0.0  # estimated seconds of the loss and of the translation
+        self.longest = math.inf  # seconds after which no further sentences are translated
 
     def __call__(self, step: int) -> ValidationReport:
         """Validate the weights of a step; outputs are decoded greedily, whatever the search settings."""
         sources, targets = self.world.share(self.sources), self.world.share(self.targets)
-        nats, tokens = self.world.total(corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS))
+        with self.watch.phase("validating: loss", len(sources), "pairs") as advance:
+            own = corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS, advance=advance)
+        nats, tokens = self.world.total(own)
         loss = nats / tokens
         measured: dict[str, float | None] = {"bleu": None, "chrf": None}
         sample: Sample | None = None
         samples: tuple[Sample, ...] = ()
         if self.decoded and math.isfinite(loss):
-            references = [pair.target for pair in self.decoded]
-            outputs = self.decode([pair.source for pair in self.decoded])
+            all_samples = [(pair.source, pair.target, output) for pair, output in self.decode()]
+            _, references, outputs = map(list, zip(*all_samples, strict=True))
             scores = score(outputs, references, language=self.config.data.target)
             measured = {"bleu": scores.bleu, "chrf": scores.chrf}
-            all_samples = [
-                (pair.source, pair.target, output) for pair, output in zip(self.decoded, outputs, strict=True)
-            ]
             sample = all_samples[step % len(all_samples)]
             samples = tuple(all_samples[index] for index in evenly(len(all_samples), SAMPLES))
         return ValidationReport(step, loss, measured, False, sample, samples, self.entropy())
@@ -95,7 +106,48 @@ class Validation:
         self.entropy()
         once = time.perf_counter() - start
         packing, decoding = self.decoding_seconds(self.decoded[::every])
-        return once + packing + every * (scaled + decoding)
+        self.scoring, self.decoding = once + packing + every * scaled, every * decoding
+        return self.scoring + self.decoding
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The number of pairs whose loss is measured, and of sentences that are translated, at each validation."""
+        return len(self.sources), len(self.decoded)
+
+    @size.setter
+    def size(self, size: Sequence[int]) -> None:
+        pairs, sentences = (evenly(*counts) for counts in zip(self.size, size, strict=True))
+        self.sources = [self.sources[index] for index in pairs]
+        self.targets = [self.targets[index] for index in pairs]
+        self.decoded = [self.decoded[index] for index in sentences]
+
+    def shorten(self, seconds: float) -> float:
+        """Validate on no more pairs than fit into so many seconds; return the estimated seconds of a validation.
+
+        The loss gets half of them at least. Where too few sentences fit for a BLEU that says anything, none are
+        translated, unless `training.metric` is their score.
+        """
+        scoring, decoding = self.watch.world.gather([self.scoring, self.decoding])[0]
+        pairs, sentences = self.size
+        least = min(sentences, FEWEST if self.config.training.metric in ("bleu", "chrf") else 0)
+        scored = fitting(pairs, scoring, max(seconds / 2, seconds - decoding), FEWEST)
+        scoring *= scored / pairs
+        self.longest = max(0.0, seconds - scoring)
+        translated = max(least, fitting(sentences, decoding, self.longest, 0))
+        if translated < FEWEST < sentences:
+            translated = least
+        self.validate_less(scored, translated)
+        return scoring + decoding * translated / max(1, sentences)
+
+    def validate_less(self, pairs: int, sentences: int) -> None:
+        """Validate on fewer pairs from now on, and say so."""
+        before, self.size = self.size, (pairs, sentences)
+        if before != self.size:
+            bleu = f"BLEU by {sentences:,} of {before[1]:,} sentences" if sentences else "no BLEU"
+            self.watch.listener.message(
+                "to keep training.max_minutes, validations are shorter from now on: "
+                f"loss of {pairs:,} of {before[0]:,} pairs, {bleu}"
+            )
 
     def decoding_seconds(self, pairs: Sequence[Pair]) -> tuple[float, float]:
         """Return the seconds to pack weights, and to translate this process's share of the pairs."""
@@ -131,13 +183,27 @@ class Validation:
             ]
         )
 
-    def decode(self, sources: list[str]) -> list[str]:
-        """Translate the sources; each process translates its share."""
-        translations = self.translator.translate(self.world.share(sources), beam_size=1)
-        outputs = [""] * len(sources)
-        for rank, share in enumerate(self.world.gather([result.translation for result in translations])):
-            outputs[rank :: self.world.size] = share
-        return outputs
+    def decode(self) -> list[tuple[Pair, str]]:
+        """Translate the sentences, each process its share; where the time is limited, perhaps only some of them."""
+        start, number = time.perf_counter(), -(-len(self.decoded) // self.world.size)
+        share, outputs = self.world.share(range(len(self.decoded))), dict[int, str]()
+        with self.watch.listener.phase("validating: translating", number, "sentences") as advance:
+            for group in spread_groups(number):  # as many in each process, so that all make the same exchanges
+                self.watch.check()
+                late = bool(outputs) and time.perf_counter() - start > self.longest
+                if self.watch.world.total([late])[0]:
+                    break
+                indices = [index for place in group for index in share[place : place + 1]]
+                sources = [self.decoded[index].source for index in indices]
+                translations = self.translator.translate(sources, beam_size=1, stop=self.watch.stop)
+                outputs |= zip(indices, (result.translation for result in translations), strict=True)
+                advance(len(indices))
+            self.watch.check()
+        gathered = [pair for pairs in self.world.gather(list(outputs.items())) for pair in pairs]
+        finished = [(self.decoded[index], output) for index, output in sorted(gathered)]
+        if len(finished) < len(self.decoded):
+            self.validate_less(len(self.sources), len(finished))
+        return finished
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from manyheads.model.encoder_only import EncoderOnly, TextClassifier
 from manyheads.tasks.loading import LoadableModel, evaluating
 from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+from manyheads.training.log import Advance, no_advance
 
 __all__ = [
     "LABELS",
@@ -214,17 +215,24 @@ def longest_text(config: Config) -> int:
     return min(config.data.max_length, model.max_positions - 2 if model.positions == "learned" else 2**31)
 
 
-def class_probabilities(model: TextClassifier, rows: Sequence[Ids]) -> NDArray[np.float64]:
+def class_probabilities(
+    model: TextClassifier, rows: Sequence[Ids], advance: Advance = no_advance
+) -> NDArray[np.float64]:
     """Return class probabilities (N, C) of N texts, given as ids without begin and end marks.
 
-    The model is in evaluation mode during the call. A batch holds texts of similar length.
+    The model is in evaluation mode during the call. A batch holds texts of similar length. `advance` is called with
+    the number of texts of each batch.
     """
-    logits = compute_batches(model, rows, model.output.out_features, model)
+    logits = compute_batches(model, rows, model.output.out_features, model, advance)
     return torch.from_numpy(logits).softmax(-1).numpy()
 
 
 def compute_batches(
-    model: EncoderOnly, rows: Sequence[Ids], width: int, compute: Callable[[Tensor, Tensor | None], Tensor]
+    model: EncoderOnly,
+    rows: Sequence[Ids],
+    width: int,
+    compute: Callable[[Tensor, Tensor | None], Tensor],
+    advance: Advance = no_advance,
 ) -> NDArray[np.float64]:
     """Apply a function to N texts in batches of similar length; return its results (N, width).
 
@@ -233,6 +241,7 @@ def compute_batches(
         rows: ids of each text, without begin and end marks.
         width: number of results for each text.
         compute: ids (B, S), and token types (B, S) or None -> (B, width).
+        advance: called with the number of texts of each batch.
     """
     device = next(model.parameters()).device
     results = np.zeros((len(rows), width), np.float64)
@@ -248,4 +257,5 @@ def compute_batches(
             )
             batch = compute(ids.to(device), None if types is None else types.to(device))
             results[indices] = batch.cpu().double().numpy()
+            advance(len(indices))
     return results

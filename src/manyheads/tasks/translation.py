@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -13,7 +13,7 @@ from manyheads.decoding.native.engine import NativeEngine, open_native_engine
 from manyheads.decoding.native.weights import parse_precision
 from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
-from manyheads.search.interface import Engine, Hypothesis, LimitedEngine
+from manyheads.search.interface import Engine, Hypothesis, LimitedEngine, never_cancelled
 from manyheads.tasks.assembly import Assembler
 from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.parts import Line, split_line
@@ -172,6 +172,7 @@ class Translator:
         forbidden: Sequence[Sequence[str]] = (),
         required: Sequence[Sequence[str]] = (),
         options: TranslateOptions = DEFAULTS,
+        stop: Callable[[], bool] | None = None,
     ) -> list[Translation]:
         """Translate lines; the result has the same number of lines in the same order.
 
@@ -184,6 +185,7 @@ class Translator:
                 line.
             required: for each line, phrases that its translation must contain; empty, or one list a line.
             options: all other options.
+            stop: called at every step of the search; when it returns True, the translations end unfinished.
 
         Raises:
             UsageError: an option is out of its range, or the engine does not support it.
@@ -194,7 +196,8 @@ class Translator:
         search = search_options(self.config.search, options, beam_size, n_best, per_line.for_parts(parts))
         rows = [self.shortened(lines[number].parts[part]) for number, part in parts]
         outputs: list[list[list[Hypothesis]]] = [[[] for _ in line.parts] for line in lines]
-        for (number, part), hypotheses in zip(parts, self.engine.search(rows, search), strict=True):
+        cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
+        for (number, part), hypotheses in zip(parts, self.engine.search(rows, search, cancelled), strict=True):
             outputs[number][part] = hypotheses
         assembler = Assembler(self.tokenizers, search, self.longest_source)
         return [

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from manyheads.errors import TrainingError
 
-__all__ = ["NO_LISTENER", "Listener", "SilentListener", "StepReport", "ValidationReport"]
+__all__ = [
+    "NO_LISTENER",
+    "Advance",
+    "Listener",
+    "SilentListener",
+    "StepReport",
+    "ValidationReport",
+    "no_advance",
+    "tracked",
+]
+
+Advance = Callable[[int], object]  # called with the number of items that a phase has done since the last call
+Item = TypeVar("Item")
+REPORTED = 256  # items of an iterable between two calls of an `Advance`
+
+
+def no_advance(count: int) -> None:
+    """Ignore the progress of a phase: the default of `Advance`."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +128,22 @@ class ValidationReport:
 class Listener(Protocol):
     """Receives the reports of a training: a progress line, a file of metrics, TensorBoard."""
 
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
+        """Return a context that shows the progress of a phase which may take longer than two seconds.
+
+        The context yields a function to call with the number of items done since its last call, from any thread.
+
+        Args:
+            name: what is being done, such as "reading the text".
+            total: number of items, if it is known.
+            unit: name of the items, such as "pairs".
+        """
+        ...
+
+    def interrupted(self, text: str) -> None:
+        """Receive the answer to a signal, inside its handler: no lock may be taken."""
+        ...
+
     def message(self, text: str) -> None:
         """Receive a line of text for people, such as a warning."""
         ...
@@ -126,6 +160,13 @@ class Listener(Protocol):
 class SilentListener:
     """A listener that ignores all reports."""
 
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
+        """Ignore the progress."""
+        return nullcontext(no_advance)
+
+    def interrupted(self, text: str) -> None:
+        """Ignore the answer."""
+
     def message(self, text: str) -> None:
         """Ignore the report."""
 
@@ -137,3 +178,16 @@ class SilentListener:
 
 
 NO_LISTENER = SilentListener()
+
+
+def tracked(
+    items: Iterable[Item], listener: Listener, name: str, *, total: int | None = None, unit: str = ""
+) -> Iterator[Item]:
+    """Yield items one by one, and show how many as a phase; arguments as of `Listener.phase`."""
+    with listener.phase(name, total, unit) as advance:
+        done = 0
+        for done, item in enumerate(items, start=1):
+            yield item
+            if done % REPORTED == 0:
+                advance(REPORTED)
+        advance(done % REPORTED)

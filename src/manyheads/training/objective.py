@@ -28,6 +28,7 @@ from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
+from manyheads.training.log import Advance, no_advance
 from manyheads.training.loss import cross_entropy_sums, kl_divergence_sum
 from manyheads.training.precision import Precision, autocast
 
@@ -137,10 +138,12 @@ def corpus_nll(
     eos: int,
     precision: Precision = "fp32",
     batch_tokens: int = 4_096,
+    advance: Advance = no_advance,
 ) -> tuple[float, int]:
     """Return the negative log-likelihood of all targets given their sources, in nats, and their number of tokens.
 
     End marks are counted. Perplexity is exp(nats / tokens). The model is used as it is: call `eval` before.
+    `advance` is called with the number of pairs of each batch.
     """
     device = next(model.parameters()).device
     lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
@@ -152,6 +155,7 @@ def corpus_nll(
             _, nll = translation_loss(model, batch.to(device), smoothing=0.0)
             nats += float(nll)
             tokens += batch.target_tokens
+            advance(len(pairs))
     return nats, tokens
 
 
@@ -204,6 +208,7 @@ def window_nll(
     *,
     precision: Precision = "fp32",
     batch_tokens: int = 4_096,
+    advance: Advance = no_advance,
 ) -> tuple[float, int]:
     """Return the negative log-likelihood of the tokens of a text, in nats, and the number of these tokens.
 
@@ -216,6 +221,7 @@ def window_nll(
         which: indices of the windows to score, all by default.
         precision: number format of the matrix products.
         batch_tokens: number of tokens of a batch.
+        advance: called with the number of windows of each batch.
     """
     device = next(model.parameters()).device
     which = range(len(windows)) if which is None else which
@@ -223,10 +229,12 @@ def window_nll(
     nats, count = 0.0, 0
     with torch.inference_mode(), autocast(device, precision):
         for first in range(0, len(which), rows):
-            batch, positions = windows.batch(tokens, which[first : first + rows])
+            numbers = which[first : first + rows]
+            batch, positions = windows.batch(tokens, numbers)
             hidden = model.decode(batch.ids.to(device)).flatten(0, 1).index_select(0, positions.to(device))
             right = batch.labels.flatten()[positions].to(device)
             _, nll = cross_entropy_sums(hidden, model.output.weight, model.output.bias, right)
             nats += float(nll)
             count += len(positions)
+            advance(len(numbers))
     return nats, count

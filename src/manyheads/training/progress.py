@@ -30,7 +30,9 @@ class Progress:
         step: number of updates done.
         epoch, position: the current epoch, and the number of updates done in it.
         total_steps: number of updates planned.
-        fixed: whether `total_steps` is final; with `max_minutes` it is fixed once, after the first updates.
+        fixed: whether `total_steps` is planned; with `max_minutes` it is planned after the first updates, and
+            lowered when they no longer fit.
+        pending: whether the checkpoint of this step is not validated yet.
         seconds: training time, without validation.
         recent_seconds: seconds an update, averaged over about the last minute, as other programs come and go.
         skipped, skipped_in_row: number of updates not applied because the gradient was not finite.
@@ -45,6 +47,7 @@ class Progress:
     position: int = 0
     total_steps: int = 0
     fixed: bool = True
+    pending: bool = False
     seconds: float = 0.0
     recent_seconds: float = 0.0
     skipped: int = 0
@@ -59,6 +62,11 @@ class Progress:
     def finished(self) -> bool:
         """Whether no update is left to do."""
         return self.stopped_early or self.step >= self.total_steps
+
+    @property
+    def complete(self) -> bool:
+        """Whether no update and no validation is left to do."""
+        return self.finished and not self.pending
 
     def due(self, every: int) -> bool:
         """Return whether an action is due that takes place every so many updates, and after the last one."""

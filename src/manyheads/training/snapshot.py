@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -18,7 +18,18 @@ from manyheads.training.progress import Progress, Window
 if TYPE_CHECKING:
     from manyheads.training.trainer import Trainer
 
-__all__ = ["Snapshot", "put_generators", "restore_snapshot", "seed_process", "take_generators", "take_snapshot"]
+__all__ = [
+    "Snapshot",
+    "Storage",
+    "full_tensors",
+    "published_weights",
+    "put_generators",
+    "restore_snapshot",
+    "seed_process",
+    "take_generators",
+    "take_snapshot",
+    "take_state",
+]
 
 AVERAGE = "average."  # prefix of the names of averaged weights in a checkpoint
 
@@ -29,40 +40,77 @@ class Snapshot:
 
     Attributes:
         model: the weights with which training continues.
-        published: the weights that were validated and that translate: the averaged ones with `training.ema`.
         optimizer: moments of the optimiser, averaged weights, and states of the random generators.
         state: everything else.
     """
 
     model: dict[str, Tensor]
-    published: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     state: dict[str, Any]
 
 
+class Storage(Protocol):
+    """The checkpoints of a training; each is stored before its validation, which may take long."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Store a checkpoint; the one before it is kept until `confirm` if its validation is pending."""
+        ...
+
+    def confirm(self, step: int, state: Mapping[str, Any], best: Mapping[str, Tensor] | None) -> None:
+        """Store the state after the validation of a checkpoint.
+
+        Args:
+            step: step of the checkpoint.
+            state: replaces `Snapshot.state`.
+            best: the validated weights if they are the best so far, else None.
+        """
+        ...
+
+    def discard(self, step: int) -> None:
+        """Remove the checkpoint of a step whose validation has failed."""
+        ...
+
+    def go_back(self, trainer: Trainer) -> bool:
+        """Load the weights of the last checkpoint, and call `Trainer.restore`; return False if there is none."""
+        ...
+
+
 def take_snapshot(trainer: Trainer) -> Snapshot:
     """Return all that resuming needs."""
-    model = {name: full_tensor(parameter) for name, parameter in trainer.model.named_parameters()}
     averages = {} if trainer.ema is None else trainer.ema.weights
-    averages = {name: full_tensor(tensor) for name, tensor in averages.items()}
     return Snapshot(
-        model=model,
-        published=averages or model,
+        model=full_tensors(dict(trainer.model.named_parameters())),
         optimizer={
             **optimizer_tensors(trainer.model, trainer.updater.optimizer),
             **generators_of_all(trainer.device, trainer.world),
-            **{f"{AVERAGE}{name}": tensor for name, tensor in averages.items()},
+            **{f"{AVERAGE}{name}": tensor for name, tensor in full_tensors(averages).items()},
         },
-        state={
-            "progress": asdict(trainer.progress),
-            "plan": plan(trainer.config),
-            "splits": trainer.oom.splits,
-            "window": trainer.window.state(),
-            "watch": trainer.divergence.state(),
-            "schedule": trainer.schedule.state(),
-            "precision": trainer.updater.precision,
-        },
+        state=take_state(trainer),
     )
+
+
+def take_state(trainer: Trainer) -> dict[str, Any]:
+    """Return `Snapshot.state`."""
+    return {
+        "progress": asdict(trainer.progress),
+        "plan": plan(trainer.config),
+        "splits": trainer.oom.splits,
+        "window": trainer.window.state(),
+        "watch": trainer.divergence.state(),
+        "schedule": trainer.schedule.state(),
+        "precision": trainer.updater.precision,
+        "limit": trainer.limit.state(trainer.timed_validation),
+    }
+
+
+def published_weights(trainer: Trainer) -> dict[str, Tensor]:
+    """Return the weights that are validated and that translate: the averaged ones with `training.ema`."""
+    return full_tensors(dict(trainer.model.named_parameters()) if trainer.ema is None else trainer.ema.weights)
+
+
+def full_tensors(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors by name, gathered from all processes where they are sharded."""
+    return {name: full_tensor(tensor) for name, tensor in tensors.items()}
 
 
 def restore_snapshot(trainer: Trainer, optimizer: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
@@ -84,6 +132,7 @@ def restore_snapshot(trainer: Trainer, optimizer: Mapping[str, Tensor], state: M
     if changed or not timed:  # `--force` allows other settings and another corpus
         progress.total_steps, progress.fixed = trainer.planned_steps(), not timed
     progress.stopped_early = progress.out_of_patience(config.patience)
+    trainer.limit.restore(state.get("limit", {}))
     trainer.oom.splits = state["splits"]
     trainer.window = Window(**state["window"])
     trainer.divergence.restore(state["watch"])

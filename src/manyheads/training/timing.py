@@ -1,7 +1,8 @@
-"""The number of updates that fit into `training.max_minutes`, measured once at the start of training.
+"""The number of updates that fit into `training.max_minutes`, measured at the start of training.
 
-The minutes count from the first update to the end of the command: updates, validations, checkpoints, and the
-averaging of checkpoints at the end. Reading the text and learning the vocabulary do not count.
+The minutes count from the start of the command to its end: reading the text, training the tokenizer, updates,
+validations, checkpoints, and the averaging of checkpoints. Of the preparation, at most half of the limit counts.
+When updates or validations turn out slower than planned, the plan is shortened; it never becomes longer.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from manyheads.config.schema import MeasuredConfig, TrainingConfig
-from manyheads.training.snapshot import put_generators, take_generators
+from manyheads.training.progress import RECENT
 
 if TYPE_CHECKING:
     from manyheads.training.trainer import Trainer
@@ -23,19 +24,24 @@ __all__ = [
     "WARM_UPDATES",
     "Costs",
     "TimeLimit",
+    "TimedValidation",
     "expectation",
-    "fix_steps",
+    "fit_steps",
     "sampled_validation",
     "time_validation",
 ]
 
 # The first WARM_UPDATES are not timed. At least MEASURED_UPDATES are timed, for MEASURED_SHARE of the whole time or
 # until the warm-up ends, because after it the learning rate depends on the number of steps. After LATE_SHARE of the
-# whole time, fewer updates are enough.
-WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE, LATE_SHARE = 3, 27, 0.02, 0.25
-MUCH_VALIDATION = 0.25  # share of the time above which a warning suggests less validation
+# whole time, fewer updates are enough; after VERY_LATE_SHARE, one is.
+WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE, LATE_SHARE, VERY_LATE_SHARE = 3, 27, 0.02, 0.25, 0.6
+PREPARATION_SHARE = 0.5  # share of the whole time that the preparation can use up
+MUCH_VALIDATION = 0.25  # share of the time for validation, above which it is made on fewer pairs
+OVERSHOOT = 0.02  # share of the time by which the plan may exceed it before it is shortened
+LAST_OVERSHOOT = 0.05  # share of the time by which the averaging of checkpoints at the end may exceed it
 SAMPLES = (16, 4, 1)  # to time a validation, one example in so many is validated, as long as the time allows
 SAMPLE_SHARE = 0.01  # share of the whole time that a larger sample may take
+LONG_SAMPLE = 3.0  # times this share, after which the first sample is the only one
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,16 @@ class Costs:
     saving: float = 0.0
 
     def total(self, config: TrainingConfig, updates: int, *, done: int = 0, seconds: float = 0.0) -> float:
-        """Return the seconds of a training of `updates` updates, of which the first `done` took `seconds`."""
-        return seconds + (updates - done) * self.update + self.checking(config, updates)
+        """Return the seconds of a training of `updates` updates.
+
+        Args:
+            config: settings of the training.
+            updates: number of updates.
+            done: number of updates done, the last of which is not validated yet.
+            seconds: time used up to now, with all validations and checkpoints.
+        """
+        checks = validations(config, updates) - max(0, done - 1) // config.save_every
+        return seconds + (updates - done) * self.update + checks * (self.validation + self.saving)
 
     def checking(self, config: TrainingConfig, updates: int) -> float:
         """Return the seconds of all validations and checkpoints, the average of checkpoints at the end included."""
@@ -99,7 +113,9 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
         seconds_of: validates one example in n, and returns the estimated seconds of a whole validation.
         longest: seconds that a sample may take; the first sample may take longer.
     """
-    seconds_of(SAMPLES[0])  # the first validation compiles code and allocates memory, and is not timed
+    seconds = seconds_of(SAMPLES[0])  # compiles code and allocates memory: no estimate, unless time is short
+    if seconds / SAMPLES[0] > LONG_SAMPLE * longest:
+        return seconds
     seconds = 0.0
     for every in SAMPLES:
         if seconds / every > longest:
@@ -108,54 +124,142 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
     return seconds
 
 
+class TimedValidation(Protocol):
+    """A validation whose time can be estimated, and limited by validating on fewer pairs.
+
+    Attributes:
+        size: number of pairs whose loss is measured, and of sentences that are translated.
+    """
+
+    @property
+    def size(self) -> Sequence[int]:
+        """See the attribute."""
+        ...
+
+    @size.setter
+    def size(self, size: Sequence[int]) -> None: ...
+
+    def seconds(self, every: int) -> float:
+        """Return the estimated seconds of a validation, from one example in `every`."""
+        ...
+
+    def shorten(self, seconds: float) -> float:
+        """Validate on no more than fits into so many seconds; return the estimated seconds of a validation."""
+        ...
+
+
 class TimeLimit:
-    """Times the first updates, to find how many fit into the time limit.
+    """The time limit of a training: the time used up, and the measured times of updates, validations, checkpoints.
 
     Attributes:
         scores: measured scores of a recipe that this training can expect, or None.
+        limited: whether there is a limit.
         allowed: the time limit in seconds.
-        timed: seconds and target tokens of each update.
-        validation, saving: seconds of one validation and of one checkpoint.
-        spent: seconds that timing a validation and a checkpoint took.
+        prepared: seconds that the preparation took.
+        used: seconds used before this object was made, by the preparation up to its share and by earlier commands.
+        timed: seconds and target tokens of each update, until the plan is made.
+        update: seconds of an update, averaged over about the last minute once the plan is made.
+        validation, saving: seconds of the last validation and of the last checkpoint.
+        size: `TimedValidation.size` according to a restored state, or None.
     """
 
-    def __init__(self, config: TrainingConfig, measured: MeasuredConfig | None = None) -> None:
+    def __init__(
+        self, config: TrainingConfig, measured: MeasuredConfig | None = None, prepared: float = 0.0
+    ) -> None:
         self.config = config
         self.scores = measured
+        self.limited = config.max_minutes is not None
         self.allowed = 60 * (config.max_minutes or 0.0)
+        self.prepared = prepared
+        self.used = min(prepared, PREPARATION_SHARE * self.allowed)
+        self.start = time.perf_counter()
         self.timed: list[tuple[float, float]] = []
-        self.validation = self.saving = self.spent = 0.0
+        self.update = self.validation = self.saving = 0.0
+        self.size: Sequence[int] | None = None
+
+    @property
+    def elapsed(self) -> float:
+        """The seconds of the limit that are used up."""
+        return self.used + time.perf_counter() - self.start
+
+    def affords(self, seconds: float) -> bool:
+        """Return whether there is time for a last part of so many seconds."""
+        return not self.limited or self.elapsed + seconds <= (1 + LAST_OVERSHOOT) * self.allowed
+
+    def state(self, validation: TimedValidation | None) -> dict[str, Any]:
+        """Return the state that resuming needs; nothing without a limit."""
+        if not self.limited:
+            return {}
+        size = None if validation is None else [*validation.size]
+        return {"used": self.elapsed, "costs": asdict(self.costs()), "size": size}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state; the time used up is added to that of this command."""
+        if self.limited and state:
+            self.used += state["used"]
+            self.size = state["size"]
+            costs = Costs(**state["costs"])
+            self.update, self.validation, self.saving = costs.update, costs.validation, costs.saving
 
     def add(self, seconds: float, tokens: float) -> None:
-        """Record the seconds and the target tokens of an update."""
+        """Record the seconds and the target tokens of an update before the plan is made."""
         self.timed.append((seconds, tokens))
+        if self.measured:
+            self.update = sum(seconds for seconds, _ in self.measured) / len(self.measured)
+
+    def follow(self, seconds: float) -> None:
+        """Follow the seconds of the updates after the plan is made."""
+        self.update -= math.expm1(-seconds / RECENT) * (seconds - self.update)
 
     @property
     def measured(self) -> list[tuple[float, float]]:
-        """The timed updates without the first ones, which are slower."""
-        return self.timed[WARM_UPDATES:]
+        """The timed updates without the first ones, which are slower; of fewer updates the last one."""
+        return self.timed[WARM_UPDATES:] or self.timed[-1:]
 
     @property
     def speed(self) -> float:
         """The training speed in target tokens a second."""
         return sum(tokens for _, tokens in self.measured) / sum(seconds for seconds, _ in self.measured)
 
-    def ready(self, step: int, seconds: float) -> bool:
-        """Return whether enough updates were timed, when `step` updates have taken `seconds`."""
-        checking = (step // self.config.save_every + 1) * self.validation  # the next one counted
-        late = seconds + self.spent + checking >= LATE_SHARE * self.allowed
-        spent = sum(seconds for seconds, _ in self.measured)
+    def ready(self, step: int) -> bool:
+        """Return whether enough updates were timed to plan, after `step` updates."""
+        if not self.timed or self.elapsed >= VERY_LATE_SHARE * self.allowed:
+            return bool(self.timed)
+        late = self.elapsed + self.validation >= LATE_SHARE * self.allowed  # the next validation counted
+        count = len(self.timed) - WARM_UPDATES
+        spent = sum(seconds for seconds, _ in self.timed[WARM_UPDATES:])
         long_enough = spent >= MEASURED_SHARE * self.allowed or step >= self.config.warmup_steps
-        return bool(self.measured) and (late or (len(self.measured) >= MEASURED_UPDATES and long_enough))
+        return count > 0 and (late or (count >= MEASURED_UPDATES and long_enough))
 
     def costs(self) -> Costs:
         """Return the measured seconds."""
-        update = sum(seconds for seconds, _ in self.measured) / len(self.measured)
-        return Costs(update, self.validation, self.saving)
+        return Costs(self.update, self.validation, self.saving)
+
+    def fitting(self, step: int, most: int) -> int:
+        """Return how many updates fit into the limit after `step` updates, at most `most`."""
+        return self.costs().fitting(self.config, most, done=step, seconds=self.elapsed)
+
+    def exceeded(self, step: int, updates: int) -> bool:
+        """Return whether a plan of `updates` updates has become too long, after `step` updates."""
+        total = self.costs().total(self.config, updates, done=step, seconds=self.elapsed)
+        return total > (1 + OVERSHOOT) * self.allowed
+
+    def share_of_validation(self, step: int, most: int) -> float:
+        """Return the seconds that one validation may take, so that all of them take `MUCH_VALIDATION` at most."""
+        free = (1 - MUCH_VALIDATION) * self.allowed - self.elapsed
+        updates = step + max(0, int(free / self.update)) if self.update > 0 else most
+        planned = validations(self.config, max(1, min(most, updates)))
+        share = min(MUCH_VALIDATION * self.allowed, self.allowed - self.elapsed)
+        return max(0.0, share / planned - self.saving)
 
     def messages(self, updates: int) -> Iterator[str]:
         """Yield the plan with its expected score, and a warning where validation takes much of the time."""
         costs, config, last = self.costs(), self.config, self.scores.updates[-1] if self.scores else 0
+        if self.prepared > PREPARATION_SHARE * self.allowed:
+            yield (
+                f"reading the text and training the tokenizer took {self.prepared / 60:.1f} of the "
+                f"{minutes_text(config.max_minutes or 0)}; training gets half of them"
+            )
         of_recipe = f" of {last:,}" if updates < last else ""
         expected = f": {expectation(self.scores, costs, config, updates)}" if self.scores else ""
         yield (
@@ -167,10 +271,8 @@ class TimeLimit:
             yield warning
 
 
-def fix_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool) -> None:
-    """Time an update, and once enough were timed, fix the number of updates that fit into `max_minutes`.
-
-    A checkpoint is saved to time that too.
+def fit_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool) -> None:
+    """Time an update; once enough were timed, plan the number of updates that fit, and shorten a plan that is late.
 
     Args:
         trainer: trainer with a time limit.
@@ -179,39 +281,49 @@ def fix_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool
         compiled: whether this process compiled layers in it; such an update says nothing about later ones.
     """
     progress, limit, world = trainer.progress, trainer.limit, trainer.world
-    if not world.total([compiled])[0]:
-        limit.add(seconds, tokens)
-    if not world.gather(limit.ready(progress.step, progress.seconds))[0]:
+    if not progress.fixed:
+        if not world.total([compiled])[0]:
+            limit.add(seconds, tokens)
+        if world.gather(limit.ready(progress.step))[0]:
+            plan_steps(trainer)
         return
-    start = time.perf_counter()
-    trainer.save(trainer.snapshot(), False)
-    limit.saving = time.perf_counter() - start
-    limit.spent += limit.saving
-    spent = progress.seconds + limit.spent
-    fitting = limit.costs().fitting(trainer.config, progress.total_steps, done=progress.step, seconds=spent)
-    progress.total_steps = world.gather(fitting)[0]
+    limit.follow(seconds)
+    planned = progress.total_steps
+    late = limit.exceeded(progress.step, planned)
+    progress.total_steps = world.gather(limit.fitting(progress.step, planned) if late else planned)[0]
+    if progress.total_steps < planned:
+        trainer.listener.message(
+            f"updates or validations have become slower: {progress.total_steps:,} instead of {planned:,} updates "
+            f"fit into {minutes_text(trainer.config.max_minutes or 0)}"
+        )
+
+
+def plan_steps(trainer: Trainer) -> None:
+    """Plan the number of updates that fit into the limit; a checkpoint is saved to time that too."""
+    progress, limit, world = trainer.progress, trainer.limit, trainer.world
+    trainer.save()
+    if trainer.timed_validation is not None:
+        share = world.gather(limit.share_of_validation(progress.step, progress.total_steps))[0]
+        limit.validation = trainer.timed_validation.shorten(share)
+    progress.total_steps = world.gather(limit.fitting(progress.step, progress.total_steps))[0]
     progress.fixed = True
     for message in limit.messages(progress.total_steps):
         trainer.listener.message(message)
 
 
 def time_validation(trainer: Trainer) -> float:
-    """Return the seconds that a validation takes; the state of the random generators is kept."""
-    sample, generators = trainer.sample_validation, take_generators(trainer.device)
+    """Return the seconds that a validation takes; raises `Interrupted` in all processes on request."""
+    timed = trainer.timed_validation
+    start = time.perf_counter()
+    if timed is None:
+        trainer.score()
+        return time.perf_counter() - start
 
     def agreed_seconds(every: int) -> float:  # estimated by the first process
-        assert sample is not None
-        return trainer.world.gather(sample(every))[0]
+        return trainer.world.gather(timed.seconds(every))[0]
 
-    start = time.perf_counter()
-    with trainer.validating():
-        if sample is None:
-            trainer.validate(trainer.progress.step)
-            seconds = time.perf_counter() - start
-        else:
-            seconds = sampled_validation(agreed_seconds, SAMPLE_SHARE * trainer.limit.allowed)
-    put_generators(generators, trainer.device)
-    return seconds
+    with trainer.validating(), trainer.listener.phase("timing a validation"):
+        return sampled_validation(agreed_seconds, SAMPLE_SHARE * trainer.limit.allowed)
 
 
 def expectation(measured: MeasuredConfig, costs: Costs, config: TrainingConfig, updates: int) -> str:

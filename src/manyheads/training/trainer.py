@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -23,25 +22,30 @@ from manyheads.errors import TrainingError
 from manyheads.training.batches import BatchSource, Indices, MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.ema import ExponentialMovingAverage
+from manyheads.training.interruption import Interrupted, never
 from manyheads.training.log import Listener, StepReport, ValidationReport
 from manyheads.training.objective import Objective
 from manyheads.training.oom import OomRecovery
 from manyheads.training.precision import Precision
 from manyheads.training.progress import DivergenceDetector, Progress, Window
 from manyheads.training.schedule import Schedule
-from manyheads.training.snapshot import Snapshot, put_generators, restore_snapshot, take_generators, take_snapshot
-from manyheads.training.timing import TimeLimit, fix_steps, time_validation
+from manyheads.training.snapshot import (
+    Snapshot,
+    Storage,
+    put_generators,
+    restore_snapshot,
+    take_generators,
+    take_snapshot,
+)
+from manyheads.training.timing import TimedValidation, TimeLimit, fit_steps, time_validation
 from manyheads.training.update import Updater
+from manyheads.training.validation import validate_step
 
 __all__ = ["Trainer"]
 
 MOST_SKIPPED = 20  # updates in a row without a finite gradient before training gives up
 MOST_ROLLBACKS = 3
-
-
-def never(*_: object) -> bool:
-    """Return False: the default of callbacks."""
-    return False
+AFTER_STEP = "stopping after this step; press again to abort"
 
 
 class Trainer:
@@ -57,11 +61,11 @@ class Trainer:
         precision: Precision,
         listener: Listener,
         validate: Callable[[int], ValidationReport],
-        save: Callable[[Snapshot, bool], None],
-        go_back: Callable[[Trainer], bool] = never,
+        storage: Storage,
         world: World = ALONE,
-        sample_validation: Callable[[int], float] | None = None,
+        timed_validation: TimedValidation | None = None,
         measured: MeasuredConfig | None = None,
+        prepared: float = 0.0,
     ) -> None:
         """Prepare a training; nothing is computed yet.
 
@@ -72,14 +76,13 @@ class Trainer:
             device: the device of the model.
             precision: number format of the matrix products.
             listener: receives messages and reports.
-            validate: scores the model at a step; the trainer fills in `best` of the report.
-            save: stores a snapshot; the second argument says whether it is the best so far.
-            go_back: loads the weights of the last snapshot into the trainer's model and calls its `restore`;
-                returns False when there is no snapshot.
+            validate: scores the model at a step; the trainer fills in `best` of the report. It raises `Interrupted`
+                in all processes when a stop is requested.
+            storage: stores the checkpoints.
             world: the processes that train together.
-            sample_validation: validates one example in n, and returns the estimated seconds of a whole validation;
-                used with a time limit. Without it, `validate` is timed.
+            timed_validation: times and shortens `validate` under a time limit. Without it, `validate` is timed.
             measured: measured scores by number of updates, which predict the result under a time limit.
+            prepared: seconds that the preparation of the training took, which count in the time limit.
         """
         self.model = model = objective.model
         self.config = config
@@ -87,8 +90,7 @@ class Trainer:
         self.device = device
         self.listener = listener
         self.validate = validate
-        self.save = save
-        self.go_back = go_back
+        self.storage = storage
         self.world = world
         self.updater = Updater(objective, config, device=device, precision=precision, world=world)
         self.oom = OomRecovery(self.updater, listener.message)
@@ -97,13 +99,17 @@ class Trainer:
         self.progress = Progress(total_steps=self.planned_steps(), fixed=config.max_minutes is None)
         self.window = Window()
         self.divergence = DivergenceDetector()
-        self.limit = TimeLimit(config, measured)
-        self.sample_validation = sample_validation
+        self.limit = TimeLimit(config, measured, prepared)
+        self.timed_validation = timed_validation
+        self.answer = AFTER_STEP  # what a request to stop does at this moment
 
     # --- the loop ---
 
     def run(self, stop: Callable[[], bool] = never, save_now: Callable[[], bool] = never) -> None:
         """Train until the planned number of updates or the end of patience (`training.patience`) is reached.
+
+        A checkpoint is saved before it is validated. If the validation is interrupted, training ends, and begins
+        with this validation when it resumes.
 
         Args:
             stop: called after each update; when it returns True, a snapshot is saved and training ends.
@@ -113,7 +119,8 @@ class Trainer:
             TrainingError: too many updates in a row had no finite gradient, memory ran out, or training diverged.
         """
         updater = self.updater
-        self.prepare()
+        if not self.prepare():
+            return
         start = time.perf_counter()
         for indices, micro_batches, epoch_updates in self.remaining_updates():
             step, known_shapes = self.progress.step + 1, len(updater.layers.shapes)
@@ -133,22 +140,19 @@ class Trainer:
             seconds = time.perf_counter() - start
             self.window.seconds += seconds
             self.progress.advance(seconds)
-            if not self.progress.fixed:
-                fix_steps(self, seconds, tokens, compiled=len(updater.layers.shapes) > known_shapes)
+            if self.limit.limited:
+                fit_steps(self, seconds, tokens, compiled=len(updater.layers.shapes) > known_shapes)
 
             if self.progress.due(self.config.log_every):
                 report = self.log(rate, epoch_updates)
                 if self.divergence.observe(report.loss) and self.diverged(report.loss):
                     start = time.perf_counter()
                     continue  # training is back at its last checkpoint
-            validating = self.progress.due(self.config.save_every)
-            if validating:
-                best = self.validated().best
-                self.save(self.snapshot(), best)
+            self.progress.pending = self.progress.due(self.config.save_every)
             stopping, saving = self.world.total([stop(), save_now()])
-            if (stopping or saving) and not validating:
-                self.save(self.snapshot(), False)
-            if stopping:
+            if self.progress.pending or stopping or saving:
+                self.save()
+            if stopping or (self.progress.pending and not validate_step(self)):
                 return
             start = time.perf_counter()
 
@@ -181,14 +185,24 @@ class Trainer:
 
     # --- before the first update ---
 
-    def prepare(self) -> None:
-        """Set the model to training mode, try the heaviest update, and with a time limit time a validation."""
-        start = time.perf_counter()
+    def prepare(self) -> bool:
+        """Try the heaviest update, make a pending validation, and with a time limit time a validation.
+
+        Returns:
+            False if a request to stop ended the validation.
+        """
         self.model.train()
         self.try_heaviest()
-        if not self.progress.fixed:
-            self.limit.validation = time_validation(self)
-            self.limit.spent = time.perf_counter() - start
+        if self.timed_validation is not None and self.limit.size is not None:
+            self.timed_validation.size = self.limit.size
+        if self.progress.pending and not validate_step(self):
+            return False
+        try:
+            if not self.progress.fixed:
+                self.limit.validation = time_validation(self)
+        except Interrupted:
+            return False
+        return True
 
     def try_heaviest(self) -> None:
         """Compute the gradients that need the most memory, and drop them: if memory runs out, then now."""
@@ -256,7 +270,7 @@ class Trainer:
                 f"{what}, and going back {MOST_ROLLBACKS} times has not helped. The last checkpoint is good. "
                 "Try a lower training.learning_rate or a longer warm-up."
             )
-        if not self.go_back(self):
+        if not self.storage.go_back(self):
             cure = "Try a lower training.learning_rate or a longer warm-up."
             raise TrainingError(f"{what}, and there is no checkpoint to go back to. {cure}")
         self.progress.rollbacks = rollbacks
@@ -265,46 +279,43 @@ class Trainer:
 
     # --- validation ---
 
-    def validated(self) -> ValidationReport:
-        """Validate the published weights, compare with the best validation so far, and report to the listener."""
-        with self.published():
-            report = self.score()
-        report = replace(report, best=self.compare_with_best(report))
-        self.listener.validation(report)
-        return report
-
     def score(self) -> ValidationReport:
-        """Validate the weights that the model has now."""
+        """Validate the weights that the model has now; raises `Interrupted` in all processes on request."""
         with self.validating():
             return self.validate(self.progress.step)
 
     @contextmanager
     def validating(self) -> Iterator[None]:
-        """While open, the model is in evaluation mode, and this process holds all its weights."""
-        self.model.eval()
-        with self.updater.unsharded(), torch.inference_mode():
-            yield
-        self.model.train()
+        """While open, the model is in evaluation mode, and this process holds all its weights.
 
-    def published(self) -> AbstractContextManager[None]:
-        """While open, the model has the weights that are published: the averaged ones with `training.ema`."""
-        return nullcontext() if self.ema is None else self.ema.instead(self.model)
-
-    def compare_with_best(self, report: ValidationReport) -> bool:
-        """Update best value, patience and plateau schedule; return whether this validation is the best so far.
-
-        Raises:
-            TrainingError: the loss is not finite, or the metric of `training.metric` was not measured.
+        Random numbers that are drawn inside do not change those of the training.
         """
-        progress, value = self.progress, report.checked_value(self.config.metric)
-        self.schedule.validated(report.loss)
-        best = progress.compare(value)
-        if not self.updater.layerwise.complete(progress.step):  # layers that are unfrozen later may still help
-            progress.waited = 0
-        progress.stopped_early = progress.out_of_patience(self.config.patience)
-        return best
+        generators = take_generators(self.device)
+        self.model.eval()
+        try:
+            with self.updater.unsharded(), torch.inference_mode():
+                yield
+        finally:
+            self.model.train()
+            put_generators(generators, self.device)
 
     # --- interruptions ---
+
+    def save(self) -> None:
+        """Save a checkpoint of this step."""
+        start = time.perf_counter()
+        with self.answering(f"stopping; the checkpoint of step {self.progress.step:,} is being saved"):
+            self.storage.save(self.snapshot())
+        self.limit.saving = time.perf_counter() - start
+
+    @contextmanager
+    def answering(self, text: str) -> Iterator[None]:
+        """While open, a request to stop is answered with this text."""
+        self.answer = text
+        try:
+            yield
+        finally:
+            self.answer = AFTER_STEP
 
     def snapshot(self) -> Snapshot:
         """Return all that resuming needs."""

@@ -58,6 +58,7 @@ def with_overrides(config: Config, overrides: Sequence[str]) -> Config:
 def parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Config:
     """Replace settings, then parse as `parse_config` does; mistakes of both are reported."""
     mistakes = [mistake for text in overrides if (mistake := override(values, text))]
+    mistakes += replace_length(values, overrides)
     try:
         config = parse_config(values, origin=origin)
     except ConfigError as error:
@@ -65,6 +66,22 @@ def parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str
     if mistakes:
         raise ConfigError(mistakes, origin=origin)
     return config
+
+
+def replace_length(values: Mapping[str, Any], overrides: Sequence[str]) -> list[str]:
+    """Let a length of training in `--set` replace the other one in the file; return the mistake if it has both.
+
+    In a file, `training.epochs` replaces `training.steps`.
+    """
+    names = {text.partition("=")[0].strip(): text for text in overrides}
+    steps, epochs, training = names.get("training.steps"), names.get("training.epochs"), values.get("training")
+    if steps is None or not isinstance(training, dict):
+        return []
+    if epochs is None:
+        training["epochs"] = None
+    elif training["epochs"] != NONE:
+        return [f"--set {steps} and --set {epochs} ask for two lengths of training. Give one of them."]
+    return []
 
 
 def parse_config(values: Mapping[str, Any], *, origin: str) -> Config:

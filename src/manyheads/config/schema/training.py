@@ -18,12 +18,16 @@ class TrainingConfig(Section):
     """Optimiser, schedule, and when to stop and save (section 5)."""
 
     steps: Positive = Field(8_000, description="number of optimiser updates")
-    epochs: Positive | None = Field(None, description="passes over the training text; replaces steps if given")
+    epochs: Positive | None = Field(
+        None,
+        description="passes over the training text; replaces steps if given. "
+        "On the command line, --set training.steps replaces the epochs of the file",
+    )
     max_minutes: float | None = Field(
         None,
         gt=0,
-        description="minutes from the first update to the end, validation and checkpoints included; the number "
-        "of steps is fitted to the speed measured at the start",
+        description="minutes from the start of the command to its end, the preparation (up to half of them), "
+        "validation and checkpoints included; the number of steps is fitted to the measured speed",
     )
     batch_tokens: Positive = Field(4_096, description="target tokens an update, end symbols counted, padding not")
     batch_sentences: Positive | None = Field(

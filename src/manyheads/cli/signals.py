@@ -1,0 +1,66 @@
+"""Ctrl-C and SIGTERM, where a verb does not handle them itself: a word and the right exit code, never a traceback.
+
+The first signal raises an exception in the main thread, so that files that are being written are removed. While a
+module is being imported, it ends the program at once: an exception may be lost or changed there. A repetition
+within a second is the same request; a later one ends the program at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from types import FrameType
+
+__all__ = ["WORDS", "StopSignals", "Terminated"]
+
+REPEAT = 1.0  # seconds in which a repeated signal is the same request
+WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+
+class Terminated(BaseException):
+    """SIGTERM was received, as `KeyboardInterrupt` says of Ctrl-C."""
+
+
+class StopSignals:
+    """The handlers of Ctrl-C and SIGTERM of the program.
+
+    Attributes:
+        received: the first signal that was received, or None.
+    """
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self.first = 0.0  # time of the first signal in seconds
+
+    def install(self) -> None:
+        """Handle the signals that are not ignored; only in the main thread, where Python allows it."""
+        if threading.current_thread() is threading.main_thread():
+            for number in WORDS:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    signal.signal(number, self.handle)
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """Raise `KeyboardInterrupt` or `Terminated`, or end the program."""
+        repeated = self.received is not None
+        if repeated and time.monotonic() - self.first < REPEAT:
+            return
+        self.received = self.received or signal.Signals(number)
+        self.first = time.monotonic()
+        if repeated or importing(frame):
+            with suppress(OSError):  # stderr is closed
+                os.write(sys.stderr.fileno(), f"{WORDS[self.received]}\n".encode())
+            os._exit(128 + self.received)
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+
+
+def importing(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported in a frame or in one of its callers."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False

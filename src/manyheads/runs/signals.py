@@ -1,0 +1,112 @@
+"""The signals that stop a training or ask it to save.
+
+The first Ctrl-C or SIGTERM is answered with a line at once, and training stops where nothing is lost. A repetition
+within a second is the same request: `timeout` signals a process and its whole group. A later one has the effect
+that it has outside of training: the program ends. SIGUSR1 saves, and training continues.
+
+Under a launcher such as `torchrun` a signal is received several times: from the terminal or the cluster, and from
+the launcher, which kills processes that do not stop. There, repeated signals change nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+from manyheads.training.log import NO_LISTENER, Listener
+
+__all__ = ["REPEAT", "Requests", "call_in_thread"]
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has none
+REPEAT = 1.0  # seconds in which a repeated signal is the same request
+
+Result = TypeVar("Result")
+
+
+class Requests:
+    """Requests by signals: to stop, or to save and continue.
+
+    Attributes:
+        signal: the signal that requested to stop, or None.
+        answer: returns the line that answers the first request to stop.
+    """
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+        self.wants_save = False
+        self.first = 0.0  # time of the first request to stop, in seconds
+        self.answer: Callable[[], str] = lambda: "stopping; press again to abort"
+
+    def stop(self) -> bool:
+        """Return whether a signal to stop was received."""
+        return self.signal is not None
+
+    def save_now(self) -> bool:
+        """Return True once for each request to save."""
+        wanted, self.wants_save = self.wants_save, False
+        return wanted
+
+    def leave(self) -> None:
+        """Exit as the signal would have, after everything is saved; another process may have received it."""
+        if self.signal is signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + (self.signal or signal.SIGTERM))
+
+    @contextmanager
+    def recorded(self, listener: Listener = NO_LISTENER, *, launched: bool = False) -> Iterator[None]:
+        """Record the first SIGINT or SIGTERM and each SIGUSR1 in this context; in the main thread only.
+
+        Args:
+            listener: receives the answer to the first request to stop.
+            launched: whether a launcher controls this process; then all signals are only recorded.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note_stop(number: int, frame: FrameType | None) -> None:
+            if self.signal is None:
+                self.signal, self.first = signal.Signals(number), time.monotonic()
+                listener.interrupted(self.answer())
+            elif launched or time.monotonic() - self.first < REPEAT:
+                return
+            else:
+                restore()
+                signal.raise_signal(number)
+
+        def note_save(number: int, frame: FrameType | None) -> None:
+            self.wants_save = True
+
+        def restore() -> None:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+        handlers = dict.fromkeys(STOPPING, note_stop) | dict.fromkeys(SAVING, note_save)
+        before = {each: signal.getsignal(each) or signal.SIG_DFL for each in handlers}  # None: not set from Python
+        for each, note in handlers.items():
+            signal.signal(each, note)
+        try:
+            yield
+        finally:
+            restore()
+
+
+def call_in_thread(function: Callable[[], Result]) -> Result:
+    """Call a function of C++ in a thread and wait: the calling thread can be interrupted by signals meanwhile."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()  # a daemon: the program does not wait for it when interrupted
+    return future.result()

@@ -1,0 +1,60 @@
+"""How a long computation shows its progress and heeds a request to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from manyheads.training.distributed import ALONE, World
+from manyheads.training.log import NO_LISTENER, Advance, Listener
+
+__all__ = ["UNWATCHED", "Interrupted", "Watch", "never"]
+
+
+class Interrupted(Exception):
+    """A computation ended early because a stop was requested; nothing of it is kept."""
+
+
+def never(*_: object) -> bool:
+    """Return False: the default of callbacks."""
+    return False
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Shows the progress of long computations, and ends them on request.
+
+    Attributes:
+        listener: receives messages and the progress of phases.
+        stop: returns whether a stop is requested of this process.
+        world: the processes that train together; all of them make the same calls.
+    """
+
+    listener: Listener = NO_LISTENER
+    stop: Callable[[], bool] = never
+    world: World = ALONE
+
+    def check(self) -> None:
+        """Raise `Interrupted` in all processes if a stop is requested of one of them."""
+        if self.world.total([self.stop()])[0]:
+            raise Interrupted
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+        """Show the progress of a phase (`Listener.phase`), in which the processes exchange nothing.
+
+        An advance ends the phase when a stop is requested; at the end all processes raise `Interrupted`.
+        """
+        with suppress(Interrupted), self.listener.phase(name, total, unit) as shown:
+
+            def advance(count: int) -> None:
+                shown(count)
+                if self.stop():
+                    raise Interrupted
+
+            yield advance
+        self.check()
+
+
+UNWATCHED = Watch()

@@ -1,0 +1,124 @@
+"""Ctrl-C and SIGTERM while the program starts: a word, the right exit code, no traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from manyheads.cli import signals
+from manyheads.cli.main import run
+from manyheads.cli.signals import REPEAT, WORDS, StopSignals, Terminated
+
+BOTH = [signal.SIGINT, signal.SIGTERM]
+
+
+class Left(BaseException):
+    """The program was left by `os._exit`."""
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(signals, "time", clock)
+    return clock
+
+
+def leave(code: int) -> None:
+    raise Left(code)
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
+def test_a_signal_raises_once_and_its_repetition_is_ignored(
+    number: signal.Signals, error: type[BaseException], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`timeout` signals a process, and then its whole group."""
+    monkeypatch.setattr(os, "_exit", leave)
+    handlers = StopSignals()
+    with pytest.raises(error):
+        handlers.handle(number, None)
+    clock.now += REPEAT / 2
+    handlers.handle(number, None)
+    assert handlers.received is number
+
+
+@pytest.mark.parametrize("number", BOTH)
+def test_a_later_signal_ends_the_program_at_once(
+    number: signal.Signals, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "_exit", leave)
+    handlers = StopSignals()
+    with pytest.raises((KeyboardInterrupt, Terminated)):
+        handlers.handle(number, None)
+    clock.now += REPEAT
+    with pytest.raises(Left, match=str(128 + number)):
+        handlers.handle(signal.SIGTERM, None)
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (Terminated, 143), (ImportError, 143)])
+def test_an_interrupted_verb_says_so_in_a_word(
+    error: type[BaseException], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An ImportError: numpy changes an exception that is raised while its C code imports something."""
+
+    def interrupted(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("manyheads.cli.main.Program.invoke", interrupted)
+    handlers = StopSignals()
+    handlers.received = signal.SIGTERM
+    assert run(["recipes"], handlers) == code
+    assert capsys.readouterr().err == f"{WORDS[signal.Signals(code - 128)]}\n"
+
+
+def test_ignored_signals_stay_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    other = signal.getsignal(signal.SIGTERM)
+    try:
+        StopSignals().install()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, other)
+
+
+def test_in_another_thread_nothing_is_installed() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=StopSignals().install)
+    thread.start()
+    thread.join()
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", BOTH)
+@pytest.mark.parametrize("module", ["click", "numpy._core", "torch._C", "torch.nn", "sacrebleu", "manyheads.runs"])
+def test_a_signal_while_modules_are_imported_ends_with_a_word(
+    number: signal.Signals, module: str, tmp_path: Path
+) -> None:
+    """Python prints each module that it has imported; the signal comes after that line."""
+    command = [sys.executable, "-X", "importtime", "-m", "manyheads", "demo", "--out", str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("import time:") and line.rpartition("|")[2].strip().startswith(module):
+                process.send_signal(number)
+                break
+        rest = [line.strip() for line in process.stderr if not line.startswith("import time:")]
+    assert process.returncode == 128 + number
+    assert rest == [WORDS[number]]

@@ -1,0 +1,256 @@
+"""Signals to real processes in every phase of a training: answered at once, nothing lost, the right exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.system.test_interruption import NUMBERS, PATIENCE, assert_same
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.runs.signals import REPEAT
+
+pytestmark = pytest.mark.slow
+
+CONFIG = """
+[data]
+root = "{root}"
+source = "aa"
+target = "bb"
+valid = "{valid}"
+drop_overlap = false
+[tokenizer]
+kind = "{tokenizer}"
+vocab_size = {vocab_size}
+byte_fallback = false
+[model]
+d_model = {width}
+d_ff = {width}
+num_heads = 2
+num_encoder_layers = {layers}
+num_decoder_layers = {layers}
+[training]
+steps = 4
+batch_tokens = {batch_tokens}
+warmup_steps = 2
+log_every = 1
+save_every = 2
+average_checkpoints = 2
+valid_sentences = {valid_sentences}
+precision = "fp32"
+[search]
+max_length_offset = {offset}
+"""
+DEFAULTS = {
+    "valid": "valid", "tokenizer": "characters", "vocab_size": 60, "width": 32, "layers": 1, "batch_tokens": 600,
+    "valid_sentences": 0, "offset": 20,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random words: few to train on or very many, and a few or many to validate on."""
+    folder, generator = tmp_path_factory.mktemp("corpus"), random.Random(2)
+    sizes = {"train": 900, "large": 250_000, "valid": 20, "many": 12_000}
+    for split, count in sizes.items():
+        lines = [
+            " ".join("".join(generator.choices("abcdefghij", k=generator.randint(2, 9))) for _ in range(3))
+            for _ in range(count)
+        ]
+        (folder / f"{split}.aa").write_text("".join(f"{line}\n" for line in lines))
+        (folder / f"{split}.bb").write_text("".join(f"{line[::-1]}\n" for line in lines))
+    return folder
+
+
+class Training:
+    """A process that trains, in a session of its own."""
+
+    def __init__(self, corpus: Path, folder: Path, train: str = "train", **settings: Any) -> None:
+        self.run = RunDirectory(folder / "run")
+        self.config = folder / "config.toml"
+        self.errors = folder / "stderr"
+        values = DEFAULTS | {"root": corpus.as_posix()} | settings
+        self.config.write_text(CONFIG.format(**values).replace("[data]\n", f'[data]\ntrain = "{train}"\n'))
+        self.process = self.start()
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "manyheads", "train", str(self.config), "--out", str(self.run.path)]
+
+    def start(self) -> subprocess.Popen[bytes]:
+        with self.errors.open("wb") as errors:
+            return subprocess.Popen(
+                self.command(), stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+            )
+
+    def wait_for(self, event: Callable[[], bool]) -> None:
+        """Wait for an event, which must come before the end of the process."""
+        start = time.monotonic()
+        while not event():
+            assert self.process.poll() is None, f"it ended too early:\n{self.told}"
+            assert time.monotonic() - start < PATIENCE, self.told
+            time.sleep(0.005)
+
+    def stop(self, number: signal.Signals) -> list[str]:
+        """Signal the process and its group, as `timeout` does; return what it printed afterwards."""
+        before = len(self.told)
+        self.process.send_signal(number)
+        os.killpg(self.process.pid, number)
+        assert self.process.wait(PATIENCE) == NUMBERS[number], self.told
+        assert "Traceback" not in self.told
+        return self.told[before:].splitlines()
+
+    def resume(self) -> None:
+        """Train to the end."""
+        subprocess.run(self.command(), check=True, capture_output=True)
+
+    @property
+    def told(self) -> str:
+        return self.errors.read_text(encoding="utf-8")
+
+    def says(self, text: str) -> Callable[[], bool]:
+        return lambda: text in self.told
+
+    def logged(self, kind: str) -> list[int]:
+        path = self.run.metrics_path
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+        return [record["step"] for record in map(json.loads, lines) if record["kind"] == kind]
+
+    def confirmed(self, step: int) -> bool:
+        """Whether a checkpoint is validated, and knows of it."""
+        path = self.run.checkpoints.folder_of(step) / "state.json"
+        return path.is_file() and not json.loads(path.read_text())["state"]["progress"]["pending"]
+
+    def pending(self, step: int) -> bool:
+        """Whether a checkpoint is saved and not validated yet."""
+        return step in self.run.checkpoints.steps() and step not in self.logged("validation")
+
+
+# --- start-up ---
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("phase", ["reading the text", "training the tokenizer", "tokenizing"])
+def test_a_signal_during_the_preparation_ends_it_with_a_word(
+    corpus: Path, tmp_path: Path, phase: str, number: signal.Signals
+) -> None:
+    training = Training(corpus, tmp_path, "large", tokenizer="unigram", vocab_size=2_000)
+    training.wait_for(training.says(phase))
+    assert training.stop(number) == [{signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]]
+    assert not training.run.exists
+
+
+# --- updates ---
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_an_update_is_answered_at_once_and_the_update_saved(
+    corpus: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    training = Training(corpus, tmp_path, width=256, layers=2, batch_tokens=9_000)
+    training.wait_for(lambda: training.logged("step") == [1])
+    told = training.stop(number)
+    (step,) = training.run.checkpoints.steps()
+    assert "stopping after this step; press again to abort" in told
+    assert f"stopped and saved at step {step:,}; run the same command again to resume" in told
+
+
+def test_a_later_signal_aborts_the_update_and_the_last_checkpoint_is_good(corpus: Path, tmp_path: Path) -> None:
+    training = Training(corpus, tmp_path, width=256, layers=2, batch_tokens=9_000)
+    training.wait_for(lambda: training.confirmed(2))
+    training.process.send_signal(signal.SIGTERM)
+    training.wait_for(training.says("stopping"))
+    training.process.send_signal(signal.SIGSTOP)  # so that the update does not end meanwhile
+    time.sleep(1.1 * REPEAT)
+    training.process.send_signal(signal.SIGTERM)
+    training.process.send_signal(signal.SIGCONT)
+    assert training.process.wait(PATIENCE) == 143
+    assert training.told.endswith("terminated\n")
+    assert "Traceback" not in training.told
+    assert training.run.checkpoints.steps() == [2]
+    assert training.run.checkpoints.read(2).step == 2
+
+
+# --- saving ---
+
+
+def test_a_signal_while_a_checkpoint_is_being_saved_lets_it_be_saved(corpus: Path, tmp_path: Path) -> None:
+    training = Training(corpus, tmp_path, width=512, layers=6)
+    training.wait_for((training.run.checkpoints.folder / ".step-2.draft").is_dir)
+    told = training.stop(signal.SIGTERM)
+    assert told[0] in (
+        "stopping; the checkpoint of step 2 is being saved",
+        "stopping; the checkpoint of step 2 is saved",  # the signal came after the last byte
+    )
+    assert training.run.checkpoints.read(2).state["progress"]["pending"]
+
+
+# --- validation ---
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("phase", "settings"),
+    [
+        ("validating: loss", {"valid": "many", "width": 256, "layers": 2}),
+        ("validating: translating", {"valid": "many", "valid_sentences": 12_000, "offset": 100}),
+    ],
+)
+def test_a_validation_can_be_interrupted_and_is_made_when_training_resumes(
+    corpus: Path, tmp_path: Path, phase: str, settings: dict[str, Any], number: signal.Signals
+) -> None:
+    training = Training(corpus, tmp_path, **settings)
+    training.wait_for(training.says(phase))
+    assert training.pending(2)
+    told = training.stop(number)
+    assert told[0] == "stopping; the checkpoint of step 2 is saved"
+    assert "stopped and saved at step 2; run the same command again to resume" in told
+    assert training.run.checkpoints.steps() == [2]
+    assert training.logged("validation") == []
+
+
+def test_after_an_interrupted_validation_all_is_as_without(corpus: Path, tmp_path: Path) -> None:
+    """The same losses, validations and weights, whatever validation was interrupted."""
+    (tmp_path / "whole").mkdir()
+    whole = Training(corpus, tmp_path / "whole", valid_sentences=20)
+    assert whole.process.wait(PATIENCE) == 0
+    for step in (2, 4):
+        folder = tmp_path / f"step-{step}"
+        folder.mkdir()
+        training = Training(corpus, folder, valid_sentences=20)
+        training.wait_for(lambda step=step, training=training: step in training.run.checkpoints.steps())  # type: ignore[misc]
+        training.process.send_signal(signal.SIGTERM)
+        if training.process.wait(PATIENCE):
+            training.resume()
+        assert_same(training.run.path, whole.run.path)
+        assert validations(training.run) == validations(whole.run)
+
+
+def validations(run: RunDirectory) -> list[Any]:
+    lines = run.metrics_path.read_text(encoding="utf-8").split("\n")[:-1]
+    return [record for record in map(json.loads, lines) if record["kind"] == "validation"]
+
+
+# --- averaging at the end ---
+
+
+def test_a_signal_while_checkpoints_are_averaged_lets_the_same_line_average_them(
+    corpus: Path, tmp_path: Path
+) -> None:
+    training = Training(corpus, tmp_path, valid="many", width=128, layers=2)
+    training.wait_for(lambda: 4 in training.logged("validation"))
+    told = training.stop(signal.SIGTERM)
+    assert told[-1] == "stopped and saved at step 4; run the same command again to resume"
+    assert not training.run.described
+    training.process = training.start()
+    assert training.process.wait(PATIENCE) == 0
+    assert "mean of the last 2 checkpoints" in training.told
+    assert training.run.described

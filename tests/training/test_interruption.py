@@ -1,0 +1,63 @@
+"""Long computations show their progress, and end when a stop is requested."""
+
+from __future__ import annotations
+
+import pytest
+from tests.training.parts import CollectingListener, random_pairs, tiny_model
+
+from manyheads.training.interruption import UNWATCHED, Interrupted, Watch
+from manyheads.training.objective import corpus_nll
+
+
+def test_without_a_request_a_phase_comes_to_its_end_and_is_counted() -> None:
+    listener = CollectingListener()
+    with Watch(listener).phase("counting", 5, "items") as advance:
+        advance(2)
+        advance(3)
+    assert listener.phases == [("counting", 5)]
+
+
+def count_in_phase(watch: Watch, seen: list[int], most: int = 100) -> None:
+    with watch.phase("counting") as advance:
+        for number in range(most):
+            seen.append(number)
+            advance(1)
+
+
+def test_a_request_ends_a_phase_at_its_next_advance() -> None:
+    seen: list[int] = []
+    with pytest.raises(Interrupted):
+        count_in_phase(Watch(stop=lambda: len(seen) >= 3), seen)
+    assert seen == [0, 1, 2]
+
+
+def test_a_request_after_the_last_advance_is_heeded_at_the_end_of_the_phase() -> None:
+    answers = iter([False, False, True])
+    seen: list[int] = []
+    with pytest.raises(Interrupted):
+        count_in_phase(Watch(stop=lambda: next(answers)), seen, most=2)
+    assert seen == [0, 1]
+
+
+def test_an_error_in_a_phase_stays_this_error() -> None:
+    with pytest.raises(ZeroDivisionError), UNWATCHED.phase("counting"):
+        _ = 1 // 0
+
+
+def test_a_validation_loss_is_interrupted_between_its_batches() -> None:
+    sources, targets = random_pairs(23)
+    batches: list[int] = []
+    watch = Watch(stop=lambda: len(batches) >= 2)
+
+    def measure() -> None:
+        with watch.phase("validating: loss", 23, "pairs") as advance:
+
+            def counted(count: int) -> None:
+                batches.append(count)
+                advance(count)
+
+            corpus_nll(tiny_model(), sources, targets, bos=2, eos=3, batch_tokens=20, advance=counted)
+
+    with pytest.raises(Interrupted):
+        measure()
+    assert len(batches) == 2
