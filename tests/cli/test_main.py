@@ -22,8 +22,8 @@ from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtr
 SOURCE = Path(__file__).parent.parent.parent / "src"
 HEAVY = ("torch", "numpy", "pydantic", "rich", "sacrebleu", "sentencepiece", "safetensors")
 VERBS = [
-    *Program.verbs, "data fetch", "data report", "train average", "doctor museum", "serve keys", "serve keys add",
-    "bench train",
+    *Program.verbs, "data fetch", "data split", "data report", "train average", "doctor museum", "serve keys",
+    "serve keys add", "bench train",
 ]  # fmt: skip
 
 

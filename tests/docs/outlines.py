@@ -22,6 +22,8 @@ VARIES = re.compile(
     r"|(?=(?:positive|negative) #$)"  # the label of a classifier
     r"|\d+ checks"  # and what they have found
     r"|text train # pairs read, # kept"  # and why others were not
+    r"|about #(?= \w+ on )"  # the time that `init` calculates
+    r"|# minutes on "  # this core, these cores
     r"|time # s an update here, about #"  # of seconds, minutes or hours
     r"|valid, \w+: # characters train does not have, # times:"
     r"|Stopped after # steps:"  # and why

@@ -48,6 +48,7 @@ from tests.interop.shelf import stand_in_for_hub
 from manyheads.config.load import load_config
 from manyheads.config.schema import ModelConfig
 from manyheads.data import builtin, download
+from manyheads.data.discover import find_text
 from manyheads.doctor.plugin import Doctor
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.suggest import suggest
@@ -68,7 +69,7 @@ MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 # Pages whose commands and code take seconds of a processor.
 LONG_PAGES = {
     "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "howto/fine-tune-opus-mt.md",
-    "howto/own-language-pair.md", "inspecting.md",
+    "howto/own-language-pair.md", "howto/prepare-a-corpus.md", "inspecting.md",
 }  # fmt: skip
 INLINE = re.compile(r"`manyheads ([^`\n]+)`")
 
@@ -262,7 +263,8 @@ def test_the_configuration_that_is_chosen_for_a_text_has_the_settings_that_the_p
 ) -> None:
     page = DOCS / "howto" / "own-language-pair.md"
     shown = next(tomllib.loads(block.text) for block in fences(page) if block.language == "toml")
-    chosen = tomllib.loads(suggest(workbench.whole / "data" / "ko-en", "ko", "en").toml)
+    root = workbench.whole / "data" / "ko-en"
+    chosen = tomllib.loads(suggest(find_text(root), root, root).toml)
     assert {section: list(settings) for section, settings in shown.items()} == {
         section: [name for name in chosen[section] if name in shown[section]] for section in shown
     }

@@ -140,7 +140,7 @@ class Workbench:
             mine: what `runs/mine` is.
         """
         folder = self.root / name
-        there = [*CONFIGURATIONS, *TEXTS, "reviews.txt", "my-text"]
+        there = [*CONFIGURATIONS, *TEXTS, "tatoeba.ko", "tatoeba.en", "reviews.txt", "my-text"]
         there += [path.relative_to(self.whole).as_posix() for path in self.models()]
         copies = {one: one for one in there if one in text} | ({"runs/mine": mine} if mine else {})
         shutil.copytree(self.whole / "data", folder / "data")
@@ -194,6 +194,7 @@ def write_texts(folder: Path) -> None:
     for (split, part), name in zip(splits, ("train", "val", "test_2016_flickr"), strict=True):
         write_pairs(folder / "data" / "multi30k", name, "de-en", part)
         write_pairs(folder / "my-text", split, "de-en", part, packed=False)
+    write_pairs(folder, "tatoeba", "ko-en", korean, packed=False)
     write_pairs(folder / "data" / "ko-en", "train", "ko-en", korean[:300])
     odd = ("쥐가 찢었다.", "~ The mouse tore it; ^")
     write_pairs(folder / "data" / "ko-en", "valid", "ko-en", [*korean[300:], odd])

@@ -22,8 +22,9 @@ from manyheads.runs.batch_sources import CorpusUpdates, LabelledBatches
 from manyheads.runs.bench_train import bench_train
 from manyheads.runs.classification import in_order
 from manyheads.runs.compare import compare
-from manyheads.runs.corpus import data_report, read_corpus
+from manyheads.runs.corpus import read_corpus
 from manyheads.runs.evaluate import ClassEvaluation, evaluate, evaluate_labels
+from manyheads.runs.examine_config import examine_config_text
 from manyheads.runs.resume import average
 from manyheads.runs.train import train
 from manyheads.runs.training_tasks import prepare_task
@@ -334,9 +335,8 @@ def test_words_are_split_anew_in_each_epoch(corpus: Path, tmp_path: Path) -> Non
 
 
 def test_the_report_of_data_counts_texts_and_labels(corpus: Path) -> None:
-    found = data_report(labelled_config(corpus))
-    train_split = found.splits["train"]
-    assert (train_split.read, train_split.target.characters.largest) == (60, 1)
-    assert train_split.filtered is not None
-    assert train_split.filtered.ratio == 0
+    found = examine_config_text(labelled_config(corpus), "labelled")
+    train_split = found.to_json()["text"]["splits"]["train"]
+    assert (train_split["read"], train_split["target"]["characters"]["largest"]) == (60, 1)
+    assert train_split["filtered"]["ratio"] == 0
     assert any(line.startswith("label words") for line in found.lines())

@@ -5,10 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from manyheads.config.schema import Config
+from manyheads.data.discover import find_text
 from manyheads.errors import DataError
-from manyheads.runs.suggest import Suggestion, suggest
+from manyheads.runs import suggest as module
+from manyheads.runs.estimate import MachineSpeed
+from manyheads.runs.suggest import SIZES, Suggestion
+
+
+def suggest(root: Path, minutes: float | None = None, *, measure: bool = False) -> Suggestion:
+    return module.suggest(
+        find_text(root, "aa", "bb"), root, root / "mine", minutes=minutes, device="cpu" if measure else None
+    )
 
 
 def write_text(folder: Path, pairs: int, source_words: int = 5, target_words: int = 5, times: int = 1) -> Path:
@@ -28,8 +40,8 @@ def reason_of(suggestion: Suggestion, key: str) -> str:
 
 
 def test_what_the_filters_drop_does_not_count(tmp_path: Path) -> None:
-    once = suggest(write_text(tmp_path / "once", 700), "aa", "bb")
-    thrice = suggest(write_text(tmp_path / "thrice", 700, times=3), "aa", "bb")
+    once = suggest(write_text(tmp_path / "once", 700))
+    thrice = suggest(write_text(tmp_path / "thrice", 700, times=3))
     assert "700 pairs" in reason_of(thrice, "vocab_size")
     assert thrice.config.training == once.config.training
 
@@ -37,13 +49,13 @@ def test_what_the_filters_drop_does_not_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [(110, 40), (40, 110)])
 def test_long_texts_on_either_side_get_room_for_their_subwords(tmp_path: Path, words: tuple[int, int]) -> None:
     """A word is more than one token: 110 words are more than 128 tokens."""
-    found = suggest(write_text(tmp_path / "text", 50, *words), "aa", "bb")
+    found = suggest(write_text(tmp_path / "text", 50, *words))
     assert found.config.data.max_length == 256
-    assert suggest(write_text(tmp_path / "short", 50, 40, 40), "aa", "bb").config.data.max_length == 128
+    assert suggest(write_text(tmp_path / "short", 50, 40, 40)).config.data.max_length == 128
 
 
 def test_the_plan_counts_target_tokens_and_the_rest_is_measured_by_it(tmp_path: Path) -> None:
-    found = suggest(write_text(tmp_path / "text", 900, source_words=5, target_words=20), "aa", "bb")
+    found = suggest(write_text(tmp_path / "text", 900, source_words=5, target_words=20))
     training = found.config.training
     (told,) = re.findall(r"about ([\d,]+) updates", reason_of(found, "epochs"))
     updates = int(told.replace(",", ""))
@@ -59,4 +71,68 @@ def test_a_folder_without_a_pair_to_train_with_is_named(tmp_path: Path) -> None:
     for language in ("aa", "bb"):
         (root / f"valid.{language}").write_bytes((root / f"train.{language}").read_bytes())
     with pytest.raises(DataError, match=r"text holds no pair to train with\. See: manyheads data report"):
-        suggest(root, "aa", "bb")
+        suggest(root)
+
+
+def test_the_more_text_the_larger_the_model_and_the_less_dropout(tmp_path: Path) -> None:
+    small, large = (suggest(write_text(tmp_path / str(n), n)).config for n in (500, 16_000))
+    assert small.model.d_model < large.model.d_model
+    assert small.tokenizer.vocab_size < large.tokenizer.vocab_size
+    assert small.tokenizer.sampling > large.tokenizer.sampling == 0
+    assert [size.dropout for size in SIZES] == sorted((size.dropout for size in SIZES), reverse=True)
+
+
+class FakeMachine:
+    """Measures a speed in proportion to the squared width.
+
+    Attributes:
+        widths: the models that were measured.
+    """
+
+    def __init__(self, tokens_per_second: float, free: float = 1.0) -> None:
+        self.tokens_per_second = tokens_per_second
+        self.free = free
+        self.widths: list[int] = []
+
+    def measure(self, config: Config, lengths: NDArray[np.int64]) -> MachineSpeed:
+        self.widths.append(config.model.d_model)
+        assert lengths.min() >= 1
+        assert lengths.shape[1] == 2
+        return MachineSpeed(config.model.d_model**2 / 192**2 / self.tokens_per_second, 0.0, 1, self.free)
+
+
+@pytest.mark.parametrize(
+    ("tokens_per_second", "minutes", "width"),
+    [(1e6, None, 256), (1e6, 10, 256), (20_000, 10, 192), (1, 10, 192), (1, None, 256)],
+)
+def test_a_model_is_suggested_that_the_time_suffices_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens_per_second: float, minutes: float | None, width: int
+) -> None:
+    """16,000 pairs of 5 words in 15 epochs are 1.7 million tokens: minutes at 256, and less at 192."""
+    machine = FakeMachine(tokens_per_second / 10)
+    monkeypatch.setattr(module, "measure_speed", machine.measure)
+    found = suggest(write_text(tmp_path / "text", 16_000), minutes, measure=True)
+    config = found.config
+    assert (config.model.d_model, config.training.max_minutes) == (width, minutes)
+    assert config.model.dropout == SIZES[1].dropout
+    assert len(set(machine.widths)) == len(machine.widths), "each model is measured once"
+    if minutes is not None and found.updates < found.planned:
+        used = found.updates * found.size.batch_tokens * (width / 192) ** 2 / machine.tokens_per_second
+        assert 0.9 * 60 * minutes < used <= 60 * minutes or found.updates == 1
+
+
+def test_a_long_training_is_compared_with_one_of_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "measure_speed", FakeMachine(100).measure)
+    root = write_text(tmp_path / "text", 16_000)
+    first, measured, hour = suggest(root, measure=True).lines()
+    assert re.match(r"about \d+\.\d hours on .*: 825 updates of 2,048 target tokens", first)
+    assert "validations come on top" in measured
+    assert re.match(r"with --minutes 60 it would be d_model = 192, \d+ updates of 1,024 target tokens", hour)
+    monkeypatch.setattr(module, "measure_speed", FakeMachine(1e6).measure)
+    assert len(suggest(root, measure=True).lines()) == 2
+
+
+def test_a_busy_machine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "measure_speed", FakeMachine(1e6, free=0.4).measure)
+    lines = suggest(write_text(tmp_path / "text", 50), measure=True).lines()
+    assert lines[-1].startswith("warning: other programs used 60% of the processors")

@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -217,8 +218,13 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(corpus: Path, tmp_path
     ear = CollectingListener()
     config = make_config(corpus, data={"max_length": 12}, tokenizer={"vocab_size": 45}, training={"steps": 1})
     train(config, tmp_path / "run", listener=ear)
-    (message,) = [text for text in ear.messages if "too long" in text]
-    assert "36 pairs read" in message
+    (read,) = [text for text in ear.messages if "pairs read" in text]
+    (message,) = [text for text in ear.messages if "data.max_length" in text]
+    counts = re.search(r"(\d+) of the (\d+) pairs kept .* = 12 tokens .* left out: (\d+) to train on", message)
+    assert counts is not None
+    too_long, kept, left = map(int, counts.groups())
+    assert f"36 pairs read, {kept} kept" in read
+    assert 0 < too_long == kept - left
 
 
 def test_a_bad_device_is_named(corpus: Path, tmp_path: Path) -> None:

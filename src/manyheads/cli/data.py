@@ -1,21 +1,27 @@
-"""`data fetch` and `data report`: fetch corpora, and report on text before training."""
+"""`data fetch`, `data split` and `data report`: fetch corpora, divide text, and report on it before training."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from manyheads.cli.completion import complete_corpora
-from manyheads.cli.options import config_argument, json_option, option, set_option
-from manyheads.cli.verbs import current_settings, echo, echo_result, verb, verb_group
+from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, config_argument, json_option, option, set_option
+from manyheads.cli.verbs import current_settings, echo, verb, verb_group
+from manyheads.errors import UsageError
 
-__all__ = ["VERBS"]
+if TYPE_CHECKING:
+    from manyheads.data.split import SplitOptions, SplitResult
+
+__all__ = ["VERBS", "divide"]
 
 
 @verb_group("data")
 def data() -> None:
-    """Fetch public corpora, and report on text before training."""
+    """Fetch public corpora, divide text into train, valid and test, and report on text before training."""
 
 
 @verb("data fetch", data)
@@ -46,23 +52,134 @@ def fetch(name: str | None, root: Path, as_json: bool) -> None:
     echo({"name": name, "root": str(folder)}, [f"Use it with: --set data.root={folder}"], as_json=as_json)
 
 
+@verb("data split", data)
+@click.argument("files", metavar="FILE [FILE]", nargs=-1, required=True, type=PATH)
+@option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    show_default="data/SOURCE-TARGET",
+    help="Folder to write the files of train, valid and test into.",
+)
+@option("--valid", type=COUNT, show_default="5 % of the pairs, at most 2,000", help="Number of pairs for valid.")
+@option(
+    "--test",
+    type=NOT_NEGATIVE,
+    show_default="5 % of the pairs, at most 2,000",
+    help="Number of pairs for test; 0 writes no test.",
+)
+@option("--source", metavar="LANGUAGE", show_default="ending of the first FILE", help="Language of the first text.")
+@option(
+    "--target", metavar="LANGUAGE", show_default="ending of the second FILE", help="Language of the second text."
+)
+@option("--seed", type=NOT_NEGATIVE, default=1, help="Seed of the random choice.")
+@option("--equal-only", is_flag=True, help="Separate equal sentences only, not near copies.")
+@option(
+    "--document-file",
+    "documents",
+    type=PATH,
+    metavar="FILE",
+    help="File with the name of the document of each pair, one a line; documents are not divided.",
+)
+@option("--blank-lines", is_flag=True, help="End a document at each line that is blank in both files.")
+@json_option
+def split(
+    files: tuple[Path, ...],
+    out: Path | None,
+    valid: int | None,
+    test: int | None,
+    source: str | None,
+    target: str | None,
+    seed: int,
+    equal_only: bool,
+    documents: Path | None,
+    blank_lines: bool,
+    as_json: bool,
+) -> None:
+    """Divide parallel text into train, valid and test, without the same sentence or a near copy in two of them.
+
+    FILE FILE are two texts of equally many lines, in files named by their languages, such as corpus.de corpus.en,
+    also packed (.gz, .xz, .zst); or FILE is one .tsv or .jsonl file. Sentences are equal if their letters are:
+    case, punctuation, white space and digits do not count. Pairs with an equal sentence, and near copies, stay
+    together. The same seed always makes the same choice. No file is overwritten.
+    """
+    from manyheads.data.split import SplitOptions
+
+    check_files(files)
+    if documents is not None and blank_lines:
+        raise UsageError("--document-file and --blank-lines both say where documents end. Give one of them.")
+    languages = languages_of(files, source, target)
+    out = out or Path("data") / "-".join(languages)
+    result = divide(files, out, languages, SplitOptions(valid, test, seed, not equal_only, documents, blank_lines))
+    folder = shlex.quote(str(out))
+    direction = f"--source {languages[0]} --target {languages[1]}"
+    following = f"Next: manyheads init {'-'.join(languages)} --data {folder} {direction}"
+    echo(result.to_json(), [*result.lines(), following], as_json=as_json)
+
+
+def check_files(files: tuple[Path, ...]) -> None:
+    """Refuse files that are not two sides, or one file with both."""
+    from manyheads.data.locate import SINGLE_FILE_KINDS, uncompressed
+
+    if len(files) > 2:
+        raise UsageError(f"{len(files)} files are given. Name two, source and target, or one .tsv or .jsonl file.")
+    if len(files) == 1 and not uncompressed(files[0].name).endswith(SINGLE_FILE_KINDS):
+        raise UsageError(f"{files[0]} alone is no parallel text. Name the file of the other language, too.")
+    if len(files) == 2 and files[0] == files[1]:
+        raise UsageError(f"{files[0]} is given twice. Name the file of the other language.")
+
+
+def languages_of(files: tuple[Path, ...], source: str | None, target: str | None) -> tuple[str, str]:
+    """Return the languages of the files: as given, else from their names."""
+    from manyheads.data.discover import check_language, languages_of_files
+
+    found = languages_of_files(files) or (None, None)
+    names = source or found[0], target or found[1]
+    if names[0] is None or names[1] is None:
+        named = " and ".join(path.name for path in files)
+        raise UsageError(f"The languages cannot be told from {named}. Say them: --source de --target en.")
+    if names[0] == names[1]:
+        raise UsageError(f"Both texts have the language {names[0]}. Say both: --source de --target en.")
+    return check_language(names[0]), check_language(names[1])
+
+
+def divide(files: tuple[Path, ...], out: Path, languages: tuple[str, str], options: SplitOptions) -> SplitResult:
+    """Divide a text, with a progress display."""
+    from manyheads.cli.progress import open_progress
+    from manyheads.data.lines import count_lines
+    from manyheads.data.split import split_corpus
+
+    total = 2 * count_lines(files[0]) if files[0].is_file() else None  # the text is read twice
+    with (
+        open_progress(current_settings()) as progress,
+        progress.phase("dividing the text", total, "pairs") as advance,
+    ):
+        return split_corpus(files, out, languages, options, advance)
+
+
 @verb("data report", data)
 @config_argument
 @set_option
 @json_option
 def report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Report counts and lengths of the text of a configuration, and the share that training would use.
+    """Report counts and lengths of the text of a configuration, the pairs that training keeps, and problems.
 
-    CONFIG is a TOML file or the name of a recipe.
+    CONFIG is a TOML file or the name of a recipe. `manyheads doctor CONFIG` prints the same report, and examines
+    the settings and a new model, too.
     """
     from manyheads.config.load import load_config, resolve_recipe
 
     settings = load_config(resolve_recipe(config), overrides)
 
     # imports torch: only once the configuration is valid
-    from manyheads.runs.corpus import data_report
+    from manyheads.cli.progress import open_progress
+    from manyheads.runs.examine_config import examine_config_text
 
-    echo_result(data_report(settings), as_json=as_json)
+    with open_progress(current_settings()) as progress:
+        result = examine_config_text(settings, config, listener=progress)
+    echo(result.to_json(), result.lines(), as_json=as_json)
 
 
 VERBS = {"data": data}

@@ -1,4 +1,4 @@
-"""`recipes`, `init` and `show-config`: list, copy and print configurations."""
+"""`recipes` and `show-config`: list and print configurations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from manyheads.cli.completion import complete_configs
-from manyheads.cli.options import PATH, json_option, option, set_option
+from manyheads.cli.options import json_option, option, set_option
 from manyheads.cli.verbs import echo, echo_json, in_color, verb
-from manyheads.errors import ConfigError, UsageError
+from manyheads.errors import ConfigError
 
 if TYPE_CHECKING:
     from manyheads.config.schema import Config
     from manyheads.config.schema.sections import Section
 
-__all__ = ["VERBS"]
+__all__ = ["VERBS", "scores_of"]
 
 MEASURED = "Measured:"  # begins the measured result, at the end of the comment at the top of a recipe
 FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
@@ -69,51 +69,6 @@ def headline(text: str) -> dict[str, Any]:
     comment = " ".join(line.lstrip("#").strip() for line in lines)
     description, _, measured = comment.partition(MEASURED)
     return {"description": FIRST_SENTENCE.split(description, 1)[0].strip(), "measured": measured.strip() or None}
-
-
-@verb("init")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@option("--from", "recipe", metavar="RECIPE", shell_complete=complete_configs, help="Recipe or TOML file to copy.")
-@option(
-    "--data",
-    "root",
-    type=PATH,
-    metavar="ROOT",
-    help="Directory of parallel text; choose the settings by its size. Requires --source and --target.",
-)
-@option("--source", metavar="LANGUAGE", help="Source language of the text in --data, such as de.")
-@option("--target", metavar="LANGUAGE", help="Target language of the text in --data, such as en.")
-def init(folder: Path, recipe: str | None, root: Path | None, source: str | None, target: str | None) -> None:
-    """Write the configuration file DIR/DIR.toml for you to edit: a copy of a recipe, or settings for your own text.
-
-    Settings chosen for your own text are explained in comments.
-    """
-    if (recipe is None) == (root is None):
-        raise click.UsageError("give either --from RECIPE, or --data ROOT with --source and --target.")
-    if recipe is not None:
-        from manyheads.config.load import resolve_recipe
-
-        original = resolve_recipe(recipe)
-        content, scores = original.read_bytes(), scores_of(original)
-    else:
-        if root is None or source is None or target is None:
-            raise click.UsageError("--data needs the languages: --source and --target.")
-        from manyheads.runs.suggest import suggest
-
-        content, scores = suggest(root, source, target).toml.encode(), None
-    path = folder / f"{folder.resolve().name}.toml"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.write(content)
-    except FileExistsError as error:
-        raise UsageError(f"{path} is there already; choose another folder, or delete it.") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
-    click.echo(f"{path}: edit it, then")
-    click.echo(f"  manyheads data report {path}\n  manyheads train {path}")
-    if scores is not None:
-        click.echo(f"With the settings and the text as they are: {scores}")
 
 
 @verb("show-config")
@@ -173,4 +128,4 @@ def described_setting(key: str, section: Section) -> Iterator[str]:
         yield f"{line}  # same as the default" if key in section.model_fields_set else f"#{line}"
 
 
-VERBS = {"recipes": recipes, "init": init, "show-config": show_config}
+VERBS = {"recipes": recipes, "show-config": show_config}

@@ -48,7 +48,8 @@ def train(
     settings = load_config(path, with_device(overrides, device))
 
     # imports torch: only once the configuration is valid
-    from manyheads.cli.progress import duration, open_progress
+    from manyheads.cli.progress import open_progress
+    from manyheads.cli.progress_line import duration
     from manyheads.runs.train import train as train_run
     from manyheads.training.distributed import is_main_process
 

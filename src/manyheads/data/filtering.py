@@ -20,6 +20,7 @@ __all__ = [
     "FilterCounts",
     "PairFilter",
     "SeenHashes",
+    "describe_too_long",
     "digest",
     "fault_of_document",
     "fault_of_labelled",
@@ -84,6 +85,14 @@ class FilterCounts:
         )
         head = f"{self.read:,} {noun} read, {self.kept:,} kept"
         return head + (f": {reasons}" if reasons else "") + (f"; {remarks}" if remarks else "")
+
+
+def describe_too_long(kept: int, too_long: int, max_length: int, noun: str) -> str:
+    """Return the line on the pairs that passed the filters, and are too long once they are tokens."""
+    return (
+        f"{too_long:,} of the {kept:,} {noun} kept have more than data.max_length = {max_length} tokens on a side "
+        f"and are left out: {kept - too_long:,} to train on"
+    )
 
 
 def listed(*parts: tuple[int, str]) -> str:

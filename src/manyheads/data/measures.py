@@ -5,14 +5,13 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter, digest
-from manyheads.data.store import Encode, chunked
 
 __all__ = [
     "LongLine",
@@ -26,10 +25,8 @@ __all__ = [
     "keys_of",
 ]
 
-CHUNK = 4_096  # pairs tokenised in one call
 LONGEST = 5  # lines listed a side
 EXAMPLES = 20  # unseen characters listed a side
-UNKNOWN = 0  # the id of <unk>
 
 
 @dataclass(frozen=True)
@@ -66,16 +63,12 @@ class SideReport:
     Attributes:
         characters, words: distributions over the lines; words are separated by blanks.
         longest: the longest lines, longest first.
-        tokens: distribution over the lines, without begin and end symbols; unknown: share of tokens that are <unk>.
-            None without tokenizers.
         unseen: compared with train; None for train itself, or without train.
     """
 
     characters: Spread
     words: Spread
     longest: tuple[LongLine, ...]
-    tokens: Spread | None
-    unknown: float | None
     unseen: Unseen | None
 
 
@@ -97,7 +90,6 @@ class SplitReport:
         filtered: counts of the filter of training; None for held-out splits, which are not filtered.
         ratio: distribution of longer over shorter side, in characters.
         identical: share of pairs with the same text on both sides.
-        too_long: share of pairs with more than data.max_length tokens on a side; None without tokenizers.
         overlap: by the name of the other split; empty for train, see `FilterCounts`.
     """
 
@@ -109,7 +101,6 @@ class SplitReport:
     target: SideReport
     ratio: Spread
     identical: float
-    too_long: float | None
     overlap: dict[str, Overlap]
 
 
@@ -146,8 +137,7 @@ class SideTally:
     """Measure one side of a split, line by line."""
 
     def __init__(self) -> None:
-        self.characters, self.words, self.tokens = array("q"), array("q"), array("q")
-        self.unknown = 0
+        self.characters, self.words = array("q"), array("q")
         self.alphabet: Counter[str] = Counter()
         self.longest: list[tuple[int, int]] = []  # a heap of (characters, -line)
 
@@ -160,25 +150,18 @@ class SideTally:
         if len(self.longest) > LONGEST:
             heapq.heappop(self.longest)
 
-    def add_tokens(self, rows: Sequence[Sequence[int]]) -> None:
-        """Add the ids of some lines."""
-        self.tokens.extend(len(row) for row in rows)
-        self.unknown += sum(list(row).count(UNKNOWN) for row in rows)
-
     def unseen(self, train: SideTally) -> Unseen:
         """Return the characters that train does not have."""
         unseen = Counter({symbol: n for symbol, n in self.alphabet.items() if symbol not in train.alphabet})
         examples = "".join(symbol for symbol, _ in unseen.most_common(EXAMPLES))
         return Unseen(len(unseen), unseen.total(), examples)
 
-    def report(self, train: SideTally | None, *, encoded: bool) -> SideReport:
+    def report(self, train: SideTally | None) -> SideReport:
         """Return the figures."""
         return SideReport(
             characters=spread(self.characters),
             words=spread(self.words),
             longest=tuple(LongLine(-line, size) for size, line in sorted(self.longest, reverse=True)),
-            tokens=spread(self.tokens) if encoded else None,
-            unknown=self.unknown / max(1, sum(self.tokens)) if encoded else None,
             unseen=self.unseen(train) if train else None,
         )
 
@@ -186,21 +169,15 @@ class SideTally:
 class Measure:
     """Measure one split, pair by pair."""
 
-    def __init__(self, pair_filter: PairFilter, max_length: int, encode: tuple[Encode, Encode] | None) -> None:
+    def __init__(self, pair_filter: PairFilter) -> None:
         self.filter = pair_filter
-        self.max_length = max_length
-        self.encode = encode
         self.source, self.target = SideTally(), SideTally()
         self.ratios = array("d")
-        self.identical = self.too_long = 0
+        self.identical = 0
 
     def through(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Measure pairs, and yield those with text on both sides, normalised."""
-        for chunk in chunked(map(self.filter.clean, pairs), CHUNK):
-            complete = [pair for pair in chunk if self.add(pair)]
-            if self.encode:
-                self.add_tokens(complete, self.encode)
-            yield from complete
+        """Measure pairs as they are taken, and return those with text on both sides, normalised."""
+        return filter(self.add, map(self.filter.clean, pairs))
 
     def add(self, pair: Pair) -> bool:
         """Filter and measure one pair; return False if a side has no text."""
@@ -214,30 +191,20 @@ class Measure:
         self.identical += pair.source == pair.target
         return True
 
-    def add_tokens(self, pairs: Sequence[Pair], encode: tuple[Encode, Encode]) -> None:
-        """Tokenise some pairs."""
-        sources = encode[0]([pair.source for pair in pairs])
-        targets = encode[1]([pair.target for pair in pairs])
-        self.source.add_tokens(sources)
-        self.target.add_tokens(targets)
-        lengths = (max(len(source), len(target)) for source, target in zip(sources, targets, strict=True))
-        self.too_long += sum(length > self.max_length for length in lengths)
-
     def report(
         self, *, used: FilterCounts | None, train: Measure | None, overlap: dict[str, Overlap]
     ) -> SplitReport:
         """Return the figures; unseen characters are those that `train` does not have."""
-        counts, total, encoded = self.filter.counts, max(1, len(self.ratios)), self.encode is not None
+        counts, total = self.filter.counts, max(1, len(self.ratios))
         return SplitReport(
             read=counts.read,
             empty=counts.empty,
             duplicates=counts.duplicate,
             filtered=used,
-            source=self.source.report(train.source if train else None, encoded=encoded),
-            target=self.target.report(train.target if train else None, encoded=encoded),
+            source=self.source.report(train.source if train else None),
+            target=self.target.report(train.target if train else None),
             ratio=spread(self.ratios),
             identical=self.identical / total,
-            too_long=self.too_long / total if encoded else None,
             overlap=overlap,
         )
 

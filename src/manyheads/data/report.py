@@ -15,7 +15,6 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import Pair
 from manyheads.data.filtering import FilterCounts, PairFilter, fault_of_pair
 from manyheads.data.measures import Measure, Overlap, OverlapCounter, SideReport, SplitReport, Spread, keys_of
-from manyheads.data.store import Encode
 
 __all__ = ["DataReport", "Overlap", "SideReport", "SplitReport", "Spread", "report"]
 
@@ -50,7 +49,6 @@ def report(
     config: DataConfig,
     pairs_by_split: Mapping[str, Iterable[Pair]],
     normalize: Callable[[str], str],
-    encode: tuple[Encode, Encode] | None = None,
     fault: Callable[[Pair, DataConfig], str | None] = fault_of_pair,
 ) -> DataReport:
     """Count and measure a corpus; only the held-out splits are held in memory.
@@ -59,16 +57,17 @@ def report(
         config: the `[data]` settings.
         pairs_by_split: pairs as read; "train" is filtered as in training, the other splits are held out.
         normalize: cleans a text, as in training.
-        encode: two functions from texts to ids without begin and end symbols, for source and target.
         fault: returns the reason to drop a pair, as in training.
     """
     held_out = {name: list(pairs) for name, pairs in pairs_by_split.items() if name != "train"}
     overlaps = {name: OverlapCounter(pairs, normalize) for name, pairs in held_out.items()}
     measures: dict[str, Measure] = {}
+    # As in training: test counts only where its pairs are dropped from train.
+    against = [pairs for name, pairs in held_out.items() if name == "valid" or config.drop_overlap]
     counting = config.model_copy(update={"drop_duplicates": True})  # duplicates are counted, dropped or not
     for name in sorted(pairs_by_split, key=lambda name: name != "train"):
-        others = chain.from_iterable(held_out.values()) if name == "train" else ()
-        measures[name] = Measure(PairFilter(counting, normalize, others, fault), config.max_length, encode)
+        others = chain.from_iterable(against) if name == "train" else ()
+        measures[name] = Measure(PairFilter(counting, normalize, others, fault))
         for pair in measures[name].through(held_out.get(name, pairs_by_split[name])):
             keys = keys_of(pair)
             for other in overlaps.keys() - {name}:
@@ -104,12 +103,7 @@ def table_column(split: SplitReport, source: str, target: str) -> Iterator[tuple
     for language, side in ((source, split.source), (target, split.target)):
         yield f"{language} characters: mean, median, 99 %, longest", figures(side.characters)
         yield f"{language} words: mean, median, 99 %, longest", figures(side.words)
-        if side.tokens and side.unknown is not None:
-            yield f"{language} tokens: mean, median, 99 %, longest", figures(side.tokens)
-            yield f"{language} tokens that are <unk>", f"{side.unknown:.2%}"
     yield "longer over shorter side: mean, median, 99 %, largest", figures(split.ratio)
-    if split.too_long is not None:
-        yield "pairs beyond max_length", f"{split.too_long:.2%}"
     for other, overlap in split.overlap.items():
         counts = f"{overlap.pairs:,} {overlap.sources:,} {overlap.targets:,}"
         yield f"in {other} too: pairs, sources, targets", counts
@@ -127,10 +121,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def remarks(report: DataReport) -> Iterator[str]:
-    """Return remarks on the filter, unseen characters, and the longest lines."""
-    for name, split in report.splits.items():
-        if split.filtered:
-            yield f"{name}: {split.filtered.describe()}"
+    """Return remarks on unseen characters and the longest lines."""
     for name, split in report.splits.items():
         for language, side in ((report.source, split.source), (report.target, split.target)):
             if side.unseen and side.unseen.distinct:

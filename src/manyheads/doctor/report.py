@@ -167,11 +167,13 @@ class Diagnosis:
         facts: measured figures by label, a sentence each, in English.
         report: findings and checks.
         document: further values of the JSON.
+        table: lines of a table for people, printed first.
     """
 
     facts: Mapping[str, str]
     report: Report
     document: Mapping[str, Any]
+    table: Sequence[str] = ()
 
     @property
     def exit_code(self) -> int:
@@ -183,10 +185,10 @@ class Diagnosis:
         return {**self.document, **self.report.to_json(language)}
 
     def lines(self, language: Language = "en") -> list[str]:
-        """Return a table of the facts for people, then the findings."""
+        """Return the table and the facts for people, then the findings."""
         width = max(map(len, self.facts), default=0)
-        table = [f"{label:<{width}}  {fact}" for label, fact in self.facts.items()]
-        return [*table, "", *self.report.lines(language)]
+        facts = [f"{label:<{width}}  {fact}" for label, fact in self.facts.items()]
+        return [*self.table, *[""] * bool(self.table), *facts, "", *self.report.lines(language)]
 
 
 def count_severities(findings: Sequence[Finding], language: Language) -> str:

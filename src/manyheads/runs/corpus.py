@@ -20,9 +20,8 @@ from manyheads.data.hub import read_hub_pairs
 from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.locate import Split
 from manyheads.data.reading import READINGS
-from manyheads.data.report import DataReport, report
 from manyheads.data.store import TextStore
-from manyheads.errors import DataError, RunError, UsageError
+from manyheads.errors import DataError, RunError
 from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, unify
 from manyheads.training.log import NO_LISTENER, Listener, tracked
@@ -33,7 +32,6 @@ __all__ = [
     "Corpus",
     "available_pairs",
     "cleaning",
-    "data_report",
     "held_out",
     "language_profiles",
     "languages_of",
@@ -215,21 +213,6 @@ def fingerprint(pairs: Iterable[Pair]) -> str:
     for pair in pairs:
         digest.update(f"{pair.source}\t{pair.target}\n".encode())
     return digest.hexdigest()
-
-
-def data_report(config: Config) -> DataReport:
-    """Count and measure the splits that a configuration names.
-
-    Raises:
-        DataError: text is missing or cannot be used.
-        UsageError: the corpus is plain text, without two sides.
-    """
-    if config.task not in ("translation", "classification"):
-        raise UsageError(f'data report measures pairs and texts with labels, not those of task = "{config.task}".')
-    if config.task == "translation":
-        return report(config.data, read_splits(config), normalize)
-    named = config.data.model_copy(update={"source": "text", "target": "label"})
-    return report(named, read_splits(config), cleaning(config), fault=READINGS[config.task].fault)
 
 
 def language_profiles(config: Config, text: TextStore) -> dict[str, LanguageProfile]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
+from manyheads.data.filtering import describe_too_long
 from manyheads.data.labelled import split_texts
+from manyheads.data.reading import READINGS
 from manyheads.data.store import TokenStream
 from manyheads.doctor.checks.formula import examine_attention
 from manyheads.doctor.checks.invariants import examine_own_model
@@ -22,7 +25,7 @@ from manyheads.doctor.checks.registry import NEW_TRAINING, NewTraining
 from manyheads.doctor.checks.start import first_loss, measure_update
 from manyheads.doctor.checks.text import examine_text
 from manyheads.doctor.checks.tokens import count_side, count_vocabulary, length_findings
-from manyheads.doctor.report import Diagnosis, Finding, Report, make_checks
+from manyheads.doctor.report import Diagnosis, Finding, make_checks
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
@@ -34,7 +37,7 @@ from manyheads.tasks.classification import longest_text
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.training.log import NO_LISTENER, Listener, tracked
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.timing import Costs, expectation, sampled_validation
@@ -53,8 +56,8 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
     """
     keep_few_kernels()
     keep_freed_memory()
-    listener.message("reading the text")
-    report, facts = examine_config_text(config)
+    text = examine_config_text(config, name, listener=listener)
+    report, facts = text.report, dict(text.facts)
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder) / "run")
         config = with_initial_shape(config, run, listener)
@@ -80,18 +83,27 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         "model": f"{plan.parameters:,} parameters, vocabulary {task.vocabulary}",
         **plan.facts(costs),
     }
+    if task.too_long:
+        noun, kept = READINGS[config.task].noun, task.corpus.total.kept
+        facts["length"] = describe_too_long(kept, task.too_long, config.data.max_length, noun)
     if measured is not None and plan.steps is not None:
         facts["expected"] = expectation(measured, costs, config.training, plan.steps)
-    return Diagnosis(facts, report, {"subject": name, "facts": facts})
+    return Diagnosis(facts, report, {**text.document, "facts": facts}, text.table)
 
 
-def examine_config_text(config: Config) -> tuple[Report, dict[str, str]]:
-    """Return the findings on the text of a configuration, and the facts about it.
+def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
+    """Examine the text of a configuration, called `name` in the report; `data report` prints the result.
 
     Raises:
         DataError: text is missing or cannot be used.
     """
-    return examine_text(config, read_splits(config), cleaning(config))
+    splits = {
+        split: tracked(pairs, listener, f"reading the text ({split})", unit=READINGS[config.task].noun)
+        for split, pairs in read_splits(config).items()
+    }
+    text = examine_text(config, splits, cleaning(config))
+    document = {"subject": name, "facts": text.facts, **({"text": text.document} if text.document else {})}
+    return replace(text, document=document)
 
 
 def loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:

@@ -1,24 +1,34 @@
-"""Suggest a configuration for a corpus by its size, with a reason for each setting."""
+"""Suggest a configuration for a corpus: by its size, and by the time that this machine has for it."""
 
 from __future__ import annotations
 
+import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from manyheads.config.load import parse_config, to_toml
 from manyheads.config.schema import Config, DataConfig
-from manyheads.data.locate import best_match, splits_of
+from manyheads.data.corpus import Pair
+from manyheads.data.discover import FoundText
 from manyheads.data.report import DataReport, report
+from manyheads.doctor.checks.plan import duration
 from manyheads.errors import DataError
 from manyheads.runs.corpus import read_split
+from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
 from manyheads.text.normalize import normalize
+from manyheads.training.log import NO_LISTENER, Listener, tracked
 
 __all__ = ["Suggestion", "suggest"]
 
 TOKENS_A_WORD = 1.4  # subwords, about; what an epoch comes to need not be known exactly
+ENOUGH = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
+HOUR = 60.0  # minutes; a training that takes longer is compared with one of this time
 
 
 class Size(NamedTuple):
@@ -50,6 +60,8 @@ SIZES = (
 TEMPLATE = Path(__file__).with_name("suggestion.toml.in")
 SAMPLING = "sampling = {}  # so little text is worth more when words are split in many ways\n"
 MAX_LENGTH = "max_length = 256  # one text of a hundred has more than {:.0f} words"
+MAX_MINUTES = "max_minutes = {:g}  # the number of updates is fitted to this time when training begins\n"
+RELATIVE = "  # ./ and ../ start from the folder of this file"
 
 
 @dataclass(frozen=True)
@@ -58,83 +70,220 @@ class Suggestion:
 
     Attributes:
         report: report on the text.
-        toml: TOML file to edit, with the reasons for the settings in comments.
+        size: the settings that depend on the size of the text and on the time.
+        minutes: time that the training may take; None is without limit.
+        speed: measured speed of the model on this machine; None where it was not measured.
+        data: the `[data]` settings.
+        device: device of the training.
+        in_an_hour: what the suggestion would be for an hour; None where the training takes no longer.
     """
 
     report: DataReport
-    toml: str
+    size: Size
+    minutes: float | None
+    speed: MachineSpeed | None
+    data: dict[str, Any]
+    device: str = "auto"
+    in_an_hour: Suggestion | None = None
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs that training keeps."""
+        train = self.report.splits["train"]
+        assert train.filtered is not None
+        return train.filtered.kept
+
+    @property
+    def planned(self) -> int:
+        """Number of updates that make all epochs."""
+        words = self.report.splits["train"].target.words.mean
+        return self.size.epochs * max(1, round(self.pairs * TOKENS_A_WORD * words / self.size.batch_tokens))
+
+    @property
+    def hours(self) -> float | None:
+        """Hours that all epochs take on this machine, without validations; None where it was not measured."""
+        return None if self.speed is None else self.planned * self.speed.seconds(self.size.batch_tokens) / 3600
+
+    def fitting(self, minutes: float) -> int:
+        """Return how many updates fit into so many minutes, at most those planned."""
+        assert self.speed is not None
+        return max(1, min(self.planned, int(60 * minutes / self.speed.seconds(self.size.batch_tokens))))
+
+    @property
+    def updates(self) -> int:
+        """Number of updates: those planned, or those that fit into the time."""
+        limited = self.minutes is not None and self.speed is not None
+        return self.fitting(self.minutes or 0) if limited else self.planned
+
+    @property
+    def epochs(self) -> float:
+        """Number of passes over the text in these updates."""
+        return self.size.epochs * self.updates / self.planned
 
     @property
     def config(self) -> Config:
         """The configuration."""
         return parse_config(tomllib.loads(self.toml), origin="suggestion")
 
+    @property
+    def toml(self) -> str:
+        """TOML file to edit, with the reasons for the settings in comments."""
+        train, size = self.report.splits["train"], self.size
+        settings = [f"{key} = {to_toml(value)}" for key, value in self.data.items()]
+        if str(self.data["root"]).startswith("."):
+            settings[0] += RELATIVE
+        longest = max(side.words.p99 for side in (train.source, train.target))
+        if TOKENS_A_WORD * longest > 128:
+            settings.append(MAX_LENGTH.format(longest))
+        wide = size.d_model >= 512
+        limit = "" if self.minutes is None else f" in {self.minutes:g} minutes on this machine"
+        limits = "" if self.minutes is None else MAX_MINUTES.format(self.minutes)
+        limits += "" if self.device == "auto" else f"device = {to_toml(self.device)}\n"
+        facts = size._asdict() | {
+            "source": self.report.source,
+            "target": self.report.target,
+            "read": train.read,
+            "source_words": train.source.words.mean,
+            "target_words": train.target.words.mean,
+            "data": "\n".join(settings),
+            "pairs": self.pairs,
+            "width": f"as wide as {self.pairs:,} pairs can fill{limit}",
+            "sampling": SAMPLING.format(size.sampling) if size.sampling else "",
+            "limits": limits,
+            "updates": self.planned,
+            "learning_rate": 4e-3 if wide else 8e-3,
+            "muon_factor": 1.0 if wide else 0.6,
+            "warmup_steps": min(400, max(1, self.updates // 10)),
+            "save_every": max(1, min(1_000, self.updates // 12)),
+        }
+        return TEMPLATE.read_text(encoding="utf-8").format(**facts)
 
-def suggest(root: Path, source: str, target: str) -> Suggestion:
-    """Measure the text in a folder, and suggest settings for it.
+    def lines(self) -> list[str]:
+        """Return what was measured and what follows from it, for people; nothing where nothing was measured."""
+        if self.speed is None or self.hours is None:
+            return []
+        size, speed, here = self.size, self.speed, processors_text(self.device)
+        measured = (
+            f"{size.batch_tokens / speed.seconds(size.batch_tokens):,.0f} target tokens/s, measured on random "
+            f"tokens with {speed.parameters:,} parameters"
+        )
+        epochs = f"{self.epochs:.2g} of {size.epochs} epochs"
+        if self.minutes is None:
+            time = duration(3600 * self.hours)
+            lines = [f"about {time} on {here}: {self.planned:,} updates of {size.batch_tokens:,} target tokens"]
+        else:
+            lines = [f"{self.minutes:g} minutes on {here}: about {self.updates:,} updates, {epochs}"]
+        validations = "validations come on top" if self.minutes is None else "validations take some of the time"
+        lines.append(f"  ({measured}; {validations})")
+        if self.in_an_hour is not None:
+            other = self.in_an_hour
+            smaller = "" if other.size.d_model == size.d_model else f"d_model = {other.size.d_model}, "
+            lines.append(
+                f"with --minutes {HOUR:g} it would be {smaller}{other.updates:,} updates of "
+                f"{other.size.batch_tokens:,} target tokens, {other.epochs:.2g} of {other.size.epochs} epochs"
+            )
+        if speed.disturbed:
+            lines.append(
+                f"warning: other programs used {1 - speed.free:.0%} of the processors meanwhile; "
+                "on an idle machine it takes less time"
+            )
+        return lines
+
+
+def suggest(
+    text: FoundText,
+    root: Path,
+    folder: Path,
+    *,
+    minutes: float | None = None,
+    device: str | None = None,
+    listener: Listener = NO_LISTENER,
+) -> Suggestion:
+    """Measure a text, and suggest settings for it.
 
     Args:
-        root: folder of files {split}.{language}, with the splits train, and valid, val or dev.
-        source: language translated from.
-        target: language translated into.
+        text: the text, divided into train and valid.
+        root: folder of the text.
+        folder: folder of the TOML file, from which a relative root starts.
+        minutes: time that the training may take.
+        device: device of which the speed is measured; None measures nothing, and leaves `minutes` without effect.
+        listener: receives the progress.
 
     Raises:
         DataError: text is missing or cannot be used.
     """
-    data = data_section(root, source, target)
+    data: dict[str, Any] = {"root": str(root), "source": text.source, "target": text.target}
+    for name, stem in text.splits.items():
+        data[name] = stem
     config = DataConfig.model_validate(data)
-    splits = {
-        name: read_split(config, name, "translation") for name in ("train", "valid", "test") if data.get(name)
+    splits: dict[str, Iterable[Pair]] = {
+        name: tracked(read_split(config, name, "translation"), listener, f"reading the text ({name})", unit="pairs")
+        for name in text.splits
     }
+    words = array("q")
+    splits["train"] = noting_words(splits["train"], words)
     measured = report(config, splits, normalize)
     if measured.splits["train"].filtered is None or not measured.splits["train"].filtered.kept:
         raise DataError(f"{root} holds no pair to train with. See: manyheads data report.")
-    return Suggestion(measured, fill(data, measured))
+    data["root"] = written_root(root, folder)
+    plain = Suggestion(measured, SIZES[0], minutes, None, data, device or "auto")
+    plain = replace(plain, size=next(size for size in SIZES if plain.pairs < size.pairs))
+    if device is None:
+        return plain
+    lengths = np.ceil(TOKENS_A_WORD * np.asarray(words).reshape(-1, 2)).astype(np.int64)
+    speeds: dict[Size, MachineSpeed] = {}
+
+    def measure_size(size: Size, config: Config) -> MachineSpeed:
+        if size not in speeds:
+            listener.message(f"measuring a model of d_model = {size.d_model} with {2 * size.layers} layers")
+            training = config.training.model_copy(update={"device": device})
+            speeds[size] = measure_speed(config.model_copy(update={"training": training}), lengths)
+        return speeds[size]
+
+    chosen = fitted(plain, minutes, measure_size)
+    if minutes is None and (chosen.hours or 0) * 60 > HOUR:
+        return replace(chosen, in_an_hour=fitted(plain, HOUR, measure_size))
+    return chosen
 
 
-def fill(data: Mapping[str, Any], measured: DataReport) -> str:
-    """Return the TOML file for a text: the `[data]` settings, and the settings that depend on its size."""
-    train = measured.splits["train"]
-    assert train.filtered is not None
-    pairs = train.filtered.kept
-    size = next(size for size in SIZES if pairs < size.pairs)
-    settings = [f"{key} = {to_toml(value)}" for key, value in data.items()]
-    longest = max(side.words.p99 for side in (train.source, train.target))
-    if TOKENS_A_WORD * longest > 128:
-        settings.append(MAX_LENGTH.format(longest))
-    tokens = pairs * TOKENS_A_WORD * train.target.words.mean
-    updates = size.epochs * max(1, round(tokens / size.batch_tokens))
-    wide = size.d_model >= 512
-    facts = size._asdict() | {
-        "source": measured.source,
-        "target": measured.target,
-        "read": train.read,
-        "source_words": train.source.words.mean,
-        "target_words": train.target.words.mean,
-        "data": "\n".join(settings),
-        "pairs": pairs,
-        "sampling": SAMPLING.format(size.sampling) if size.sampling else "",
-        "updates": updates,
-        "learning_rate": 4e-3 if wide else 8e-3,
-        "muon_factor": 1.0 if wide else 0.6,
-        "warmup_steps": min(400, max(1, updates // 10)),
-        "save_every": max(1, min(1_000, updates // 12)),
-    }
-    return TEMPLATE.read_text(encoding="utf-8").format(**facts)
+def noting_words(pairs: Iterable[Pair], words: array[int]) -> Iterator[Pair]:
+    """Yield pairs, and add the number of words of source and target of each to an array."""
+    for pair in pairs:
+        words.extend((len(pair.source.split()), len(pair.target.split())))
+        yield pair
 
 
-def data_section(root: Path, source: str, target: str) -> dict[str, Any]:
-    """Return the `[data]` settings: the splits by the names of their files."""
-    if not root.is_dir():
-        raise DataError(f"{root} is no folder. Give the folder that holds train.{source} and train.{target}.")
-    there = splits_of(root, source, target)
-    names = {split: best_match(split, there) for split in ("train", "valid", "test")}
-    for split in ("train", "valid"):
-        if names[split] is None:
-            raise DataError(
-                f"{root} holds no {split}.{source} and {split}.{target}; in both languages there is: "
-                f"{', '.join(sorted(there)) or 'nothing'}. "
-                "A few hundred pairs put aside for validation tell when to stop."
-            )
-    present = {split: name for split, name in names.items() if name}
-    return {"root": str(root), "source": source, "target": target, **present}
+def fitted(
+    plain: Suggestion, minutes: float | None, measure_size: Callable[[Size, Config], MachineSpeed]
+) -> Suggestion:
+    """Return the suggestion with the largest model for which the time suffices, else with the smallest one.
+
+    The text decides how large the model may be and how much it is regularised; the time makes it smaller only.
+
+    Args:
+        plain: suggestion by the size of the text.
+        minutes: time that the training may take; None is without limit.
+        measure_size: measures a configuration of a size.
+    """
+    suggestion = plain
+    for size in reversed([size for size in SIZES if size.pairs <= plain.size.pairs]):
+        regularised = size._replace(dropout=plain.size.dropout, sampling=plain.size.sampling)
+        suggestion = replace(plain, size=regularised, minutes=minutes)
+        suggestion = replace(suggestion, speed=measure_size(size, suggestion.config))
+        if minutes is None or suggestion.updates >= ENOUGH * suggestion.planned:
+            break
+    return suggestion
+
+
+def written_root(root: Path, folder: Path) -> str:
+    """Return `data.root` for a TOML file in a folder, such that the file works from every current folder.
+
+    The path is relative where the text lies in the folder, or both lie in the current one: it then stays right when
+    the project is moved as a whole. Else the path is absolute.
+    """
+    root, folder, here = root.resolve(), folder.resolve(), Path.cwd()
+    together = root.is_relative_to(folder) or (root.is_relative_to(here) and folder.is_relative_to(here))
+    if not together:
+        return str(root)
+    relative = Path(os.path.relpath(root, folder)).as_posix()
+    return relative if relative.startswith("../") or relative == ".." else f"./{relative}"

@@ -6,7 +6,7 @@ import math
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
+from manyheads.data.filtering import describe_too_long
 from manyheads.data.reading import READINGS
 from manyheads.runs.corpus import Corpus, open_corpus, read_corpus
 from manyheads.runs.initialize import take_weights, with_initial_shape
@@ -147,7 +148,8 @@ def begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener,
     check_same_corpus(run, corpus, force)
     task = prepare_task(config, run, corpus, listener)
     if task.too_long:
-        listener.message(replace(corpus.total, too_long=task.too_long).describe(reading.noun, reading.other))
+        kept, longest = corpus.total.kept, config.data.max_length
+        listener.message(describe_too_long(kept, task.too_long, longest, reading.noun))
     if not run.exists:
         task.begin(run, environment(corpus))
     return task

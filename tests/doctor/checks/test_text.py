@@ -47,7 +47,7 @@ def write(folder: Path, splits: Splits, source: str = "de", target: str = "en") 
 def found(config: Config, **data: Any) -> dict[str, tuple[str, str]]:
     """Severity and evidence of each finding."""
     changed = config.model_copy(update={"data": config.data.model_copy(update=data)})
-    report, _ = examine_config_text(changed)
+    report = examine_config_text(changed, "changed").report
     return {finding.name: (finding.severity, finding.evidence) for finding in report.findings}
 
 

@@ -1,7 +1,8 @@
 """Read configurations from TOML files, recipes, `--set` and run directories, and report all mistakes at once.
 
-A relative path inside a configuration (`data.root`) starts from the current directory, not from the folder of the
-TOML file. TOML has no null: an optional setting is switched off with "none".
+A relative `data.root` starts from the current directory; in a TOML file, one that begins with ./ or ../ starts from
+the folder of that file, so that file and text can be moved together. TOML has no null: an optional setting is
+switched off with "none".
 """
 
 from __future__ import annotations
@@ -43,7 +44,16 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         ConfigError: the file cannot be read, or file or overrides have mistakes; the message lists all of them.
     """
     origin = f"{path} with --set" if overrides else str(path)
-    return parse_replaced(read_toml(path), overrides, origin)
+    return parse_replaced(anchored(read_toml(path), path.parent), overrides, origin)
+
+
+def anchored(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make a `data.root` that begins with ./ or ../ absolute: it starts from the folder of the TOML file."""
+    data = values.get("data")
+    root = data.get("root") if isinstance(data, dict) else None
+    if isinstance(data, dict) and isinstance(root, str) and f"{root}/".startswith(("./", "../")) and root != ".":
+        return values | {"data": data | {"root": str((folder / root).resolve())}}
+    return values
 
 
 def with_overrides(config: Config, overrides: Sequence[str]) -> Config:

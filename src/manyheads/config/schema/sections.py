@@ -33,7 +33,11 @@ class Section(BaseModel):
 class DataConfig(Section):
     """Text files, and which of their lines are used."""
 
-    root: str = Field(".", description="folder that relative paths in this section start from")
+    root: str = Field(
+        ".",
+        description="folder that relative paths in this section start from. In a TOML file, ./ and ../ start from "
+        "the folder of that file; any other relative path starts from the current directory",
+    )
     dataset: str | None = Field(
         None,
         description='corpus instead of files: "builtin:de-en", "builtin:ko-en", or "hf:NAME/CONFIG" (extra hf)',

@@ -12,7 +12,7 @@ from manyheads.doctor.report import Finding
 from manyheads.training.schedule import Schedule
 from manyheads.training.timing import Costs
 
-__all__ = ["Plan", "epoch_findings", "machine_findings", "rate_findings", "size_findings", "usual_rate"]
+__all__ = ["Plan", "duration", "epoch_findings", "machine_findings", "rate_findings", "size_findings", "usual_rate"]
 
 # The peak that trains width 256 with 4,096 target tokens an update by Adam; it falls with the root of the width
 # (section 5.3 of the paper) and rises with the root of the batch (Malladi et al. 2022). Muon's matrices take four

@@ -14,7 +14,7 @@ from manyheads.doctor.checks.languages import language_classifier
 from manyheads.doctor.checks.lines import DAMAGED, LEAST_LINES, LineCounts, NearCopies, split_findings
 from manyheads.doctor.checks.pairs import PairCounts, language_findings
 from manyheads.doctor.evidence import QuotedLines, Share
-from manyheads.doctor.report import Finding, Report, make_report
+from manyheads.doctor.report import Diagnosis, Finding, make_report
 
 __all__ = ["examine_text"]
 
@@ -40,8 +40,8 @@ LINES = ("no letters are damaged", "held-out text does not stand in train")
 
 def examine_text(
     config: Config, splits: Mapping[str, Iterable[Pair]], normalize: Callable[[str], str]
-) -> tuple[Report, dict[str, str]]:
-    """Return the findings on the text of a configuration, and the facts about it.
+) -> Diagnosis:
+    """Count the text of a configuration, and find problems in it.
 
     Args:
         config: configuration of the training.
@@ -58,7 +58,7 @@ def examine_text(
             findings += counts.findings(name)
             if name in near_copies:
                 findings += near_copies[name].findings(name, counts.pairs)
-        return make_report(findings, PAIRS), facts(figures, config)
+        return diagnosis(findings, PAIRS, figures, facts(figures, config))
     if config.task == "classification":
         labels = {name: LabelCounts() for name in splits}
         figures, near_copies = count_splits(config, splits, labels, normalize)
@@ -69,8 +69,15 @@ def examine_text(
         named = ", ".join(f'{count:,} of "{label}"' for label, count in classes.most_common(5))
         more = ", ..." if len(classes) > 5 else ""
         described = f"{len(classes)}: {named}{more}"
-        return make_report(findings, LABELS), facts(figures, config) | {"labels": described}
+        return diagnosis(findings, LABELS, figures, facts(figures, config) | {"labels": described})
     return examine_lines(splits)
+
+
+def diagnosis(
+    findings: Iterable[Finding], asked: Sequence[str], figures: DataReport, facts: Mapping[str, str]
+) -> Diagnosis:
+    """Return the result for people and as JSON."""
+    return Diagnosis(facts, make_report(findings, asked), figures.to_json(), figures.lines())
 
 
 def count_splits(
@@ -84,7 +91,9 @@ def count_splits(
     near_copies = {name: NearCopies(pairs) for name, pairs in held_out.items()}
     watched = {"train": watch(splits["train"], [*near_copies.values(), counts["train"]])}
     watched |= {name: watch(pairs, [counts[name]]) for name, pairs in held_out.items()}
-    return report(config.data, watched, normalize, fault=READINGS[config.task].fault), near_copies
+    named = {} if config.task == "translation" else {"source": "text", "target": "label"}
+    data = config.data.model_copy(update=named)
+    return report(data, watched, normalize, fault=READINGS[config.task].fault), near_copies
 
 
 def watch(pairs: Iterable[Pair], observers: Sequence[PairCounts | LabelCounts | NearCopies]) -> Iterator[Pair]:
@@ -106,7 +115,12 @@ def facts(figures: DataReport, config: Config) -> dict[str, str]:
     reading, train = READINGS[config.task], figures.splits["train"]
     others = ", ".join(f"{name} {split.read:,}" for name, split in figures.splits.items() if name != "train")
     used = train.filtered.describe(reading.noun, reading.other) if train.filtered else f"{train.read:,}"
-    return {"text": f"train {used}; {others}"}
+    more = (
+        {"more": f"{len(config.data.more)} further corpora (data.more) are not examined"}
+        if config.data.more
+        else {}
+    )
+    return {"text": f"train {used}; {others}"} | more
 
 
 class LabelCounts:
@@ -150,7 +164,7 @@ def label_findings(splits: Mapping[str, LabelCounts]) -> Iterator[Finding]:
         yield config_finding("labels-missing", f"valid: no text of {named}{', ...' if missing[5:] else ''}")
 
 
-def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> tuple[Report, dict[str, str]]:
+def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> Diagnosis:
     """Examine the lines of a text for a language model."""
     findings: list[Finding] = []
     train_lines: set[int] = set()  # hashes
@@ -173,4 +187,4 @@ def examine_lines(splits: Mapping[str, Iterable[Pair]]) -> tuple[Report, dict[st
             evidence = f"{name}: {part} of its longer lines stand in train{repeated}"
             findings.append(config_finding("held-out-in-train", evidence))
         sizes.append(f"{name} {counts.lines:,} lines")
-    return make_report(findings, LINES), {"text": ", ".join(sizes)}
+    return Diagnosis({"text": ", ".join(sizes)}, make_report(findings, LINES), {})

@@ -1,0 +1,191 @@
+"""`init`: write a configuration file to edit, from a recipe or for the user's own text."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from manyheads.cli.completion import complete_configs
+from manyheads.cli.options import PATH, device_option, option
+from manyheads.cli.verbs import current_settings, verb
+from manyheads.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from manyheads.data.discover import FoundText
+
+__all__ = ["VERBS"]
+
+
+@verb("init")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@option("--from", "recipe", metavar="RECIPE", shell_complete=complete_configs, help="Recipe or TOML file to copy.")
+@option(
+    "--data",
+    "root",
+    type=PATH,
+    metavar="PATH",
+    help="Folder of parallel text, or one .tsv or .jsonl file; choose the settings by its size.",
+)
+@option(
+    "--source",
+    metavar="LANGUAGE",
+    show_default="as the names of the files show",
+    help="Source language, such as de.",
+)
+@option(
+    "--target",
+    metavar="LANGUAGE",
+    show_default="as the names of the files show",
+    help="Target language, such as en.",
+)
+@option(
+    "--minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Choose a model and settings that fit into N minutes of training on this machine.",
+)
+@option("--divide", is_flag=True, help="Divide text without train and valid, without a question.")
+@device_option
+def init(
+    folder: Path,
+    recipe: str | None,
+    root: Path | None,
+    source: str | None,
+    target: str | None,
+    minutes: float | None,
+    divide: bool,
+    device: str,
+) -> None:
+    """Write the configuration file DIR/DIR.toml for you to edit: a copy of a recipe, or settings for your own text.
+
+    Settings chosen for your own text are explained in comments. They depend on the size of the text and, with
+    --minutes, on the speed of this machine, which is measured in a few seconds. Text that is not divided into train
+    and valid yet is divided into DIR/data, after a question (see `manyheads data split`).
+    """
+    if (recipe is None) == (root is None):
+        raise click.UsageError("give either --from RECIPE to copy, or --data PATH of your own text.")
+    if recipe is not None and (source or target or minutes or divide):
+        raise click.UsageError("--source, --target, --minutes and --divide are for your own text (--data).")
+    path = folder / f"{folder.resolve().name}.toml"
+    if path.exists():
+        raise UsageError(f"{path} is there already; choose another folder, or delete it.")
+    if recipe is not None:
+        copy_recipe(recipe, path)
+    elif root is not None:
+        configure_text(root, path, source, target, minutes, divide, device)
+
+
+def copy_recipe(recipe: str, path: Path) -> None:
+    """Copy a recipe, with the scores that were measured with it."""
+    from manyheads.cli.recipes import scores_of
+    from manyheads.config.load import resolve_recipe
+
+    original = resolve_recipe(recipe)
+    scores = scores_of(original)
+    write(path, original.read_bytes())
+    click.echo(f"{path}: edit it, then")
+    click.echo("\n".join(next_steps(path)))
+    if scores is not None:
+        click.echo(f"With the settings and the text as they are: {scores}")
+
+
+def configure_text(
+    root: Path,
+    path: Path,
+    source: str | None,
+    target: str | None,
+    minutes: float | None,
+    divide: bool,
+    device: str,
+) -> None:
+    """Write settings for a text, which is divided before where it is not."""
+    from manyheads.data.discover import find_text
+
+    text = find_text(root, source, target)
+    if text.undivided:
+        divide_text(text, root, path, divide)
+        root = path.parent / "data"
+        text = find_text(root, text.source, text.target)
+
+    from manyheads.cli.progress import open_progress
+    from manyheads.runs.suggest import suggest
+
+    with open_progress(current_settings()) as progress:
+        suggestion = suggest(text, root, path.parent, minutes=minutes, device=device, listener=progress)
+    write(path, suggestion.toml.encode())
+    click.echo(f"{path}: settings for {suggestion.pairs:,} pairs of {text.source} and {text.target} in {root}")
+    click.echo("\n".join([*suggestion.lines(), "Edit the file, then", *next_steps(path)]))
+
+
+def divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
+    """Divide a text into the folder `data` beside the configuration file, after a question.
+
+    Raises:
+        DataError: there is no terminal to ask in, or the answer is no; the message holds the command.
+    """
+    from manyheads.cli.data import divide
+    from manyheads.data.split import SplitOptions
+
+    out = path.parent / "data"
+    named = " and ".join(file.name for file in text.undivided)
+    missing = " and ".join(name for name in ("train", "valid") if name not in text.splits)
+    found = f"{root} holds {named}, but no {missing}"
+    direction = ["--source", text.source, "--target", text.target]
+    no_test = ["--test", "0"] if "test" in text.splits else []
+    command = ["manyheads", "data", "split", *map(str, text.undivided), *direction, *no_test, "-o", str(out)]
+    following = ["manyheads", "init", str(path.parent), "--data", str(out), *direction]
+    asked = not agreed and sys.stdin.isatty() and sys.stdout.isatty()
+    if asked:
+        click.echo(f"{found}. This command divides the text:\n  {shlex.join(command)}")
+        agreed = click.confirm("Run it now?", default=True)
+    if not agreed:
+        raise DataError(
+            f"{found}. Add --divide to let this command divide the text, or divide it first:\n"
+            f"  {shlex.join(command)}\n  {shlex.join(following)}"
+        )
+    test = existing_files(root, text)
+    result = divide(text.undivided, out, (text.source, text.target), SplitOptions(test=0 if test else None))
+    click.echo("\n".join(result.lines()))
+    for file in test:
+        click.echo(f"{shutil.copyfile(file, out / file.name)}: copied from {root}")
+
+
+def existing_files(root: Path, text: FoundText) -> list[Path]:
+    """Return the files of the test set that is there already."""
+    from manyheads.data.locate import existing
+
+    names = (f"{text.splits['test']}.{one}" for one in (text.source, text.target)) if "test" in text.splits else ()
+    return [path for name in names if (path := existing(root / name))]
+
+
+def next_steps(path: Path) -> list[str]:
+    """Return the commands that follow, and where the run will be."""
+    file = shlex.quote(str(path))
+    return [
+        f"  manyheads doctor {file}    examines the text, the settings and a new model",
+        f"  manyheads train {file}     writes the run runs/{path.stem}",
+    ]
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a new file.
+
+    Raises:
+        UsageError: the file is there already, or cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError as error:
+        raise UsageError(f"{path} is there already; choose another folder, or delete it.") from error
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+VERBS = {"init": init}

@@ -1,0 +1,186 @@
+"""Find the parallel text in a folder of any layout: its languages, its splits, and text that is not divided yet."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from manyheads.config.schema import DataConfig
+from manyheads.data.locate import (
+    SINGLE_FILE_KINDS,
+    Split,
+    best_match,
+    contents,
+    existing,
+    file_names,
+    splits_of,
+    uncompressed,
+)
+from manyheads.errors import DataError, UsageError
+
+__all__ = ["FoundText", "check_language", "find_text", "languages_of_files"]
+
+LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})?")
+DIRECTION = re.compile(r"(?:^|[^a-z])([a-z]{2,3})[-_]([a-z]{2,3})(?=[^a-z]|$)")
+# Endings that look like the code of a language, and are none.
+NO_LANGUAGES = {"bpe", "csv", "dat", "hyp", "md", "raw", "ref", "src", "sum", "tgt", "tok", "trg", "tsv", "txt"}
+
+
+@dataclass(frozen=True)
+class FoundText:
+    """Parallel text of a folder.
+
+    Attributes:
+        source, target: the languages.
+        splits: name of each split that is there in both languages, by what it is for.
+        undivided: the files of a text that must be divided first; empty where train and valid are there.
+    """
+
+    source: str
+    target: str
+    splits: dict[Split, str]
+    undivided: tuple[Path, ...]
+
+
+def find_text(root: Path, source: str | None = None, target: str | None = None) -> FoundText:
+    """Find the text that `root` holds: a folder, or a .tsv or .jsonl file.
+
+    Args:
+        root: the folder or the file.
+        source: source language; None where it must follow from the names of folder and files.
+        target: target language, likewise.
+
+    Raises:
+        DataError: there is no parallel text, or more than one text that is not divided.
+        UsageError: the names do not tell the languages, or not which one is the source.
+    """
+    if is_single(root):
+        return FoundText(*choose_languages(root, set(), source, target), {}, (root,))
+    if not root.is_dir():
+        end = " Or name one .tsv or .jsonl file." if root.is_file() else ""
+        raise DataError(f"{root} is no folder. Give the folder that holds the text.{end}")
+    files = [root / name for name in file_names(root)]
+    known = choose_languages(root, languages_of_folder(files), source, target)
+    there = splits_of(root, *known)
+    names: tuple[Split, ...] = ("train", "valid", "test")
+    splits: dict[Split, str] = {split: name for split in names if (name := best_match(split, there))}
+    if "train" in splits and "valid" in splits:
+        return FoundText(*known, splits, ())
+    stems = [splits["train"]] if "train" in splits else sorted(there - set(splits.values()))
+    texts = [tuple(path for one in known if (path := existing(root / f"{stem}.{one}"))) for stem in stems]
+    texts = texts or [(path,) for path in files if is_single(path)]
+    if not texts and len(files) == 2 and languages_of_files(files):
+        texts = [tuple(files) if languages_of_files(files) == known else (files[1], files[0])]
+    if len(texts) != 1:
+        raise DataError(no_single_text(root, known, texts))
+    return FoundText(*known, splits, texts[0])
+
+
+def no_single_text(root: Path, languages: tuple[str, str], texts: Sequence[tuple[Path, ...]]) -> str:
+    """Return the message for a folder with no text, or with several that are not divided."""
+    source, target = languages
+    if not texts:
+        return (
+            f"{root} holds no train.{source} and train.{target}; in both languages there is: nothing. "
+            f"{contents(root)}. Name the files by their languages, such as corpus.{source} and corpus.{target}."
+        )
+    listed = ", ".join(" and ".join(path.name for path in text) for text in texts[:4])
+    first = shlex.join(map(str, texts[0]))
+    return (
+        f"{root} holds no train and valid, but several texts: {listed}. Join them to one, "
+        f"or divide one of them: manyheads data split {first}"
+    )
+
+
+def is_single(path: Path) -> bool:
+    """Return whether a path is one file with both sides."""
+    return path.is_file() and uncompressed(path.name).endswith(SINGLE_FILE_KINDS)
+
+
+def choose_languages(root: Path, found: set[str], source: str | None, target: str | None) -> tuple[str, str]:
+    """Return source and target: as given, else as the names of files and folders tell.
+
+    Args:
+        root: the folder or the file; a name such as ko-en tells the direction.
+        found: languages of the files.
+        source: source language, if it is given.
+        target: target language, if it is given.
+
+    Raises:
+        UsageError: a language, or the direction, is not known.
+    """
+    if source and target:
+        return check_language(source), check_language(target)
+    direction = direction_of(root, found)
+    languages = found or set(direction or ())
+    others = languages - {source, target}
+    if (source or target) and len(others) == 1:
+        (other,) = others
+        return (source, other) if source else (other, target or "")
+    if not (source or target) and direction:
+        return direction
+    if not (source or target) and len(languages) == 2:
+        first, second = sorted(languages)
+        raise UsageError(
+            f"{root} holds text in {first} and {second}. Say the direction: --source {first} or --source {second}."
+        )
+    seen = f"its files name {', '.join(sorted(languages))}" if languages else "the names of its files tell none"
+    raise UsageError(f"{root}: the languages are not clear ({seen}). Say both: --source de --target en.")
+
+
+def check_language(name: str) -> str:
+    """Return the name of a language.
+
+    Raises:
+        UsageError: it is none that a configuration can hold.
+    """
+    try:
+        DataConfig(source=name)
+    except ValueError as error:
+        raise UsageError(f'"{name}" is no language. Write a code such as de, or pt-BR.') from error
+    return name
+
+
+def direction_of(root: Path, found: set[str]) -> tuple[str, str] | None:
+    """Return the languages in the order of a name such as ko-en: that of the folder, or of a file in it."""
+    names = [root.resolve().name, *(file_names(root) if root.is_dir() else ())]
+    pairs = {match.groups() for name in names for match in DIRECTION.finditer(name)}
+    fitting = [(first, second) for first, second in pairs if not found or {first, second} == found]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def languages_of_folder(files: Sequence[Path]) -> set[str]:
+    """Return the languages in which files of the same name are there: those of train, else of all texts."""
+    endings: dict[str, set[str]] = {}
+    for path in files:
+        stem, _, ending = uncompressed(path.name).rpartition(".")
+        if stem and is_language(ending):
+            endings.setdefault(stem, set()).add(ending)
+    endings = {stem: languages for stem, languages in endings.items() if len(languages) > 1}
+    train = best_match("train", endings)
+    if train is not None:
+        return endings[train]
+    return set().union(*endings.values()) or set(languages_of_files(files) or ())
+
+
+def languages_of_files(files: Sequence[Path]) -> tuple[str, str] | None:
+    """Return the languages that the names of two files differ in, or that the name of one file holds."""
+    if len(files) == 1:
+        return direction_of(files[0], set())
+    if len(files) != 2:
+        return None
+    first, second = (uncompressed(path.name).split(".") for path in files)
+    if len(first) != len(second):
+        return None
+    different = [(one, other) for one, other in zip(first, second, strict=True) if one != other]
+    if len(different) == 1 and all(map(is_language, different[0])):
+        return different[0]
+    return None
+
+
+def is_language(name: str) -> bool:
+    """Return whether a part of a file name looks like the code of a language."""
+    return LANGUAGE.fullmatch(name) is not None and name not in NO_LANGUAGES

@@ -1,0 +1,149 @@
+"""`data split` and `data report` as typed: what they print, and what they say about a mistake."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.doctor.checks.test_text import make_splits
+from tests.doctor.checks.test_text import write as write_splits
+
+from manyheads.cli.main import run
+from manyheads.config.load import to_toml
+
+
+@pytest.fixture(autouse=True)
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two files in the current directory, whose name has a blank in it."""
+    folder = tmp_path / "my corpus"
+    folder.mkdir()
+    for language in ("de", "en"):
+        lines = (f"{language} {chr(97 + n // 26)}{chr(97 + n % 26)} {' '.join('äöüxyz')}" for n in range(100))
+        (folder / f"corpus.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "words.txt").write_text("x\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_the_folder_is_named_by_the_languages_and_the_next_command_works(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["data", "split", "corpus.de", "corpus.en", "--equal-only"]) == 0
+    out = capsys.readouterr().out
+    assert "100 pairs read\ndata/de-en: train 90, valid 5, test 5 pairs (seed 1)\n" in out
+    assert out.endswith("Next: manyheads init de-en --data data/de-en --source de --target en\n")
+
+
+def test_json_is_one_document_with_the_same_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["data", "split", "corpus.en", "corpus.de", "-o", "out dir", "--valid", "7", "--test", "0", "--json"]
+    assert run([*command, "--equal-only"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["root"], found["source"], found["target"]) == ("out dir", "en", "de")
+    assert (found["read"], found["train"], found["valid"], found["test"]) == (100, 93, 7, 0)
+    assert sorted(path.name for path in Path("out dir").iterdir()) == [
+        "train.de",
+        "train.en",
+        "valid.de",
+        "valid.en",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["corpus.de"], 2, "corpus.de alone is no parallel text"),
+        (["corpus.de", "corpus.de"], 2, "corpus.de is given twice"),
+        (["a", "b", "c"], 2, "3 files are given"),
+        (["corpus.de", "corpus.ko"], 3, "There is no file corpus.ko. The folder . holds corpus.de, corpus.en"),
+        (["corpus.de", "words.txt"], 2, "The languages cannot be told from corpus.de and words.txt"),
+        (["corpus.de", "corpus.en", "--source", "en"], 2, "Both texts have the language en"),
+        (["corpus.de", "corpus.en", "--source", "Deutsch!"], 2, '"Deutsch!" is no language'),
+        (["corpus.de", "words.txt", "--target", "en"], 2, "cannot be told"),
+        (
+            ["corpus.de", "words.txt", "--source", "de", "--target", "en"],
+            3,
+            "corpus.de has 100 lines and words.txt",
+        ),
+        (["corpus.de", "corpus.en", "--document-file", "words.txt", "--blank-lines"], 2, "Give one of them"),
+        (["corpus.de", "corpus.en", "--document-file", "words.txt"], 3, "after line 1 there are more pairs"),
+        (["corpus.de", "corpus.en", "--document-file", "nowhere"], 3, "nowhere cannot be read"),
+        (["corpus.de", "corpus.en", "-o", "words.txt"], 2, "is a file"),
+        (["corpus.de", "corpus.en", "--valid", "60"], 3, "less than half of 100 pairs"),
+    ],
+)
+def test_a_mistake_is_one_line_and_nothing_is_written(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["data", "split", *arguments]) == code
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in " ".join(error.split())
+    assert sorted(path.name for path in Path().iterdir()) == ["corpus.de", "corpus.en", "words.txt"]
+
+
+def test_the_report_of_the_text_is_that_of_the_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same table, the same facts and the same findings about the text; the doctor adds others."""
+    splits = make_splits()
+    splits["train"] = [(target, source) for source, target in splits["train"]]
+    (tmp_path / "text").mkdir()
+    config = write_splits(tmp_path / "text", splits)
+    small = [
+        "tokenizer.vocab_size=400",
+        "model.d_model=16",
+        "model.d_ff=32",
+        "model.num_heads=2",
+        "training.steps=9",
+    ]
+    lines = [f"{key} = {to_toml(value)}" for key, value in config.data.model_dump().items() if value is not None]
+    Path("my.toml").write_text("\n".join(["[data]", *lines]), encoding="utf-8")
+    settings = [word for setting in small for word in ("--set", setting)]
+    assert run(["data", "report", "my.toml", *settings]) == 0
+    report = [" ".join(line.split()) for line in capsys.readouterr().out.split("\n")]
+    assert run(["doctor", "my.toml", *settings]) == 1
+    doctor = [" ".join(line.split()) for line in capsys.readouterr().out.split("\n")]
+    last = next(index for index, line in enumerate(report) if re.match(r"\d+ checks", line))
+    assert "error: languages-swapped" in report
+    assert [line for line in report[:last] if line not in doctor] == []
+    assert run(["data", "report", "my.toml", *settings, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert run(["doctor", "my.toml", *settings, "--json"]) == 1
+    whole = json.loads(capsys.readouterr().out)
+    assert found["text"] == whole["text"]
+    assert found["facts"].items() <= whole["facts"].items()
+    assert [entry for entry in found["findings"] if entry not in whole["findings"]] == []
+    assert set(found["asked"]) < set(whole["asked"])
+
+
+def test_one_count_of_pairs_kept_is_printed_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    splits = make_splits()
+    splits["train"] += [("", "b"), splits["train"][0], splits["valid"][0], ("a", "b" * 50)]
+    (tmp_path / "text").mkdir()
+    config = write_splits(tmp_path / "text", splits)
+    lines = [f"{key} = {to_toml(value)}" for key, value in config.data.model_dump().items() if value is not None]
+    Path("my.toml").write_text("\n".join(["[data]", *lines]), encoding="utf-8")
+    small = [
+        "tokenizer.vocab_size=400",
+        "model.d_model=16",
+        "model.d_ff=32",
+        "model.num_heads=2",
+        "training.steps=1",
+    ]
+    settings = [word for setting in [*small, "data.max_length=9"] for word in ("--set", setting)]
+    kept = set()
+    for command in (["data", "report"], ["doctor"], ["train"]):
+        assert run([*command, "my.toml", *settings]) in (0, 1)
+        output = capsys.readouterr()
+        printed = output.out + output.err
+        kept |= set(re.findall(r"1,204 pairs read, ([\d,]+ kept: [^;\n]*)", printed))
+        too_long = re.findall(r"([\d,]+) of the ([\d,]+) pairs kept .* left out: ([\d,]+) to train on", printed)
+        if command == ["data", "report"]:
+            assert "pairs kept" in printed
+            assert not too_long
+        else:
+            assert too_long, printed
+            (longer, those, left), *_ = too_long
+            assert those == "1,200"
+            assert int(left.replace(",", "")) == 1_200 - int(longer.replace(",", ""))
+    assert kept == {"1,200 kept: 1 empty, 1 of too unlike lengths, 1 also held out, 1 duplicate"}

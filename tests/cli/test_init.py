@@ -1,0 +1,240 @@
+"""`init`: a copy of a recipe, or settings for the text that is there."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from manyheads.cli.main import run
+from manyheads.config.load import load_config, recipe_paths
+from manyheads.runs import suggest as suggesting
+from manyheads.runs.estimate import MachineSpeed
+
+RECIPE = next(iter(recipe_paths()))
+SPEED = MachineSpeed(pass_seconds=0.001, update_seconds=0.1, parameters=1_234_567, free=1.0)
+
+
+@pytest.fixture(autouse=True)
+def known_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure no speed: that of every model is the same."""
+    monkeypatch.setattr(suggesting, "measure_speed", lambda config, lengths: SPEED)
+
+
+def test_init_copies_a_recipe_word_for_word_under_the_name_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["init", "new/swahili", "--from", RECIPE]) == 0
+    assert Path("new/swahili/swahili.toml").read_bytes() == recipe_paths()[RECIPE].read_bytes()
+    assert "manyheads train new/swahili/swahili.toml" in capsys.readouterr().out
+    Path("here").mkdir()
+    monkeypatch.chdir("here")
+    assert run(["init", ".", "--from", "../new/swahili/swahili.toml"]) == 0
+    assert Path("here.toml").is_file()
+
+
+MEASURED = """
+[measured]
+pairs = 1
+settings = "{settings}"
+updates = [100, 400]
+scores = [20.0, 36.0]
+processors = ["AVX2 fp32", "AVX-512 bf16"]
+"""
+SCORES = "BLEU 20.0 after 100 (AVX2 fp32), 36.0 after 400 updates (AVX-512 bf16)"
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_init_tells_the_scores_of_the_settings_that_it_copies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], same: bool
+) -> None:
+    recipe = tmp_path / "measured.toml"
+    recipe.write_text('[data]\nsource = "de"\ntarget = "en"\n', encoding="utf-8")
+    settings = load_config(recipe).fingerprint if same else "0" * 12
+    with recipe.open("a", encoding="utf-8") as file:
+        file.write(MEASURED.format(settings=settings))
+    assert run(["init", str(tmp_path / "mine"), "--from", str(recipe)]) == 0
+    assert (SCORES in capsys.readouterr().out) == same
+    assert load_config(tmp_path / "mine" / "mine.toml").expected(1) == (
+        load_config(recipe).measured if same else None
+    )
+
+
+def test_init_copies_a_file_with_mistakes_to_mend_them(tmp_path: Path) -> None:
+    recipe = tmp_path / "broken.toml"
+    recipe.write_text("[data]\nsorce = 1\n", encoding="utf-8")
+    assert run(["init", str(tmp_path / "mine"), "--from", str(recipe)]) == 0
+    assert (tmp_path / "mine" / "mine.toml").read_bytes() == recipe.read_bytes()
+
+
+def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine" / "mine.toml"
+    path.parent.mkdir()
+    path.write_text("# mine\n", encoding="utf-8")
+    assert run(["init", str(path.parent), "--from", RECIPE]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {path} is there already")
+    assert path.read_text(encoding="utf-8") == "# mine\n"
+
+
+def test_init_where_a_file_stands_is_an_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert run(["init", str(tmp_path / "file" / "deep"), "--from", RECIPE]) == 2
+    assert "cannot be written: Not a directory." in capsys.readouterr().err
+
+
+def write_text(folder: Path, pairs: int, words: int = 6) -> Path:
+    """train and val in two languages."""
+    folder.mkdir()
+    for split, count in (("train", pairs), ("val", 5)):
+        for language in ("aa", "bb"):
+            lines = [f"{language} {split} {n} {'x ' * (words - 3)}" for n in range(count)]
+            (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_init_looks_at_the_text_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text(tmp_path / "text", 200)
+    assert run(["init", "mine", "--data", "text", "--source", "aa", "--target", "bb"]) == 0
+    text = Path("mine/mine.toml").read_text(encoding="utf-8")
+    assert text.startswith("# aa-bb, chosen for 200 pairs of 6.0 and 6.0 words on average.")
+    assert "vocab_size = 3000  # each piece must be seen often enough in 200 pairs" in text
+    config = load_config(Path("mine/mine.toml"))
+    assert (config.data.root, config.data.valid, config.data.test) == (str(tmp_path / "text"), "val", None)
+    printed = capsys.readouterr().out
+    assert "mine/mine.toml: settings for 200 pairs of aa and bb in text" in printed
+    assert "manyheads doctor mine/mine.toml" in printed
+    assert "manyheads train mine/mine.toml     writes the run runs/mine" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give either --from RECIPE to copy, or --data PATH"),
+        (["--from", RECIPE, "--data", "text"], "give either --from RECIPE to copy, or --data PATH"),
+        (["--from", RECIPE, "--minutes", "5"], "are for your own text (--data)"),
+        (["--data", "text"], "text holds text in aa and bb. Say the direction: --source aa or --source bb."),
+        (["--data", "text", "--source", "aa", "--minutes", "0"], "above 0"),
+        (["--data", "nowhere", "--source", "aa", "--target", "bb"], "nowhere is no folder"),
+        (["--data", "text", "--source", "aa", "--target", "cc"], "in both languages there is: nothing"),
+    ],
+)
+def test_init_says_what_it_needs(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text(tmp_path / "text", 5)
+    assert run(["init", "mine", *arguments]) in (2, 3)
+    assert message in " ".join(capsys.readouterr().err.replace("x>0", "above 0").split())
+    assert not Path("mine").exists()
+
+
+def write_undivided(folder: Path, pairs: int = 60, stem: str = "corpus") -> Path:
+    """One text in two languages, each sentence of its own words."""
+    folder.mkdir(parents=True)
+    for language in ("aa", "bb"):
+        lines = [
+            " ".join(f"{language}{chr(97 + n // 26)}{chr(97 + n % 26)}{word}" for word in "stuvwx")
+            for n in range(pairs)
+        ]
+        (folder / f"{stem}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_text_that_is_not_divided_is_named_with_the_command_that_divides_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The two printed commands do what init was to do."""
+    monkeypatch.chdir(tmp_path)
+    write_undivided(tmp_path / "my text")
+    assert run(["init", "mine", "--data", "my text", "--source", "aa"]) == 3
+    printed = capsys.readouterr().err
+    assert "my text holds corpus.aa and corpus.bb, but no train and valid." in printed
+    assert not Path("mine").exists()
+    commands = [shlex.split(line) for line in printed.splitlines() if line.startswith("  manyheads")]
+    assert [run(command[1:]) for command in commands] == [0, 0]
+    assert load_config(Path("mine/mine.toml")).data.root == str(tmp_path / "mine" / "data")
+
+
+def test_a_terminal_is_asked_and_the_text_is_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_undivided(tmp_path / "aa-bb")
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    answers = iter([False, True])
+    monkeypatch.setattr(click, "confirm", lambda *_, **__: next(answers))
+    assert run(["init", "mine", "--data", "aa-bb"]) == 3
+    assert not Path("mine").exists()
+    assert run(["init", "mine", "--data", "aa-bb"]) == 0
+    printed = capsys.readouterr().out
+    assert "manyheads data split aa-bb/corpus.aa aa-bb/corpus.bb" in printed
+    assert "mine/data: train 54, valid 3, test 3 pairs" in printed
+    assert 'root = "./data"' in Path("mine/mine.toml").read_text(encoding="utf-8")
+
+
+def test_split_divides_without_a_question_and_keeps_the_test_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = write_undivided(tmp_path / "aa-bb", stem="train")
+    for language in ("aa", "bb"):
+        (root / f"test.{language}").write_text("my own\n", encoding="utf-8")
+    assert run(["init", "mine", "--data", "aa-bb", "--divide"]) == 0
+    config = load_config(Path("mine/mine.toml"))
+    assert (config.data.train, config.data.valid, config.data.test) == ("train", "valid", "test")
+    assert Path("mine/data/test.aa").read_text(encoding="utf-8") == "my own\n"
+
+
+def test_the_configuration_works_from_every_folder_and_after_a_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    write_undivided(project / "aa-bb")
+    write_text(project / "text", 20)
+    monkeypatch.chdir(project)
+    assert run(["init", "inside", "--data", "aa-bb", "--divide"]) == 0
+    assert run(["init", "deep/beside", "--data", "text", "--source", "aa"]) == 0
+    monkeypatch.chdir(tmp_path)
+    for name in ("inside/inside.toml", "deep/beside/beside.toml"):
+        assert run(["data", "report", f"project/{name}"]) == 0
+    project.rename(tmp_path / "moved")
+    monkeypatch.chdir("/")
+    for name in ("inside/inside.toml", "deep/beside/beside.toml"):
+        assert run(["data", "report", str(tmp_path / "moved" / name)]) == 0
+
+
+def test_text_of_another_project_is_written_as_an_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_text(tmp_path / "text", 20)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert run(["init", "mine", "--data", "../text", "--source", "aa"]) == 0
+    assert f'root = "{tmp_path / "text"}"' in Path("mine/mine.toml").read_text(encoding="utf-8")
+
+
+def test_the_time_on_this_machine_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_text(tmp_path / "text", 200)
+    assert run(["init", "mine", "--data", "text", "--source", "aa"]) == 0
+    assert "target tokens/s, measured on random tokens with 1,234,567 parameters" in capsys.readouterr().out
+    assert run(["init", "short", "--data", "text", "--source", "aa", "--minutes", "0.5"]) == 0
+    assert "0.5 minutes on" in capsys.readouterr().out
+    assert load_config(Path("short/short.toml")).training.max_minutes == 0.5
+    assert run(["init", "there", "--data", "text", "--source", "aa", "--device", "cpu"]) == 0
+    assert load_config(Path("there/there.toml")).training.device == "cpu"
+    assert load_config(Path("short/short.toml")).training.device == "auto"

@@ -1,0 +1,122 @@
+"""Which pairs are copies of each other: against definitions that are computed in full."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from manyheads.data.copies import RUN, CopyKeys, connected, fold
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+WORDS = ["der", "hund", "läuft", "durch", "den", "tiefen", "schnee", "und", "bellt", "laut"]
+
+
+def keys_of(pairs: Sequence[tuple[str, str]], *, near: bool = True) -> list[np.ndarray]:
+    keys = CopyKeys(near=near)
+    keys.add([source for source, _ in pairs], [target for _, target in pairs])
+    return keys.arrays()
+
+
+def share_a_key(pairs: Sequence[tuple[str, str]], *, near: bool = True) -> bool:
+    return any(column[0] == column[1] for column in keys_of(pairs, near=near))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Ein Hund, 3 Katzen!",
+        "EIN  HUND 17 KATZEN",
+        "ein hund katzen",
+        "Ｅｉｎ Hund «Katzen»",
+        "ein\tHund\u00a0Katzen…",
+    ],
+)
+def test_case_punctuation_white_space_and_digits_do_not_count(other: str) -> None:
+    assert fold(["Ein Hund, 2 Katzen."]) == fold([other])
+
+
+def test_letters_and_their_marks_count_in_every_script() -> None:
+    texts = ["고양이가 잔다", "고양이가 난다", "किताब", "कताब", "Maße", "Mase", "名前", "名"]
+    assert len(set(fold(texts))) == len(texts)
+    assert (
+        fold(["한글", "\u1112\u1161\u11ab\u1100\u1173\u11af"])[0]
+        == fold(["\u1112\u1161\u11ab\u1100\u1173\u11af"])[0]
+    )
+
+
+def test_a_text_without_letters_is_itself() -> None:
+    assert fold(["1984", " 1984 ", "1985", "?!"]) == ["1984", "1984", "1985", "?!"]
+
+
+def test_a_pair_with_an_equal_source_or_an_equal_target_is_a_copy() -> None:
+    for near in (True, False):
+        assert share_a_key([("Guten Tag.", "Hello."), ("guten tag!", "Good day, my dear friend.")], near=near)
+        assert share_a_key([("Guten Tag.", "Hello."), ("Sei gegrüßt, lieber Freund", "HELLO")], near=near)
+        assert not share_a_key([("Hello.", "Guten Tag."), ("Guten Tag.", "Hello.")], near=near)
+
+
+def runs(text: str) -> set[str]:
+    padded = "\0" * (RUN - 1) + text + "\0" * (RUN - 1)
+    return {padded[start : start + RUN] for start in range(len(padded) - RUN + 1)}
+
+
+def test_signatures_agree_as_often_as_the_share_of_equal_runs_says() -> None:
+    """The probability of an equal band is 1 - (1 - J ** 4) ** 4, by the definition of the Jaccard index J."""
+    rng = random.Random(3)
+    expected, found = [], []
+    for _ in range(1_500):
+        letters = [rng.choice("abcdefghijklmnop") for _ in range(120)]
+        changed = list(letters)
+        for _ in range(rng.randrange(1, 12)):
+            changed[rng.randrange(len(changed))] = rng.choice("qrstuvwxyz")
+        pairs = [("".join(text[:60]), "".join(text[60:])) for text in (letters, changed)]
+        one, other = (runs("\0".join(pair)) for pair in pairs)
+        expected.append(1 - (1 - (len(one & other) / len(one | other)) ** 4) ** 4)
+        found.append(any(column[0] == column[1] for column in keys_of(pairs)[2:]))
+    assert 0.2 < np.mean(expected) < 0.8, "the texts are neither all alike nor all different"
+    assert abs(np.mean(found) - np.mean(expected)) < 0.05
+
+
+def test_a_pair_with_one_changed_word_is_mostly_a_near_copy_and_another_pair_is_not() -> None:
+    rng = random.Random(1)
+    near = apart = 0
+    for _ in range(200):
+        words, others = (
+            ["".join(rng.choices(LETTERS, k=rng.randrange(4, 9))) for _ in range(30)] for _ in range(2)
+        )
+        changed = [*words[:7], "schnee", *words[8:22], "clouds", *words[23:]]
+        pairs = [(" ".join(text[:15]), " ".join(text[15:])) for text in (words, changed, others)]
+        near += share_a_key(pairs[:2])
+        apart += share_a_key(pairs[::2])
+    assert near > 150
+    assert apart == 0
+
+
+def test_keys_do_not_depend_on_the_pairs_beside_them() -> None:
+    pairs = [(" ".join(WORDS[n:]), " ".join(reversed(WORDS[: n + 1]))) for n in range(len(WORDS))]
+    together = keys_of(pairs)
+    for row, pair in enumerate(pairs):
+        assert [column[row] for column in together] == [column[0] for column in keys_of([pair])]
+
+
+def test_groups_are_those_of_a_search_through_all_neighbours() -> None:
+    rng = np.random.default_rng(5)
+    for size, values in ((1, 3), (40, 60), (200, 150), (997, 700)):
+        columns = [rng.integers(values, size=size).astype(np.uint64) for _ in range(3)]
+        parent = list(range(size))
+
+        def find(item: int, parent: list[int] = parent) -> int:
+            while parent[item] != item:
+                item = parent[item]
+            return item
+
+        for column in columns:
+            for one, other in combinations(range(size), 2):
+                if column[one] == column[other]:
+                    first, second = sorted((find(one), find(other)))
+                    parent[second] = first
+        assert connected(columns, size).tolist() == [find(item) for item in range(size)]

@@ -1,0 +1,115 @@
+"""What a folder holds is found from the names alone, and only where they leave no doubt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.data.discover import find_text, languages_of_files
+from manyheads.errors import DataError, UsageError
+
+
+def place(root: Path, *names: str) -> Path:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x\n", encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("names", "languages"),
+    [
+        (("corpus.de", "corpus.en"), ("de", "en")),
+        (("corpus.en.gz", "corpus.de.xz"), ("en", "de")),
+        (("europarl-v7.de-en.de", "europarl-v7.de-en.en"), ("de", "en")),
+        (("corpus.de.txt", "corpus.en.txt"), ("de", "en")),
+        (("코퍼스.ko", "코퍼스.en"), ("ko", "en")),
+        (("a.pt-BR", "a.zh_Hans"), ("pt-BR", "zh_Hans")),
+        (("corpus.de-en.tsv",), ("de", "en")),
+        (("source.txt", "target.txt"), None),
+        (("train.src", "train.tgt"), None),
+        (("one.de", "two.en"), None),
+        (("corpus.tsv",), None),
+    ],
+)
+def test_languages_are_what_two_names_differ_in(names: tuple[str, ...], languages: tuple[str, str] | None) -> None:
+    assert languages_of_files([Path("my text") / name for name in names]) == languages
+
+
+def test_divided_text_is_found_with_the_names_of_its_splits(tmp_path: Path) -> None:
+    root = place(tmp_path / "ko-en", "train.ko.gz", "train.en", "dev.ko", "dev.en", "tst.ko", "tst.en", "README.md")
+    found = find_text(root)
+    assert (found.source, found.target) == ("ko", "en")
+    assert (found.splits, found.undivided) == ({"train": "train", "valid": "dev", "test": "tst"}, ())
+
+
+@pytest.mark.parametrize(
+    ("names", "undivided"),
+    [
+        (["corpus.de", "corpus.en"], ["corpus.de", "corpus.en"]),
+        (["train.de.gz", "train.en.gz"], ["train.de.gz", "train.en.gz"]),
+        (["train.de", "train.en", "test.de", "test.en"], ["train.de", "train.en"]),
+        (["text.de.txt", "text.en.txt"], ["text.de.txt", "text.en.txt"]),
+        (["corpus.tsv"], ["corpus.tsv"]),
+        (["corpus.jsonl.gz", "notes.md"], ["corpus.jsonl.gz"]),
+    ],
+)
+def test_text_that_is_not_divided_is_found(tmp_path: Path, names: list[str], undivided: list[str]) -> None:
+    root = place(tmp_path / "text", *names)
+    for source, target in (("de", "en"), ("en", "de")):
+        found = find_text(root, source, target)
+        assert sorted(path.name for path in found.undivided) == undivided
+        if len(undivided) == 2:
+            assert f".{source}" in found.undivided[0].name
+
+
+def test_one_language_is_enough(tmp_path: Path) -> None:
+    root = place(tmp_path / "text", "corpus.de", "corpus.en")
+    assert (find_text(root, source="en").target, find_text(root, target="en").source) == ("de", "de")
+
+
+@pytest.mark.parametrize("name", ["de-en", "my-corpus_en-de", "news.en-de"])
+def test_a_name_tells_the_direction(tmp_path: Path, name: str) -> None:
+    found = find_text(place(tmp_path / name, "corpus.de", "corpus.en"))
+    assert f"{found.source}-{found.target}" in name
+
+
+def test_a_file_of_both_sides_may_be_named(tmp_path: Path) -> None:
+    path = place(tmp_path, "corpus.tsv") / "corpus.tsv"
+    assert find_text(path, "de", "en").undivided == (path,)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["corpus.de", "corpus.en"], "holds text in de and en. Say the direction: --source de or --source en."),
+        (["a.de", "a.en", "a.fr"], r"languages are not clear \(its files name de, en, fr\)"),
+        (["text.txt"], r"languages are not clear \(the names of its files tell none\)"),
+    ],
+)
+def test_doubts_about_languages_are_an_error(tmp_path: Path, names: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        find_text(place(tmp_path / "text", *names))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], r"holds no train\.de and train\.en.*holds no files"),
+        (["corpus.de"], r"holds no train\.de and train\.en.*holds corpus\.de\. Name the files"),
+        (["a.de", "a.en", "b.de", "b.en"], r"several texts: a\.de and a\.en, b\.de and b\.en.*data split .*a\.de "),
+    ],
+)
+def test_no_text_or_several_texts_are_an_error(tmp_path: Path, names: list[str], message: str) -> None:
+    root = place(tmp_path / "text", *names)
+    root.mkdir(exist_ok=True)
+    with pytest.raises(DataError, match=message):
+        find_text(root, "de", "en")
+
+
+def test_what_is_no_folder_is_an_error(tmp_path: Path) -> None:
+    place(tmp_path, "corpus.de")
+    for name in ("nowhere", "corpus.de"):
+        with pytest.raises(DataError, match="is no folder"):
+            find_text(tmp_path / name, "de", "en")

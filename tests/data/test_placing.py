@@ -1,0 +1,57 @@
+"""Files appear in a folder together, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.data.lines import read_lines
+from manyheads.data.placing import open_packed, placing_files
+from manyheads.errors import DataError
+
+
+def test_files_appear_at_the_end_and_the_draft_goes(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "folder"
+    with placing_files(out) as draft:
+        (draft / "one").write_text("1", encoding="utf-8")
+        (draft / "two").write_text("2", encoding="utf-8")
+        assert not (out / "one").exists()
+    assert sorted(path.name for path in out.iterdir()) == ["one", "two"]
+
+
+def write_half(out: Path) -> None:
+    with placing_files(out) as draft:
+        (draft / "one").write_text("1", encoding="utf-8")
+        raise ZeroDivisionError
+
+
+def test_after_an_error_a_new_folder_goes_and_an_old_one_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "mine").write_text("mine", encoding="utf-8")
+    for name in ("old", "new"):
+        with pytest.raises(ZeroDivisionError):
+            write_half(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert [path.name for path in (tmp_path / "old").iterdir()] == ["mine"]
+
+
+def test_a_disk_that_is_full_is_an_error_with_a_cure(tmp_path: Path) -> None:
+    with (
+        pytest.raises(DataError, match=r"out cannot be written: No space left.*-o DIR"),
+        placing_files(tmp_path / "out"),
+    ):
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])
+def test_a_file_is_packed_as_its_name_says(tmp_path: Path, ending: str) -> None:
+    if ending == ".zst":
+        pytest.importorskip("zstandard")
+    path = tmp_path / f"text.ko{ending}"
+    for _ in range(2):
+        with open_packed(path) as stream:
+            stream.write("가\n나\n".encode() * 1_000)
+        content = path.read_bytes()
+    assert [*read_lines(path)] == ["가", "나"] * 1_000
+    assert (len(content) < 5_000) == bool(ending)

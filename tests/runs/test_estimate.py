@@ -1,0 +1,59 @@
+"""The speed of a machine, from a few updates on random tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manyheads.config.load import parse_config
+from manyheads.data.sampler import Sampler
+from manyheads.runs import estimate
+from manyheads.runs.estimate import MachineSpeed, measure_speed, random_batches
+
+CONFIG = parse_config(
+    {
+        "data": {"source": "de", "target": "en"},
+        "tokenizer": {"vocab_size": 97},
+        "model": {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
+        "training": {"device": "cpu", "precision": "fp32", "batch_tokens": 200, "optimizer": "muon"},
+    },
+    origin="test",
+)
+
+
+def test_batches_are_padded_as_those_of_training() -> None:
+    """Random tokens in pairs of these lengths, in the batches of the first epoch."""
+    rng = np.random.default_rng(7)
+    lengths = rng.integers(1, 30, size=(5_000, 2))
+    batches = random_batches(lengths, 1_000, 97, 7)
+    sampler = Sampler(lengths[:, 0] + 1, lengths[:, 1] + 1, batch_tokens=1_000)
+    real = [
+        len(pairs) * sum(int(lengths[pairs, side].max()) + 1 for side in (0, 1)) for pairs in sampler.epoch(0)[:7]
+    ]
+    positions = [batch.source.numel() + batch.target_in.numel() for batch in batches]
+    assert 0.9 < np.mean(positions) / np.mean(real) < 1.1
+    assert all(900 < batch.target_tokens < 1_100 for batch in batches)
+    assert all(int(batch.source.max()) < 97 for batch in batches)
+
+
+def test_a_text_of_one_pair_has_a_batch() -> None:
+    assert [batch.target_tokens for batch in random_batches(np.array([[0, 40]]), 10, 97, 2)] == [41, 41]
+
+
+def test_passes_and_updates_are_timed_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock on which each reading is one second after the one before."""
+    ticks = iter(range(10_000))
+    monkeypatch.setattr(estimate, "PATIENCE", 1e9)
+    monkeypatch.setattr(estimate, "free_share", lambda: 0.5)
+    monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(ticks))
+    speed = measure_speed(CONFIG, np.array([[9, 9], [200, 1]] * 300))
+    assert speed.update_seconds == 1
+    assert speed.pass_seconds == pytest.approx(1 / 200)
+    assert speed.seconds(400) == pytest.approx(3)
+    assert speed.disturbed
+    assert speed.parameters > 1_000
+
+
+def test_a_share_of_the_processors_is_between_none_and_all() -> None:
+    assert 0 < estimate.free_share() <= 1
+    assert not MachineSpeed(1.0, 1.0, 1, 1.0).disturbed
