@@ -13,7 +13,7 @@ from manyheads.config.load import to_toml
 
 KEYS = {
     "unit", "median", "min", "max", "device", "threads", "versions", "source_tokens_per_second", "padding",
-    "gflops", "ceiling_gflops", "share_of_ceiling", "peak_memory_mib", "parameters", "precision",
+    "gflops", "ceiling_gflops", "share_of_ceiling", "verdict", "peak_memory_mib", "parameters", "precision",
 }  # fmt: skip
 
 
@@ -49,9 +49,10 @@ def test_json_holds_the_figures_and_what_they_were_taken_with(
     assert sorted(tmp_path.rglob("*")) == before, "nothing is kept"
 
 
-def test_for_people_it_is_three_lines(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_people_it_is_three_lines_and_a_verdict(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "train", str(config), "--rounds", "1", "--updates", "1", "-q"]) == 0
-    first, second, third = capsys.readouterr().out.strip().split("\n")
+    first, second, third, *verdict = capsys.readouterr().out.strip().split("\n")
+    assert [line.partition(":")[0] for line in verdict] == ["verdict", "verdict"]
     assert "target tokens/s" in first
     assert "useful GFLOP/s" in second
     assert "MiB at most" in third
@@ -59,7 +60,7 @@ def test_for_people_it_is_three_lines(config: Path, capsys: pytest.CaptureFixtur
 
 DECODE_KEYS = {
     "unit", "median", "min", "max", "device", "threads", "versions", "modes", "beam_size", "precision",
-    "peak_memory_mib", "parameters",
+    "peak_memory_mib", "parameters", "verdict",
 }  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def test_decoding_as_json_and_for_people(config: Path, tmp_path: Path, capsys: p
     assert found["peak_memory_mib"] > 10
     assert "round 2 of 2" in output.err
     assert run(["bench", "decode", out, *ways, "-q"]) == 0
-    first, second, third = capsys.readouterr().out.strip().split("\n")
+    first, second, third, *_ = capsys.readouterr().out.strip().split("\n")
     assert first.startswith("beam 1, 5 a call: ")
     assert "sentences/s" in second
     assert "MiB at most" in third

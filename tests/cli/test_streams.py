@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+import click
 import pytest
 
-from manyheads.cli.streams import input_lines, numbers_text, write_json
+from manyheads.cli.progress import Progress
+from manyheads.cli.streams import input_lines, line_progress, numbers_text, write_json
 from manyheads.errors import DataError
+from manyheads.training.log import Advance
 
 
 def set_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
@@ -43,3 +47,42 @@ def test_a_json_document_is_valid_even_with_half_a_character() -> None:
 def test_the_first_ten_line_numbers_are_named() -> None:
     assert numbers_text([3, 5]) == "3, 5"
     assert numbers_text(range(1, 12)) == "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ..."
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stderr", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_the_progress_of_lines_is_shown_on_a_terminal_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stderr: io.StringIO, shown: bool
+) -> None:
+    phases: list[tuple[str, int | None, str]] = []
+
+    class Recorder(Progress):
+        def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
+            phases.append((name, total, unit))
+            return super().phase(name, total, unit)
+
+    file = tmp_path / "text"
+    file.write_bytes(b"one\ntwo\nthree")
+    monkeypatch.setattr("manyheads.cli.progress.open_progress", lambda settings: nullcontext(Recorder()))
+    monkeypatch.setattr(sys, "stderr", stderr)
+    output = (tmp_path / "out").open("wb")
+    with click.Context(click.Command("translate")), output, line_progress("translating", file, output) as advance:
+        advance(2)
+    assert phases == ([("translating", 3, "lines")] if shown else [])
+
+
+def test_the_progress_of_lines_is_not_mixed_with_an_output_on_the_same_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Output(io.BytesIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("manyheads.cli.progress.open_progress", lambda settings: pytest.fail("it is shown"))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with line_progress("translating", tmp_path / "text", Output()) as advance:
+        advance(1)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 
 import pytest
 
 import manyheads.doctor
 from manyheads.doctor import Report
 from manyheads.doctor.catalogue import CATALOGUE, model_finding
-from manyheads.doctor.report import make_report
+from manyheads.doctor.checks.registry import NO_TRAIN
+from manyheads.doctor.report import Check, Severity, make_checks, make_report
 from manyheads.doctor.texts import LANGUAGES
+from manyheads.training.log import Advance, SilentListener
 
 
 def test_the_gravest_come_first_and_each_defect_once() -> None:
@@ -26,7 +29,9 @@ def test_the_gravest_come_first_and_each_defect_once() -> None:
         ("rows-mixed", "d"),
         ("position-limit", "b"),
     ]
-    assert str(report).splitlines()[-1] == "2 checks, 2 errors, 1 warning"
+    assert str(report).splitlines()[-1] == (
+        "2 checks, 2 errors, 1 warning: correct the errors first, because results are wrong"
+    )
 
 
 def test_notes_alone_are_well() -> None:
@@ -47,6 +52,59 @@ def test_the_document_holds_what_the_lines_say() -> None:
         assert value in str(report)
 
 
+def test_a_report_names_the_checks_that_were_made_and_those_that_were_not_with_the_reason() -> None:
+    checks = [
+        Check("the source is read", lambda subject: []),
+        Check("the vocabulary is used", lambda subject: [], lambda subject: False, NO_TRAIN),
+        Check(None, lambda subject: [], lambda subject: False, NO_TRAIN),
+    ]
+    report = make_checks(checks, None)
+    assert report.lines() == [
+        "checked:",
+        "  - the source is read",
+        "not checked:",
+        "  - the vocabulary is used (the training text is not on this machine)",
+        "1 check, 1 not made, nothing found: nothing has to be corrected",
+    ]
+    assert report.brief_lines() == report.lines()[-1:]
+    document = report.to_json()
+    assert document["skipped"] == [{"check": "the vocabulary is used", "reason": NO_TRAIN}]
+    assert document["verdict"] == report.lines()[-1]
+    assert report.lines("ko")[1:4] == [
+        "  - 모델이 소스를 읽는다",
+        "검사하지 못한 항목:",
+        "  - 어휘가 쓰이고 있다 (학습 데이터가 이 컴퓨터에 없음)",
+    ]
+
+
+def test_a_check_that_was_made_somewhere_is_not_called_skipped() -> None:
+    assert (make_report([], [], [("a", "no text")]) + make_report([], ["a"])).skipped == ()
+
+
+@pytest.mark.parametrize(
+    ("severity", "advice"),
+    [
+        ("error", "1 error: correct the errors first, because results are wrong"),
+        ("warning", "1 warning: correct what the warnings name, or make sure that it does not matter here"),
+        ("note", "1 note: nothing has to be corrected"),
+    ],
+)
+def test_the_last_line_says_whether_to_worry(severity: Severity, advice: str) -> None:
+    assert str(make_report([model_finding("mask-fill", "a", severity)], ["x"])).endswith(f"1 check, {advice}")
+
+
+def test_the_running_check_is_shown() -> None:
+    shown: list[str] = []
+
+    class Shower(SilentListener):
+        def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
+            shown.append(name)
+            return super().phase(name, total, unit)
+
+    make_checks([Check("the source is read", lambda subject: [])], None, Shower())
+    assert shown == ["checking: the source is read"]
+
+
 def test_a_report_in_korean_keeps_its_names_and_its_evidence() -> None:
     report = make_report([model_finding("rows-mixed", "seen so"), model_finding("mask-fill", "b", "note")], ["x"])
     lines = report.lines("ko")
@@ -58,8 +116,8 @@ def test_a_report_in_korean_keeps_its_names_and_its_evidence() -> None:
         f"  조치  {text.cure}",
         "  설명  docs/doctor.md#rows-mixed",
     ]
-    assert lines[-1] == "검사 1개, 오류 1개, 참고 1개"
-    assert Report().lines("ko") == ["검사 0개, 찾은 문제 없음"]
+    assert lines[-1] == "검사 1개, 오류 1개, 참고 1개: 결과가 틀리므로 오류부터 고치세요"
+    assert Report().lines("ko") == ["검사 0개, 찾은 문제 없음: 고칠 것이 없습니다"]
     assert (report + Report()).lines("ko") == lines
 
 

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from manyheads.doctor.texts import FINDING_TEXTS, LANGUAGES, check_agreement, load_texts
+import manyheads
+from manyheads.doctor.checks.behaviour import OUTPUT_CHECKS, STEPPING
+from manyheads.doctor.checks.registry import NEW_TRAINING, TRAINED
+from manyheads.doctor.checks.text import LABELS, LINES, PAIRS
+from manyheads.doctor.examination import LOSS_ABOVE_CHANCE
+from manyheads.doctor.texts import (
+    CHECKS_IN_KOREAN,
+    FINDING_TEXTS,
+    LANGUAGES,
+    check_agreement,
+    check_text,
+    load_texts,
+)
+from manyheads.runs.examine_run import CURVES, EXPORTS
 
 ENGLISH = {"a": {"severity": "error", "title": "one {count}", "cause": "two"}}
 
@@ -16,6 +31,26 @@ def test_both_files_of_the_package_are_loaded() -> None:
 
 def test_texts_that_agree_are_accepted() -> None:
     check_agreement(ENGLISH, {"a": {"title": "{count} 하나", "cause": "둘"}}, "x.ko.toml")
+
+
+def test_every_check_and_every_reason_has_a_korean_name() -> None:
+    """The sentences of the tables, and those that stand in the code as texts."""
+    tables = [NEW_TRAINING, *TRAINED.values(), OUTPUT_CHECKS]
+    named = {text for table in tables for check in table for text in (check.sentence,) if text}
+    named |= {check.reason for table in (NEW_TRAINING, *TRAINED.values()) for check in table if check.reason}
+    named |= {*PAIRS, *LABELS, *LINES, CURVES, EXPORTS, STEPPING, LOSS_ABOVE_CHANCE}
+    assert named - CHECKS_IN_KOREAN.keys() == set()
+    assert check_text(STEPPING, "en") == STEPPING
+    assert check_text(STEPPING, "ko") == CHECKS_IN_KOREAN[STEPPING]
+
+
+def test_every_korean_name_is_that_of_a_sentence_in_the_code() -> None:
+    folder = Path(manyheads.__file__).parent
+    code = "".join(
+        path.read_text("utf-8") for path in [*(folder / "doctor").rglob("*.py"), *(folder / "runs").glob("*.py")]
+    )
+    code = code.replace("{SHORTEST}", "16")
+    assert [name for name in CHECKS_IN_KOREAN if f'"{name}"' not in code] == []
 
 
 @pytest.mark.parametrize(

@@ -274,6 +274,28 @@ def test_a_system_is_not_better_than_itself() -> None:
     assert (result.difference, result.interval, result.wins, result.p_value) == (0, (0, 0), 0, 1)
 
 
+def test_the_interval_of_bleu_is_that_of_drawn_lines() -> None:
+    """13 lines, drawn 80 times and scored by sacreBLEU itself."""
+    outputs, references = OUTPUTS[:13], REFERENCES[:13]
+    rows = np.random.default_rng(7).choice(13, size=(80, 13), replace=True)
+    drawn = sorted(
+        BLEU().corpus_score([outputs[line] for line in row], [[references[line] for line in row]]).score
+        for row in rows
+    )
+    found = significance.bleu_interval(outputs, references, samples=80, seed=7)
+    assert found == pytest.approx((drawn[2], drawn[-3]))
+    low, high = significance.bleu_interval(OUTPUTS, REFERENCES)
+    assert low < PLAIN.bleu < high
+
+
+def test_a_protocol_cuts_the_lines_before_the_interval_is_taken() -> None:
+    plain = significance.bleu_interval(OUTPUTS, REFERENCES, samples=40)
+    cut = significance.bleu_interval(OUTPUTS, REFERENCES, protocol="moses-lowercase", samples=40)
+    middle = score(OUTPUTS, REFERENCES, protocol="moses-lowercase").bleu
+    assert cut != plain
+    assert cut[0] < middle < cut[1]
+
+
 @settings(deadline=None, max_examples=80)
 @given(
     pairs=st.lists(

@@ -32,6 +32,7 @@ def test_every_way_is_measured_in_every_round_and_the_headline_is_the_fastest_wi
         assert 0 < mode.min <= mode.median <= mode.max
     fastest = max(found.modes[3:], key=lambda mode: mode.median)
     assert (found.median, found.min, found.max) == (fastest.median, fastest.min, fastest.max)
+    assert ear.phases == [("measuring", (3 + 1) * len(ways))]
     rounds = [message for message in ear.messages if message.startswith("round")]
     assert [message.split(":")[0] for message in rounds] == [
         f"round {turn} of 3, beam {beam}, batch {batch or 'all'}" for turn in (1, 2, 3) for beam, batch in ways

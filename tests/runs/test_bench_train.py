@@ -10,7 +10,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.bench_train import RATE, WARM_UPDATES, bench_train
+from manyheads.runs.bench_train import RATE, WARM_UPDATES, Speed, bench_train
 from manyheads.training.precision import flops_per_target_token
 from manyheads.training.update import Updater
 
@@ -26,6 +26,7 @@ def test_figures_of_text_of_one_length_are_known(tmp_path: Path) -> None:
     config = make_config(tmp_path / "corpus", data={"test": None}, tokenizer={"kind": "bytes"})
     ear = CollectingListener()
     found = bench_train(config, rounds=3, updates=2, listener=ear)
+    assert ear.phases[-1] == ("measuring", WARM_UPDATES + 3 * 2)
     model = EncoderDecoder(config.model, BYTES, BYTES)
     assert found.padding == 0
     assert found.source_tokens_per_second == pytest.approx(found.median * S / T)
@@ -36,6 +37,37 @@ def test_figures_of_text_of_one_length_are_known(tmp_path: Path) -> None:
     assert [which for which, _, _ in rounds] == ["round 1 of 3", "round 2 of 3", "round 3 of 3"]
     told = sorted(float(speed.split()[0].replace(",", "")) for _, _, speed in rounds)
     assert [found.min, found.median, found.max] == pytest.approx(told, abs=0.5)
+
+
+def speed(low: float, high: float, median: float, unit: str = "target tokens/s") -> Speed:
+    return Speed(
+        unit=unit, median=median, min=low, max=high, peak_memory_mib=1, parameters=1, precision="fp32", device="x",
+        threads=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [
+        (
+            speed(95, 105, 100),
+            "the rounds agree within 10%. 1,000,000 target tokens take 166.7 minutes at this",
+        ),
+        (
+            speed(94, 105, 100),
+            "the rounds differ by 11%: other programs are running, so repeat it on an idle",
+        ),
+        (
+            speed(10, 10, 10, "sentences/s"),
+            "a single round does not show how steady the speed is. 1,000 sentences take 100.0 ",
+        ),
+    ],
+)
+def test_the_verdict_says_how_steady_the_speed_is_and_how_long_work_takes(measured: Speed, words: str) -> None:
+    first, second = measured.verdict()
+    assert words in first
+    assert second.startswith("compare it only with a measurement of the same text, model")
+    assert measured.to_json()["verdict"] == f"{first}. {second}"
 
 
 def test_what_is_timed_are_whole_updates_after_some_to_warm_up(

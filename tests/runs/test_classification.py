@@ -136,7 +136,7 @@ def test_two_classifiers_are_compared_on_the_texts_of_the_first(
         scores = [100 * own.scores.accuracy, 100 * own.scores.macro_f1]
         assert [getattr(one, name) for one in found.results] == pytest.approx(scores)
     assert found.lines()[1].startswith("accuracy ")
-    assert {"run", "other", "accuracy", "macro_f1"} == set(found.to_json())
+    assert {"run", "other", "accuracy", "macro_f1", "verdict"} == set(found.to_json())
 
 
 def test_the_validation_in_training_is_that_of_evaluate(finished: Path) -> None:

@@ -55,6 +55,70 @@ def test_json_holds_the_documented_keys(trained: Path) -> None:
     assert value["seconds"] > 0
 
 
+def test_the_verdict_is_in_the_document_and_in_the_lines(trained: Path) -> None:
+    found = evaluate(trained, listener=CollectingListener())
+    sentences = found.verdict()
+    assert sentences[0].startswith("BLEU is ")
+    assert "too few for a verdict" in sentences[0]
+    assert sentences[1].startswith("perplexity ")
+    assert found.to_json()["verdict"] == ". ".join(sentences)
+    assert [line for line in found.lines() if line.startswith("verdict: ")] == [
+        f"verdict: {each}" for each in sentences
+    ]
+    low, high = found.to_json()["bleu_interval"]
+    assert low <= found.scores.bleu <= high
+
+
+def test_the_progress_counts_every_line(trained: Path) -> None:
+    ear, other = CollectingListener(), CollectingListener()
+    evaluate(trained, listener=ear)
+    assert ear.phases == [("translating", 6), ("scoring the references", 6)]
+    compare(trained, trained, listener=other)
+    assert other.phases == [("translating", 6)] * 2
+
+
+def test_outputs_with_a_defect_are_counted_with_their_line(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("der Hund läuft\n" * 3, encoding="utf-8")
+    (tmp_path / "r").write_text(f"the dog runs\n{'a very long sentence ' * 20}\nthe dog runs\n", encoding="utf-8")
+    found = evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r", listener=CollectingListener())
+    assert found.to_json()["defects"].items() >= {"far-too-short": 1}.items()
+    assert any("less than half as long" in each and "the first in line 2" in each for each in found.verdict())
+
+
+def test_pairs_of_the_training_text_are_found_in_scored_files(trained: Path, tmp_path: Path) -> None:
+    for side in ("de", "en"):
+        seen, new = lines(trained, f"train.{side}")[:2], lines(trained, f"test.{side}")[:3]
+        (tmp_path / side).write_text("".join(f"{line}\n" for line in [*seen, *new]), encoding="utf-8")
+    found = evaluate(trained, source=tmp_path / "de", reference=tmp_path / "en", listener=CollectingListener())
+    assert found.overlap == (2, 36)
+    assert found.verdict()[-1].startswith("2 of 5 pairs (40.0%) are among the 36 training pairs")
+
+
+def test_pairs_that_training_has_dropped_are_not_searched_for(trained: Path, tmp_path: Path) -> None:
+    """The test set of the run itself; but without `drop_overlap` it is compared."""
+    assert evaluate(trained, listener=CollectingListener()).overlap is None
+    assert evaluate(trained, split="train", listener=CollectingListener()).overlap is None
+    copy = Path(shutil.copytree(trained, tmp_path / "run"))
+    config = (copy / "config.json").read_text(encoding="utf-8")
+    assert '"drop_overlap": true' in config
+    (copy / "config.json").write_text(
+        config.replace('"drop_overlap": true', '"drop_overlap": false'), encoding="utf-8"
+    )
+    assert evaluate(copy, listener=CollectingListener()).overlap == (0, 36)
+
+
+def test_without_the_training_text_nothing_is_searched(trained: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(corpus_of(trained), tmp_path / "moved"))
+    for side in ("de", "en"):
+        (moved / f"train.{side}").unlink()
+        (moved / f"new.{side}").write_text("x y z\n", encoding="utf-8")
+    found = evaluate(
+        trained, source=moved / "new.de", reference=moved / "new.en", overrides=[f"data.root={moved}"],
+        listener=CollectingListener(),
+    )  # fmt: skip
+    assert found.overlap is None
+
+
 def test_the_loss_is_that_of_each_pair_alone_added_up(trained: Path) -> None:
     """Invariant L, by torch's own function, without padding and without label smoothing."""
     translator = Translator.load(trained)
@@ -208,8 +272,11 @@ def test_a_run_against_itself_does_not_differ(trained: Path) -> None:
         assert result.score == result.baseline
     text = "\n".join(found.lines())
     assert text.count("not significant") == 2
+    assert f"verdict: BLEU is the same for {trained} and {trained}" in text
     value = json.loads(json.dumps(found.to_json()))
     assert (value["run"], value["bleu"]["difference"], value["chrf"]["p_value"]) == (str(trained), 0, 1)
+    assert value["verdict"] == ". ".join(found.verdict())
+    assert value["bleu"]["lines"] == 6
 
 
 def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path: Path) -> None:

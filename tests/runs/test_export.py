@@ -57,7 +57,12 @@ def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: 
         assert done.cost.bleu is not None
         assert (done.cost.quantization, done.cost.sentences) == ("int8", 6)
         assert done.cost.bleu.signature.startswith("nrefs:1|")
-        assert done.lines()[-1] == done.cost.line()
+        assert done.lines()[2] == done.cost.line()
+        assert done.verdict()[1:] == [done.cost.verdict()]
+    else:
+        assert done.verdict() == ["both give the same results: what is left is rounding"]
+    assert done.lines()[-len(done.verdict()) :] == [f"verdict: {sentence}" for sentence in done.verdict()]
+    assert done.to_json()["verdict"] == ". ".join(done.verdict())
     assert any("greedy outputs are the same" in line for line in done.lines())
     if to != "argos":
         card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
@@ -83,7 +88,7 @@ def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_
     assert done.parity.origin == "random pieces of the vocabulary"
     assert done.cost is not None
     assert (done.cost.origin, done.cost.bleu) == ("rows of random pieces", None)
-    assert "The run's validation text is not on this machine" in done.lines()[-1]
+    assert "The run's validation text is not on this machine" in done.lines()[2]
 
 
 def test_a_card_is_given_its_scores_once_and_keeps_all_else() -> None:

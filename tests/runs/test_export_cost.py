@@ -59,7 +59,7 @@ COST = QuantizationCost(
 )
 
 
-def test_the_verdict_says_what_it_costs_where_and_on_what() -> None:
+def test_the_line_says_what_it_costs_where_and_on_what() -> None:
     assert COST.line() == (
         "int8 costs 0.20 BLEU on this processor (38.60 -> 38.40 on 500 validation sentences, 95 % interval "
         "-0.20 to 0.60; loss 1.832 -> 1.834 nats a token; 431 of 500 outputs are the same; SIGNATURE)"
@@ -69,6 +69,39 @@ def test_the_verdict_says_what_it_costs_where_and_on_what() -> None:
     other = replace(COST, quantization="int16", device="GPU")
     assert other.line().startswith("int16, computed in int8_float32, costs 0.20 BLEU on this GPU (")
     json.dumps(COST.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"same_outputs": 500}, "int8 changes no output on this text: use it"),
+        ({"bleu": bootstrap(38.6, 0.5)}, "int8 costs nothing on this text: use it"),
+        ({"bleu": bootstrap(38.6, -0.5)}, "int8 costs 0.50 BLEU on this text, which is usual: use it where"),
+        (
+            {"bleu": bootstrap(38.6, -0.51)},
+            "more than chance, and more than usual for a model of this quality (up to 0.50)",
+        ),
+        ({"bleu": bootstrap(20.0, -0.41)}, "more than usual for a model of this quality (up to 0.40)"),
+        (
+            {"bleu": bootstrap(38.6, -0.1)},
+            "the difference of 0.10 BLEU is within chance, and at worst a usual cost: use int8",
+        ),
+        (
+            {"bleu": bootstrap(38.6, -0.11)},
+            "within chance, but up to 0.51 BLEU may be lost: 500 sentences are too few",
+        ),
+        ({"bleu": bootstrap(38.6, -0.5, p_value=0.05)}, "within chance, but up to 0.90 BLEU may be lost"),
+        ({"bleu": bootstrap(38.6, -1.1)}, "costs more than 1 BLEU or 0.1 nats a token, and was kept by --force"),
+        ({"bleu": bootstrap(7.36, -0.53)}, "At BLEU 7.4, more training matters more than the number format"),
+        ({"bleu": None, "loss": 1.8419}, "int8 costs less than 0.01 nats a token, as usual: use it"),
+        ({"bleu": None, "loss": 1.8425}, "int8 costs 0.010 nats a token, more than the usual 0.01: compare it"),
+        ({"sentences": 99}, "int8 costs less than 0.01 nats a token, as usual: use it"),
+    ],
+)
+def test_the_verdict_compares_the_cost_with_chance_and_with_what_is_usual(
+    changes: dict[str, Any], words: str
+) -> None:
+    assert words in replace(COST, **changes).verdict()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +137,9 @@ def test_a_high_cost_that_is_no_chance_is_refused(bleu: BootstrapResult, loss: f
 
 
 def test_both_are_scored_on_the_validation_text(trained: Path, tmp_path: Path) -> None:
-    cost = export(trained, tmp_path / "out", "ctranslate2", quantization="int8").cost
+    ear = CollectingListener()
+    cost = export(trained, tmp_path / "out", "ctranslate2", quantization="int8", listener=ear).cost
+    assert ear.phases[-1] == ("translating with both", 12)
     assert cost is not None
     assert cost.bleu is not None
     opened = load_run(trained)
@@ -134,7 +169,7 @@ def test_what_costs_too_much_is_kept_by_force_alone(
     assert "was not kept. Use --quantization float32, or keep it with --force." in said
     assert list(tmp_path.iterdir()) == []
     assert program([*line, "--force", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["cost"]["verdict"].startswith("int8 costs ")
+    assert json.loads(capsys.readouterr().out)["cost"]["line"].startswith("int8 costs ")
     assert (tmp_path / "out" / "model.bin").is_file()
     assert "Use --quantization int8, or keep" in replace(COST, quantization="int16").refusal()
 

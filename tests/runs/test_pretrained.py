@@ -323,7 +323,7 @@ def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
 
     folder, theirs, fast = folders[family]
     capsys.readouterr()
-    assert program(["import", str(folder), "-o", str(tmp_path / "run"), "--language", "en", "--json"]) == 0
+    assert program(["import", str(folder), "-o", str(tmp_path / "run"), "--language", "en", "--json", "-q"]) == 0
     told = capsys.readouterr()
     document = json.loads(told.out)
     assert told.err == "", "transformers draws no bars of its own"
@@ -336,6 +336,8 @@ def test_a_ready_classifier_classifies_as_in_transformers_and_goes_out_again(
     done = export(tmp_path / "run", tmp_path / "out", "huggingface")
     assert done.parity.largest < 1e-4
     assert "labels are the same" in done.lines()[1]
+    assert done.lines()[-1] == "verdict: both give the same results: what is left is rounding"
+    assert document["verdict"].endswith("Use the run in place of the original")
     again = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
     written = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     assert their_probabilities(again, written, TEXTS) == pytest.approx(right, abs=1e-6)
@@ -349,6 +351,7 @@ def test_a_head_that_was_never_trained_warns_before_it_classifies(
     done = import_model(folder, tmp_path / "run", labels=["0", "1"])
     assert done.new == ("pooler.weight", "pooler.bias", "output.weight", "output.bias")
     assert any(text.startswith("warning: never trained, and by chance: pooler.weight") for text in done.lines())
+    assert "verdict: the new weights are random: train the run before you use it" in done.lines()
     capsys.readouterr()
     assert program(["classify", str(tmp_path / "run"), line]) == 0
     told = capsys.readouterr()

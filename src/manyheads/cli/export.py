@@ -109,17 +109,20 @@ def import_(
     RoBERTa or GPT-2. With --labels, an encoder without a head becomes a classifier; train its new head before
     you use it.
     """
+    from manyheads.cli.progress import open_progress
     from manyheads.runs.import_model import import_model
 
-    imported = import_model(
-        model,
-        output or Path("runs", Path(model).absolute().name),
-        source=source,
-        target=target,
-        language=language,
-        labels=[label.strip() for label in (labels or "").split(",") if label.strip()],
-        trust_pickle=trust_pickle,
-    )
+    with open_progress(current_settings()) as progress:
+        imported = import_model(
+            model,
+            output or Path("runs", Path(model).absolute().name),
+            source=source,
+            target=target,
+            language=language,
+            labels=[label.strip() for label in (labels or "").split(",") if label.strip()],
+            trust_pickle=trust_pickle,
+            listener=progress,
+        )
     echo_result(imported, as_json=as_json)
 
 

@@ -184,23 +184,26 @@ def inspect(
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
+    from manyheads.cli.progress import open_progress
     from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import inspect as inspect_run
     from manyheads.runs.page import stand_alone
 
     content = sys.stdin.read().strip("\n") if text == "-" else text
-    inspection = inspect_run(
-        run,
-        content,
-        target=target_text,
-        prefix=prefix,
-        beam_size=beam,
-        rivals=rivals,
-        padding=padding,
-        occlusion=not no_occlusion,
-        max_tokens=max_tokens,
-        device=device,
-    )
+    with open_progress(current_settings()) as progress:
+        inspection = inspect_run(
+            run,
+            content,
+            target=target_text,
+            prefix=prefix,
+            beam_size=beam,
+            rivals=rivals,
+            padding=padding,
+            occlusion=not no_occlusion,
+            max_tokens=max_tokens,
+            device=device,
+            listener=progress,
+        )
     selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
     page = partial(stand_alone, run, inspection)
     deliver(inspection, output, view, selection, as_json=as_json, width=width, page=page)
@@ -221,10 +224,16 @@ def curves(
     """
     check_drawing(output, as_json=as_json, width=width)
 
+    from manyheads.evaluation.verdicts import verdict_lines
     from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import curves
+    from manyheads.runs.outcome import training_verdict
 
     deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width)
+    if output is None and not as_json:
+        for path in run:
+            for line in verdict_lines(training_verdict(path)):
+                click.echo(f"{path}: {line}" if len(run) > 1 else line)
 
 
 VERBS = {"inspect": inspect, "curves": curves}

@@ -14,12 +14,13 @@ from typing import Any, BinaryIO, TypeVar
 import click
 
 from manyheads.cli.verbs import JsonResult, current_settings, warn
-from manyheads.data.lines import InvalidUtf8, decode_lines, read_lines
+from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, count_lines, decode_lines, read_lines
 from manyheads.errors import DataError, ManyheadsError, UsageError
+from manyheads.training.log import Advance, no_advance
 
 __all__ = [
-    "ConstraintFiles", "WarnedLines", "batches", "check_output", "collect_warnings", "input_lines", "lines_at_once",
-    "numbers_text", "open_output", "print_warnings", "text_line", "write_json", "write_results",
+    "ConstraintFiles", "WarnedLines", "batches", "check_output", "collect_warnings", "input_lines", "line_progress",
+    "lines_at_once", "numbers_text", "open_output", "print_warnings", "text_line", "write_json", "write_results",
 ]  # fmt: skip
 
 BATCH_LINES = 512  # lines computed in one call
@@ -51,6 +52,25 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
     with file:
         yield file
+
+
+@contextmanager
+def line_progress(name: str, file: Path, output: BinaryIO) -> Iterator[Advance]:
+    """Show on stderr how many lines of a file are done, if stderr is a terminal and the output is not.
+
+    Args:
+        name: what is being done, such as "translating".
+        file: input; the number of its lines is known if it is an uncompressed file.
+        output: open output.
+    """
+    from manyheads.cli.progress import open_progress  # not before it is needed: imports rich
+
+    if not sys.stderr.isatty() or output.isatty():
+        yield no_advance
+        return
+    total = count_lines(file) if file.is_file() and file.suffix not in COMPRESSIONS else None
+    with open_progress(current_settings()) as progress, progress.phase(name, total, "lines") as advance:
+        yield advance
 
 
 def text_line(text: str) -> bytes:

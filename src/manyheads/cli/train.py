@@ -50,6 +50,8 @@ def train(
     # imports torch: only once the configuration is valid
     from manyheads.cli.progress import open_progress
     from manyheads.cli.progress_line import duration
+    from manyheads.evaluation.verdicts import verdict_lines
+    from manyheads.runs.outcome import training_verdict
     from manyheads.runs.train import train as train_run
     from manyheads.training.distributed import is_main_process
 
@@ -60,12 +62,15 @@ def train(
         return
     early = ", stopped early" if summary.stopped_early else ""
     split = "" if settings.data.test else " --split valid"
+    verdict = training_verdict(summary.out)
     lines = [
         f"{summary.out}: {summary.step:,} steps in {duration(summary.seconds)}{early}; "
         f"best {summary.metric} {summary.best:.3f} at step {summary.best_step:,}",
+        *verdict_lines(verdict),
         f"Next: manyheads evaluate {summary.out}{split}",
     ]
-    echo({**asdict(summary), "out": str(summary.out)}, lines, as_json=as_json)
+    document = {**asdict(summary), "out": str(summary.out), "verdict": ". ".join(verdict)}
+    echo(document, lines, as_json=as_json)
 
 
 @verb("train average", train)
@@ -80,11 +85,14 @@ def train(
 @json_option
 def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> None:
     """Average the weights of the last checkpoints of RUN into a new run."""
+    from manyheads.evaluation.verdicts import verdict_lines
+    from manyheads.runs.outcome import judge_average
     from manyheads.runs.resume import average as average_run
 
     written = average_run(run, last=last, out=output)
-    line = f"{written}: averaged. Next: manyheads evaluate {written} --against {run}"
-    echo({"run": str(written)}, [line], as_json=as_json)
+    verdict = judge_average(written, run)
+    lines = [f"{written}: averaged. Next: manyheads evaluate {written} --against {run}", *verdict_lines([verdict])]
+    echo({"run": str(written), "verdict": verdict}, lines, as_json=as_json)
 
 
 @verb("demo")

@@ -30,6 +30,7 @@ from manyheads.cli.streams import (
     check_output,
     collect_warnings,
     input_lines,
+    line_progress,
     lines_at_once,
     open_output,
     print_warnings,
@@ -37,6 +38,7 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.verbs import verb
+from manyheads.training.log import Advance, no_advance
 
 if TYPE_CHECKING:
     from manyheads.search.options import TranslateOptions
@@ -55,7 +57,9 @@ TRUNCATED = "cut at the length limit of the model or of the search"
     "--n-best",
     type=COUNT,
     default=1,
-    help="Number of translations for each line; above 1, print each as: line number from 0, |||, text, |||, score.",
+    help="Number of translations for each line; above 1, print each as: line number from 0, |||, text, |||, score. "
+    "The score is the log-probability in nats, divided by length ** search.length_penalty: nearer to 0 is "
+    "likelier.",
 )
 @translate_options
 @option(
@@ -154,9 +158,10 @@ def translate(
             write_stream(translator, lines, constraints, options, sink, warned)
         else:
             translate_lines = partial(translator.translate, beam_size=beam, n_best=n_best, options=options)
-            results = translations(translate_lines, batches(lines, size), constraints)
             lines_of = partial(output_lines, n_best=n_best)
-            write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
+            with line_progress("translating", file, sink) as advance:
+                results = translations(translate_lines, batches(lines, size), constraints, advance)
+                write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
     print_warnings(warned)
 
 
@@ -164,11 +169,13 @@ def translations(
     translate_lines: Callable[..., list[Translation]],
     line_batches: Iterable[list[str]],
     constraints: ConstraintFiles,
+    advance: Advance = no_advance,
 ) -> Iterator[Translation]:
     """Yield the translation of each line in order, translating each batch in one call."""
     for batch in line_batches:
         results = translate_lines(batch, **constraints.take(len(batch)))
         assert len(results) == len(batch)
+        advance(len(batch))
         yield from results
     constraints.finish()
 

@@ -14,7 +14,14 @@ import torch
 from torch import Tensor
 
 from manyheads.doctor.catalogue import model_finding
-from manyheads.doctor.checks.behaviour import OUTPUT_CHECKS, LengthLimit, Stepping, check_stepper, find_limit
+from manyheads.doctor.checks.behaviour import (
+    OUTPUT_CHECKS,
+    STEPPING,
+    LengthLimit,
+    Stepping,
+    check_stepper,
+    find_limit,
+)
 from manyheads.doctor.checks.internals import Internals, fill_findings, structure_findings, trace_internals
 from manyheads.doctor.checks.memorization import (
     TrainingFunctions,
@@ -36,6 +43,7 @@ from manyheads.errors import UsageError
 
 __all__ = ["examine"]
 
+LOSS_ABOVE_CHANCE = "on random targets the loss stays above chance"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
 
 
@@ -105,7 +113,11 @@ def examine(
         report += make_report(diagnose(adapter, symptoms, internals, limit), structure_checks(adapter))
         if stepper is not None:
             report += check_stepper(adapter, samples, stepper)
-        if train_step is not None:
+        elif "target" in adapter.sides:
+            report += make_report([], [], [(STEPPING, "stepper was not given")])
+        if train_step is None:
+            report += make_report([], [], [(LOSS_ABOVE_CHANCE, "train_step was not given")])
+        else:
             collate = collate or default_collate(adapter, time_first=time_first)
             functions = TrainingFunctions(train_step, collate, greedy, score, updates)
             with restore_weights(adapter.module), torch.enable_grad():
@@ -139,7 +151,7 @@ def check_training(adapter: ModelAdapter, functions: TrainingFunctions, report: 
         else finding
         for finding in findings
     ]
-    asked.append("on random targets the loss stays above chance")
+    asked.append(LOSS_ABOVE_CHANCE)
     if functions.score is not None and trained_batch is not None:
         findings += scoring_findings(functions.score, functions.collate, trained_batch, vocabulary)
         asked.append("scored outputs are decoded without the reference")
@@ -159,7 +171,9 @@ def observe_outputs(adapter: ModelAdapter, samples: Samples, *, left_padding: bo
     made = [check for check in OUTPUT_CHECKS if check.possible(adapter, left_padding=left_padding)]
     symptoms = dict.fromkeys((check.symptom for check in OUTPUT_CHECKS), "")
     symptoms |= {check.symptom: check.observe(adapter, samples) or "" for check in made}
-    return make_report([], [check.sentence for check in made]), symptoms
+    reasons = [(check.sentence, check.reason(adapter)) for check in OUTPUT_CHECKS if check not in made]
+    skipped = [(sentence, reason) for sentence, reason in reasons if reason]
+    return make_report([], [check.sentence for check in made], skipped), symptoms
 
 
 def structure_checks(adapter: ModelAdapter) -> list[str]:

@@ -34,7 +34,7 @@ class Doctor:
             __tracebackhide__ = True
             report = function(*args, **options)
             if report.exit_code:
-                pytest.fail("\n".join(report.lines()), pytrace=False)
+                pytest.fail("\n".join(report.brief_lines()), pytrace=False)
             return report
 
         return examined

@@ -8,7 +8,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from rich.cells import set_cell_size
 
-from manyheads.doctor.texts import FINDING_TEXTS, Language
+from manyheads.doctor.texts import FINDING_TEXTS, Language, check_text
+from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["Check", "Diagnosis", "Finding", "FindingText", "Report", "Severity", "make_checks", "make_report"]
 
@@ -84,11 +85,13 @@ class Report:
 
     Attributes:
         findings: errors first, notes last.
-        asked: the checks that could be made, a sentence each; a check that is not listed was not made.
+        asked: the checks that were made, a sentence each.
+        skipped: the checks that could not be made, each with its reason.
     """
 
     findings: Sequence[Finding] = ()
     asked: Sequence[str] = ()
+    skipped: Sequence[tuple[str, str]] = ()
 
     @property
     def ok(self) -> bool:
@@ -107,7 +110,11 @@ class Report:
 
     def __add__(self, other: Report) -> Report:
         """Return both reports in one."""
-        return make_report([*self.findings, *other.findings], [*self.asked, *other.asked])
+        return make_report(
+            [*self.findings, *other.findings],
+            [*self.asked, *other.asked],
+            [*self.skipped, *other.skipped],
+        )
 
     def __str__(self) -> str:
         """Return the report for people, in English."""
@@ -119,21 +126,44 @@ class Report:
             "ok": self.ok,
             "findings": [finding.translate(language).to_json() for finding in self.findings],
             "asked": list(self.asked),
+            "skipped": [{"check": check, "reason": reason} for check, reason in self.skipped],
+            "verdict": self.verdict(language),
         }
 
     def lines(self, language: Language = "en") -> list[str]:
-        """Return the findings for people, then the number of checks and of findings."""
+        """Return the findings for people, the checks that were made and not made, and the verdict."""
+        labels = FINDING_TEXTS[language]["report"]
+        made = [f"  - {check_text(check, language)}" for check in self.asked]
+        skipped = [
+            f"  - {check_text(check, language)} ({check_text(reason, language)})" for check, reason in self.skipped
+        ]
         lines = [line for finding in self.findings for line in finding.lines(language)]
-        counts = count_severities(self.findings, language) or FINDING_TEXTS[language]["report"]["nothing_found"]
-        return [*lines, f"{with_count('check', len(self.asked), language)}, {counts}"]
+        lines += [labels["asked"], *made] if made else []
+        lines += [labels["skipped"], *skipped] if skipped else []
+        return [*lines, self.verdict(language)]
+
+    def brief_lines(self, language: Language = "en") -> list[str]:
+        """Return the findings for people and the verdict."""
+        return [*(line for finding in self.findings for line in finding.lines(language)), self.verdict(language)]
+
+    def verdict(self, language: Language = "en") -> str:
+        """Return the number of checks and of findings, and whether anything has to be corrected."""
+        labels = FINDING_TEXTS[language]["report"]
+        counts = count_severities(self.findings, language) or labels["nothing_found"]
+        skipped = f", {with_count('skipped', len(self.skipped), language)}" if self.skipped else ""
+        advice = labels["advice"][self.findings[0].severity if self.findings else "note"]
+        return f"{with_count('check', len(self.asked), language)}{skipped}, {counts}: {advice}"
 
 
-def make_report(findings: Iterable[Finding], asked: Sequence[str]) -> Report:
+def make_report(
+    findings: Iterable[Finding], asked: Sequence[str], skipped: Iterable[tuple[str, str]] = ()
+) -> Report:
     """Return a report with its findings in order of severity, and each finding and each check once."""
     unique: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
         unique.setdefault(finding.name, finding)
-    return Report(tuple(unique.values()), tuple(dict.fromkeys(asked)))
+    left_out = {check: reason for check, reason in skipped if check not in asked}
+    return Report(tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()))
 
 
 @dataclass(frozen=True)
@@ -145,18 +175,26 @@ class Check(Generic[Subject]):
             that is not listed by itself.
         find: function that observes a subject and yields the findings.
         possible: function that returns whether a subject can be observed.
+        reason: why it cannot, where it cannot.
     """
 
     sentence: str | None
     find: Callable[[Subject], Iterable[Finding]]
     possible: Callable[[Subject], bool] = lambda subject: True
+    reason: str = ""
 
 
-def make_checks(checks: Iterable[Check[Subject]], subject: Subject) -> Report:
-    """Make the checks of a subject that can be made."""
-    made = [check for check in checks if check.possible(subject)]
-    findings = [finding for check in made for finding in check.find(subject)]
-    return make_report(findings, [check.sentence for check in made if check.sentence])
+def make_checks(checks: Iterable[Check[Subject]], subject: Subject, listener: Listener = NO_LISTENER) -> Report:
+    """Make the checks of a subject that can be made; the listener shows which one is running."""
+    report = Report()
+    for check in checks:
+        listed = [check.sentence] if check.sentence else []
+        if check.possible(subject):
+            with listener.phase(f"checking: {check.sentence or 'attention heads'}"):
+                report += make_report(check.find(subject), listed)
+        else:
+            report += make_report([], [], [(sentence, check.reason) for sentence in listed])
+    return report
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from string import Formatter
 from typing import Any, Literal
 
-__all__ = ["FINDING_TEXTS", "LANGUAGES", "Language", "check_agreement", "load_texts"]
+__all__ = ["FINDING_TEXTS", "LANGUAGES", "Language", "check_agreement", "check_text", "load_texts"]
 
 Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
@@ -68,4 +68,10 @@ def placeholders(text: str) -> set[str]:
     return {field for _, field, _, _ in Formatter().parse(text) if field is not None}
 
 
+def check_text(sentence: str, language: Language) -> str:
+    """Return the name of a check, or the reason why it was not made, in a language."""
+    return CHECKS_IN_KOREAN.get(sentence, sentence) if language == "ko" else sentence
+
+
 FINDING_TEXTS = load_texts("manyheads.doctor", "findings")
+CHECKS_IN_KOREAN: dict[str, str] = parse("manyheads.doctor", "checks.ko.toml")

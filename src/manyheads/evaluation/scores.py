@@ -23,6 +23,7 @@ __all__ = [
     "exact_match",
     "metrics",
     "perplexity",
+    "prepare",
     "score",
 ]
 
@@ -82,22 +83,31 @@ def score(
         UsageError: the protocol is unknown, or cannot tokenise this language.
         MissingExtraError: the protocol needs a package that is not installed.
     """
+    named, outputs, references, label, warnings = prepare(outputs, references, protocol, language)
+    figures = {name: metric.corpus_score(outputs, [references]).score for name, metric in named.items()}
+    signature = {name: f"{metric.get_signature()}{label}" for name, metric in named.items()}
+    return Scores(**figures, signature=signature, warnings=tuple(warnings))
+
+
+def prepare(
+    outputs: Sequence[str], references: Sequence[str], protocol: Protocol, language: str
+) -> tuple[dict[str, Metric], list[str], list[str], str, list[str]]:
+    """Return metrics, outputs and references cut as the protocol does, end of the signatures, and warnings.
+
+    Arguments and errors are those of `score`.
+    """
     if protocol not in get_args(Protocol):
         raise UsageError(f'protocol = "{protocol}" is unknown: use one of {", ".join(get_args(Protocol))}')
     check_lines(outputs, references)
     if protocol == "sacrebleu":
-        label = ""
         tokenizer, warnings = choose_tokenizer(language)
         warnings += [*doubts("outputs", outputs), *doubts("references", references)]
-    else:
-        cut = _spacy_tokenizer if protocol == "spacy-lowercase" else _moses_tokenizer
-        tokenize, version, warnings = cut(_primary(language))
-        tokenizer, label = "none", f"|protocol:{protocol}|{version}"
-        outputs, references = ([tokenize(line) for line in lines] for lines in (outputs, references))
-    named = metrics(tokenizer, lowercase=protocol != "sacrebleu")
-    figures = {name: metric.corpus_score(outputs, [references]).score for name, metric in named.items()}
-    signature = {name: f"{metric.get_signature()}{label}" for name, metric in named.items()}
-    return Scores(**figures, signature=signature, warnings=tuple(warnings))
+        return metrics(tokenizer), list(outputs), list(references), "", warnings
+    cut = _spacy_tokenizer if protocol == "spacy-lowercase" else _moses_tokenizer
+    tokenize, version, warnings = cut(_primary(language))
+    cut_outputs, cut_references = ([tokenize(line) for line in lines] for lines in (outputs, references))
+    label = f"|protocol:{protocol}|{version}"
+    return metrics("none", lowercase=True), cut_outputs, cut_references, label, warnings
 
 
 def metrics(tokenizer: str, *, lowercase: bool = False) -> dict[str, Metric]:

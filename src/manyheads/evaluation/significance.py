@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.classes import FloatArray, IntArray
-from manyheads.evaluation.scores import check_lines, choose_tokenizer, doubts, metrics
+from manyheads.evaluation.scores import Protocol, check_lines, choose_tokenizer, doubts, metrics, prepare
 
-__all__ = ["BootstrapResult", "paired_bootstrap", "paired_bootstrap_of_labels"]
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+__all__ = ["BootstrapResult", "bleu_interval", "paired_bootstrap", "paired_bootstrap_of_labels"]
 
 # How many (sample, line) pairs are in memory at a time, 8 bytes each.
 CELLS = 4_000_000
+ALPHA = 0.05  # p-value below which a difference is commonly called significant
+Z_95, Z_80 = 1.96, 0.84  # quantiles of the normal distribution: 97.5 % (two-sided 95 %), and 80 % (power)
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class BootstrapResult:
             careful answer.
         samples, seed: number of samples, and seed of the random generator.
         warnings: as in `Scores`.
+        lines: number of lines compared.
     """
 
     metric: str
@@ -45,6 +53,25 @@ class BootstrapResult:
     samples: int
     seed: int
     warnings: tuple[str, ...] = ()
+    lines: int = 0
+
+    @property
+    def significant(self) -> bool:
+        """Whether p is below 0.05 and the interval does not contain 0."""
+        low, high = self.interval
+        return self.p_value < ALPHA and not low <= 0 <= high
+
+    @property
+    def lines_needed(self) -> float:
+        """Number of lines on which four of five tests would find this difference; infinite if there is none.
+
+        The standard error, a quarter of the interval, falls with the square root of the number of lines.
+        """
+        low, high = self.interval
+        error = (high - low) / (2 * Z_95)
+        if not self.difference:
+            return math.inf
+        return self.lines * ((Z_95 + Z_80) * error / self.difference) ** 2
 
 
 def paired_bootstrap(
@@ -83,19 +110,44 @@ def paired_bootstrap(
     for name, lines in (("outputs", outputs), ("baseline outputs", baseline), ("references", references)):
         warnings += doubts(name, lines)
     measured = metrics(tokenizer)[metric]
-    ours, theirs = (  # the counts of each line: (lines, counts); their sums over lines give the score
-        np.array(measured._extract_corpus_statistics(lines, [references]), np.float64)
-        for lines in (outputs, baseline)
-    )
-
-    def formula(sums: FloatArray) -> FloatArray:
-        return np.array([measured._compute_score_from_stats(row).score for row in sums.astype(np.int64).tolist()])
-
-    result = _compared(metric, ours, theirs, formula, samples, seed)
+    ours, theirs = (_line_counts(measured, lines, references) for lines in (outputs, baseline))
+    result = _compared(metric, ours, theirs, partial(_corpus_scores, measured), samples, seed)
     signature = measured.get_signature()
     signature.update("bs", samples)
     signature.update("seed", seed)
     return replace(result, signature=str(signature), warnings=tuple(warnings))
+
+
+def bleu_interval(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    *,
+    protocol: Protocol = "sacrebleu",
+    language: str = "en",
+    samples: int = 1000,
+    seed: int = 12345,
+) -> tuple[float, float]:
+    """Return the 95 % confidence interval of BLEU by bootstrap resampling; arguments are those of `score`."""
+    named, outputs, references, _, _ = prepare(outputs, references, protocol, language)
+    counts = _line_counts(named["bleu"], outputs, references)
+    parts = [_corpus_scores(named["bleu"], times @ counts) for times in _draws(len(counts), samples, seed)]
+    return _interval(np.concatenate(parts))
+
+
+def _line_counts(measured: Metric, lines: Sequence[str], references: Sequence[str]) -> FloatArray:
+    """Return the counts of each line (lines, counts), whose sums over lines give the score."""
+    return np.array(measured._extract_corpus_statistics(lines, [references]), np.float64)
+
+
+def _corpus_scores(measured: Metric, sums: FloatArray) -> FloatArray:
+    """Return the score of each row of summed counts: (S, counts) -> (S,)."""
+    return np.array([measured._compute_score_from_stats(row).score for row in sums.astype(np.int64).tolist()])
+
+
+def _interval(values: FloatArray) -> tuple[float, float]:
+    """Return the interval that leaves out 2.5 % of the values at each end."""
+    ordered, edge = np.sort(values), len(values) // 40
+    return float(ordered[edge]), float(ordered[len(values) - 1 - edge])
 
 
 def paired_bootstrap_of_labels(
@@ -149,7 +201,6 @@ def _compared(
     gains = np.concatenate(
         [formula(times @ ours) - formula(times @ theirs) for times in _draws(len(ours), samples, seed)]
     )
-    ordered, edge = np.sort(gains), samples // 40
     by_chance = np.abs(gains) - np.abs(gains).mean() > abs(total - other)
     return BootstrapResult(
         metric=metric,
@@ -157,11 +208,12 @@ def _compared(
         score=total,
         baseline=other,
         difference=total - other,
-        interval=(float(ordered[edge]), float(ordered[samples - 1 - edge])),
+        interval=_interval(gains),
         wins=float((gains > 0).mean()),
         p_value=float((by_chance.sum() + 1) / (samples + 1)) if gains.any() else 1.0,
         samples=samples,
         seed=seed,
+        lines=len(ours),
     )
 
 

@@ -98,8 +98,20 @@ class Parity:
     outputs: str = "greedy outputs"
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields."""
-        return dict(vars(self))
+        """Return all fields, and the verdict."""
+        return {**vars(self), "verdict": self.verdict()}
+
+    def verdict(self) -> str:
+        """Say whether both models can be used alike; `compare` has refused larger differences."""
+        count = self.compared or self.sentences
+        if self.same_outputs < count:
+            return (
+                f"both give the same results up to rounding, but {count - self.same_outputs} of {count} "
+                f"{self.outputs} differ: where two tokens are nearly as likely, rounding decides"
+            )
+        if self.largest <= LARGEST:
+            return "both give the same results: what is left is rounding"
+        return "both give the same outputs; the probabilities differ by the rounding of the stored weights"
 
     def line(self) -> str:
         """Return the comparison and its result for people."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
+from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.runs.bench_train import Speed, machine
 from manyheads.runs.evaluate import texts
 from manyheads.tasks.translation import Translator
@@ -70,6 +71,7 @@ class DecodingSpeed(Speed):
             *(mode.line() for mode in self.modes),
             f"{self.parameters:,} parameters, {self.precision}, {self.device}, {self.threads} threads, "
             f"{self.peak_memory_mib:,.0f} MiB at most",
+            *verdict_lines(self.verdict()),
         ]
 
 
@@ -109,11 +111,13 @@ def bench_decode(
     timed: dict[tuple[int, int], list[tuple[float, int]]] = {
         (beam, batch): [] for beam in beams or sorted({1, own}) for batch in batches
     }
-    for number in range(rounds + 1):
-        for (beam, batch), results in timed.items():
+    rounds_of_modes = [(number, mode) for number in range(rounds + 1) for mode in timed]
+    with listener.phase("measuring", len(rounds_of_modes), "measurements") as advance:
+        for number, (beam, batch) in rounds_of_modes:
             seconds, tokens = time_mode(translator, chosen(sources, batch), beam, batch)
+            advance(1)
             if number:  # the first round warms up
-                results.append((seconds, tokens))
+                timed[beam, batch].append((seconds, tokens))
                 speed = len(chosen(sources, batch)) / seconds
                 mode = f"beam {beam}, batch {batch or 'all'}"
                 listener.message(f"round {number} of {rounds}, {mode}: {speed:,.1f} sentences/s")

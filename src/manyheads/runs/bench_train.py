@@ -18,6 +18,7 @@ from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
+from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.corpus import read_corpus
 from manyheads.runs.training_tasks import prepare_task
@@ -38,6 +39,9 @@ from manyheads.training.update import Updater
 __all__ = ["Speed", "TrainingSpeed", "bench_train", "machine"]
 
 WARM_UPDATES = 3
+STEADY = 0.1  # spread of the rounds over their median
+MINUTES = 120  # seconds from which on a time is given in minutes
+AMOUNTS = {"target tokens/s": 1_000_000, "sentences/s": 1_000}  # of the time that is given
 RATE = 1e-4  # learning rate; low, as nothing is to be learnt
 
 
@@ -69,9 +73,28 @@ class Speed:
     threads: int
     versions: dict[str, str] = field(default_factory=versions)
 
+    def verdict(self) -> list[str]:
+        """Say whether the rounds agree, how long work takes, and what to compare the speed with."""
+        spread = (self.max - self.min) / self.median
+        unit, per = self.unit.removesuffix("/s"), AMOUNTS[self.unit]
+        if self.min == self.max:
+            steady = "a single round does not show how steady the speed is"
+        elif spread <= STEADY:
+            steady = f"the rounds agree within {spread:.0%}"
+        else:
+            steady = (
+                f"the rounds differ by {spread:.0%}: other programs are running, so repeat it on an idle machine"
+            )
+        seconds = per / self.median
+        time = f"{seconds:,.1f} seconds" if seconds < MINUTES else f"{seconds / 60:,.1f} minutes"
+        return [
+            f"{steady}. {per:,} {unit} take {time} at this speed",
+            "compare it only with a measurement of the same text, model, number format and threads",
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return the document of `bench --json`."""
-        return asdict(self)
+        return {**asdict(self), "verdict": ". ".join(self.verdict())}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +125,7 @@ class TrainingSpeed(Speed):
             f"{self.ceiling_gflops:,.0f} that a matrix product reaches ({self.precision}, {self.device}, "
             f"{self.threads} threads)",
             f"{self.parameters:,} parameters, {self.peak_memory_mib:,.0f} MiB at most",
+            *verdict_lines(self.verdict()),
         ]
 
 
@@ -136,11 +160,14 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
         assert isinstance(model, EncoderDecoder)
         updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
         batches = endless(task.updates(ALONE), config.training.workers, device)
-        time_updates(updater, batches, WARM_UPDATES)
         results = []
-        for number in range(1, rounds + 1):
-            results.append(time_updates(updater, batches, updates))
-            listener.message(f"round {number} of {rounds}: {results[-1].speed:,.0f} target tokens/s")
+        with listener.phase("measuring", WARM_UPDATES + rounds * updates, "updates") as advance:
+            time_updates(updater, batches, WARM_UPDATES)
+            advance(WARM_UPDATES)
+            for number in range(1, rounds + 1):
+                results.append(time_updates(updater, batches, updates))
+                advance(updates)
+                listener.message(f"round {number} of {rounds}: {results[-1].speed:,.0f} target tokens/s")
         batches.close()
     source, target = sum(result.source for result in results), sum(result.target for result in results)
     speed = statistics.median(result.speed for result in results)

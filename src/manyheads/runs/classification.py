@@ -18,15 +18,23 @@ from manyheads.data.examples import cut_text, make_texts
 from manyheads.data.labelled import BETWEEN
 from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1
+from manyheads.evaluation.verdicts import judge_classes, verdict_lines
 from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.runs.corpus import Corpus
 from manyheads.runs.translation import ENTROPY_TEXTS, evenly
-from manyheads.tasks.classification import Classifier, Labels, class_probabilities, encode_texts, longest_text
+from manyheads.tasks.classification import (
+    Classification,
+    Classifier,
+    Labels,
+    class_probabilities,
+    encode_texts,
+    longest_text,
+)  # fmt: skip
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import World
 from manyheads.training.interruption import UNWATCHED, Watch
-from manyheads.training.log import Listener, ValidationReport
+from manyheads.training.log import Advance, Listener, ValidationReport
 
 __all__ = [
     "ClassEvaluation",
@@ -44,6 +52,7 @@ __all__ = [
 
 UNBALANCED = 10  # examples of the largest class over those of the smallest, above which a warning is given
 FEW = 10  # number of labels that never causes a warning, however few the examples
+GROUP = 512  # texts classified between two reports of progress
 WIDEST = 12  # classes whose confusion matrix is printed
 
 
@@ -226,6 +235,7 @@ class ClassEvaluation:
             "examples": self.examples,
             "truncated": self.truncated,
             "seconds": self.seconds,
+            "verdict": ". ".join(judge_classes(self.scores)),
         }
 
     def lines(self) -> list[str]:
@@ -237,6 +247,7 @@ class ClassEvaluation:
             f"calibration error {scores.calibration_error:.2%}",
             *self.table(),
             f"{self.examples:,} texts, {speed:,.0f} a second{cut}",
+            *verdict_lines(list(judge_classes(self.scores))),
         ]
 
     def table(self) -> list[str]:
@@ -273,7 +284,8 @@ def evaluate_labels(
         listener.message(f"warning: {classifier.warning}")
     listener.message(f"classifying {len(filled):,} texts")
     start = time.perf_counter()
-    results = classifier.classify(texts)
+    with listener.phase("classifying", len(texts), "texts") as advance:
+        results = classify_in_groups(classifier, texts, advance)
     seconds = time.perf_counter() - start
     probabilities = np.array([list(results[index].probabilities.values()) for index in filled])
     of_right = probabilities[np.arange(len(right)), right]
@@ -284,6 +296,16 @@ def evaluate_labels(
         truncated=sum(result.truncated for result in results),
         seconds=seconds,
     )
+
+
+def classify_in_groups(classifier: Classifier, texts: Sequence[str], advance: Advance) -> list[Classification]:
+    """Classify texts, and report after each group how many are done."""
+    results: list[Classification] = []
+    for first in range(0, len(texts), GROUP):
+        group = texts[first : first + GROUP]
+        results += classifier.classify(group)
+        advance(len(group))
+    return results
 
 
 def with_text(texts: Sequence[str], listener: Listener) -> list[int]:

@@ -12,13 +12,13 @@ from manyheads.config.load import with_overrides
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
-from manyheads.runs.classification import label_numbers, with_text
+from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, verdict_lines
+from manyheads.runs.classification import classify_in_groups, label_numbers, with_text
 from manyheads.runs.evaluate import load_classifier, load_translator, texts
+from manyheads.runs.grouped import translate_in_groups
 from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["Comparison", "compare"]
-
-NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy", "macro_f1": "macro F1"}
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,25 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """Return plain values; results by metric."""
         results = {result.metric: vars(result) for result in self.results}
-        return {"run": str(self.run), "other": str(self.other), **results}
+        return {"run": str(self.run), "other": str(self.other), **results, "verdict": ". ".join(self.verdict())}
+
+    def verdict(self) -> list[str]:
+        """Say which run is better, or how many lines would decide it."""
+        return list(judge_comparison(str(self.run), str(self.other), self.results))
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        return [f"{self.run} against {self.other}", *map(describe, self.results)]
+        results = map(describe, self.results)
+        return [f"{self.run} against {self.other}", *results, *verdict_lines(self.verdict())]
 
 
 def describe(result: BootstrapResult) -> str:
     """Describe one metric of a comparison."""
     low, high = result.interval
-    verdict = "significant" if result.p_value < 0.05 else "not significant"
+    significant = "significant" if result.significant else "not significant"
     return (
-        f"{NAMES[result.metric]} {result.score:.2f} against {result.baseline:.2f}: {result.difference:+.2f} "
-        f"[{low:+.2f}, {high:+.2f}], p = {result.p_value:.3f}, {verdict} "
+        f"{METRIC_NAMES[result.metric]} {result.score:.2f} against {result.baseline:.2f}: {result.difference:+.2f} "
+        f"[{low:+.2f}, {high:+.2f}], p = {result.p_value:.3f}, {significant} "
         f"(paired bootstrap, {result.samples} samples)"
     )
 
@@ -96,7 +101,10 @@ def translate(
 ) -> list[str]:
     """Return the translations of a run."""
     listener.message(f"translating {len(sources):,} sentences with {path}")
-    return [result.translation for result in load_translator(path, overrides, device).translate(sources)]
+    translator = load_translator(path, overrides, device)
+    with listener.phase("translating", len(sources), "sentences") as advance:
+        results = translate_in_groups(translator, sources, advance)
+    return [result.translation for result in results]
 
 
 def compare_translations(
@@ -115,7 +123,9 @@ def classify(
     """Return the predicted labels of a run, and all labels that it knows."""
     listener.message(f"classifying {len(sources):,} texts with {path}")
     classifier = load_classifier(path, overrides, device)
-    return [result.label for result in classifier.classify(sources)], classifier.labels.names
+    with listener.phase("classifying", len(sources), "texts") as advance:
+        results = classify_in_groups(classifier, sources, advance)
+    return [result.label for result in results], classifier.labels.names
 
 
 def compare_labels(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -43,6 +45,9 @@ __all__ = [
     "with_line",
 ]
 
+COMPARED_PAIRS = 200_000  # training pairs that are compared with the scored ones; read in seconds
+HELD_OUT: tuple[Split, ...] = ("valid", "test")
+
 
 def evaluate(
     run: Path,
@@ -76,7 +81,13 @@ def evaluate(
     if task == "translation":
         translator = load_translator(run, overrides, device)
         sources, references = texts(translator.config, split, source, reference)
-        return evaluate_texts(translator, sources, references, listener)
+        result = evaluate_texts(translator, sources, references, listener)
+        if split == "train" and source is None:
+            return result
+        config = RunDirectory.existing(run).config()
+        trained = config.data.model_copy(update={"root": translator.config.data.root})
+        config = config.model_copy(update={"data": trained})
+        return replace(result, overlap=training_overlap(config, sources, references))
     if reference is not None:
         raise UsageError("a language model is scored on one text and needs no reference. Give --source-file alone.")
     model = Generator.load(run, device=device) if task == "language-modeling" else Encoder.load(run, device=device)
@@ -128,6 +139,30 @@ def texts(config: Config, split: Split, source: Path | None, reference: Path | N
     if not sources:
         raise DataError(f"{source or f'data.{split}'} holds no lines. There is nothing to score.")
     return sources, list(map(cleaning(config), references))
+
+
+def training_overlap(config: Config, sources: Sequence[str], references: Sequence[str]) -> tuple[int, int] | None:
+    """Count the pairs that are also in the training text, among its first `COMPARED_PAIRS` pairs.
+
+    Pairs that training drops because they are held out (`data.drop_overlap`) are not searched for.
+
+    Args:
+        config: configuration that the run was trained with.
+        sources: scored sources.
+        references: their references, normalised.
+
+    Returns:
+        The number of pairs found, and of training pairs compared; None if there are no training pairs to compare.
+    """
+    normal = cleaning(config)
+    pairs = Counter(zip(map(normal, sources), references, strict=True))
+    if config.data.drop_overlap:
+        for split in HELD_OUT if config.data.test is not None else HELD_OUT[:1]:
+            for pair in available_pairs(config, split, COMPARED_PAIRS):
+                pairs.pop((pair.source, pair.target), None)
+    train = available_pairs(config, "train", COMPARED_PAIRS) if pairs else []
+    found = {(pair.source, pair.target) for pair in train} & pairs.keys()
+    return (sum(pairs[pair] for pair in found), len(train)) if train else None
 
 
 def plain_texts(config: Config, split: Split, source: Path | None) -> list[str]:

@@ -13,7 +13,7 @@ from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.doctor.catalogue import run_finding
-from manyheads.doctor.checks.curves import Curves, curve_findings
+from manyheads.doctor.checks.curves import curve_findings
 from manyheads.doctor.checks.heads import weight_findings
 from manyheads.doctor.checks.registry import examine_trained
 from manyheads.doctor.report import Diagnosis, Finding, Report, make_report
@@ -24,7 +24,6 @@ from manyheads.doctor.subjects import (
     TrainedTranslator,
 )
 from manyheads.errors import MissingExtraError, ParityError, RunError
-from manyheads.inspection.metrics import records_of
 from manyheads.interop.argos import check_argos
 from manyheads.interop.bundle import METADATA, LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import check_ctranslate2
@@ -34,6 +33,7 @@ from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export import samples_of
 from manyheads.runs.language_modeling import stream_of
+from manyheads.runs.outcome import read_curves
 from manyheads.tasks.classification import Classifier, encode_texts
 from manyheads.tasks.encoding import Encoder
 from manyheads.tasks.language_modeling import GenerateOptions, Generator
@@ -44,6 +44,8 @@ from manyheads.training.log import NO_LISTENER, Listener
 __all__ = ["examine_run", "trained_model"]
 
 TRAIN, VALID = 50_000, 1_000  # maximum number of pairs that are read
+CURVES = "the curves come down, and to rest"
+EXPORTS = "exports give what the run gives"
 STREAM = 8_192  # maximum number of tokens of the validation text of a language model
 
 
@@ -65,29 +67,26 @@ def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener
     unigram_loss = None
     if report.ok:
         listener.message("reading the text")
-        trained = trained_model(run, config, curves.best[1] if curves.validations else None)
+        with listener.phase("reading the text"):
+            trained = trained_model(run, config, curves.best[1] if curves.validations else None)
         facts["text"] = (
             f"{len(trained.train):,} of train and {len(trained.valid):,} of the validation set were read"
             if trained.train or trained.valid
             else "not on this machine: what needs it was left out (--set data.root=DIR says where it is)"
         )
         listener.message("examining the model")
-        report += examine_trained(trained)
+        report += examine_trained(trained, listener)
         unigram_loss = trained.unigram_loss()
         if isinstance(trained, TrainedTranslator):
             opened = LoadedModel(config, trained.tokenizers, trained.model)
-            report += compare_exports(run.path, opened, trained.facts)
+            with listener.phase("comparing the exports"):
+                report += compare_exports(run.path, opened, trained.facts)
         facts |= trained.facts
-    report += make_report(curve_findings(curves, unigram_loss), ["the curves come down, and to rest"])
+    if curves.losses or curves.validations:
+        report += make_report(curve_findings(curves, unigram_loss), [CURVES])
+    else:
+        report += make_report([], [], [(CURVES, "the run has no log of a training")])
     return Diagnosis(facts, report, {"subject": str(path), "facts": facts})
-
-
-def read_curves(run: RunDirectory) -> Curves:
-    """Return the curves in the log of the training; a line that an interruption has cut is left out."""
-    if not run.metrics_path.is_file():
-        return Curves.from_records([])
-    with run.metrics_path.open("rb") as file:
-        return Curves.from_records(filter(None, records_of(file)))
 
 
 def trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:
@@ -143,7 +142,7 @@ def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Re
     expected: Reference | None = None
     for path in find_exports(run, opened.config):
         expected = expected or reference(opened.model, samples_of(opened))
-        asked = ["exports give what the run gives"]
+        asked = [EXPORTS]
         try:
             facts[f"export {path.name}"] = compare_export(path, opened, expected).line()
         except ParityError as error:
@@ -152,7 +151,7 @@ def compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> Re
             facts[f"export {path.name}"] = f"not compared: {error}"
         except RunError as error:
             findings.append(run_finding("export-differs", f"{path} cannot be read: {error}"))
-    return make_report(findings, asked)
+    return make_report(findings, asked, [] if asked else [(EXPORTS, "there is no export inside or beside the run")])
 
 
 def find_exports(run: Path, config: Config) -> Iterator[Path]:

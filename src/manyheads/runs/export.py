@@ -12,6 +12,7 @@ from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import Config
 from manyheads.data.locate import Split
 from manyheads.errors import RunError, UsageError
+from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.interop.argos import check_argos, package_name, write_argos
 from manyheads.interop.bundle import LoadedModel, atomic_directory, load_run
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
@@ -74,12 +75,18 @@ class Export:
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         cost = self.cost.to_json() if self.cost else None
-        return {**vars(self), "out": str(self.out), "parity": self.parity.to_json(), "cost": cost}
+        parity = self.parity.to_json()
+        verdict = ". ".join(self.verdict())
+        return {**vars(self), "out": str(self.out), "parity": parity, "cost": cost, "verdict": verdict}
+
+    def verdict(self) -> list[str]:
+        """Say whether the export can be used in place of the run."""
+        return [self.parity.verdict(), *([self.cost.verdict()] if self.cost else [])]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
         lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", self.parity.line()]
-        return [*lines, self.cost.line()] if self.cost else lines
+        return [*lines, *([self.cost.line()] if self.cost else []), *verdict_lines(self.verdict())]
 
 
 def export(
@@ -126,18 +133,20 @@ def export(
         raise UsageError(f"--quantization {numbers} goes with --to ctranslate2 and argos alone.")
     listener.message(f"{run}: comparing and writing")
     if task != "translation":
-        with atomic_directory(out) as draft:
+        with atomic_directory(out) as draft, listener.phase("comparing and writing"):
             parity = write_text_model(draft, directory, to, listener)
     else:
         opened = load_run(run)
         expected = reference(opened.model, samples_of(opened))
         with atomic_directory(out) as draft:
-            parity = WRITERS[to](draft, opened, numbers, expected)
+            with listener.phase("comparing and writing"):
+                parity = WRITERS[to](draft, opened, numbers, expected)
             if to != "argos":
-                write_atomically(draft / "README.md", card_of(opened, to).encode())
+                with listener.phase("scoring the test text for the model card"):
+                    write_atomically(draft / "README.md", card_of(opened, to).encode())
             if numbers != "float32":
                 listener.message(f"measuring what {numbers} costs on this machine")
-                cost = measure_cost(opened, numbers, expected, force=force, device=device)
+                cost = measure_cost(opened, numbers, expected, force=force, device=device, listener=listener)
     size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
     return Export(out, to, numbers, size, parity, cost)
 

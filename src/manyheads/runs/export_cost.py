@@ -9,22 +9,30 @@ from typing import Any
 
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
+from manyheads.evaluation.verdicts import FEWEST_LINES, UNUSABLE
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.parity import Reference, random_samples, reference
 from manyheads.runs.corpus import available_pairs
 from manyheads.tasks.options import plain_search
+from manyheads.training.log import NO_LISTENER, Advance, Listener
 
 __all__ = ["HIGHEST_BLEU_COST", "HIGHEST_LOSS_COST", "QuantizationCost", "measure_cost"]
 
 SENTENCES = 500
+GROUP = 100  # sentences translated between two reports of progress
 # A cost above either of these is refused. The loss of a token is known to a hundredth of that on a few sentences;
 # BLEU counts where there is some to lose, enough text to see it, and the difference is not chance.
 HIGHEST_LOSS_COST = 0.1  # nats a token: a tenth more perplexity
 HIGHEST_BLEU_COST = 1.0
+LIMITS = f"{HIGHEST_BLEU_COST:g} BLEU or {HIGHEST_LOSS_COST:g} nats a token"
 LOWEST_BLEU = 5.0
-FEWEST_SENTENCES = 100
+# A cost up to both of these is usual: int8 took less than 0.5 BLEU in Bhandare et al. (2019), and at most 0.7 % of
+# BLEU in Wu (2020).
+USUAL_BLEU_COST = 0.5
+USUAL_SHARE = 0.02
+USUAL_LOSS_COST = 0.01  # nats a token: a hundredth more perplexity
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class QuantizationCost:
     @property
     def bleu_counts(self) -> bool:
         """Whether BLEU is meaningful for this model and number of sentences."""
-        return self.bleu is not None and self.bleu.baseline >= LOWEST_BLEU and self.sentences >= FEWEST_SENTENCES
+        return self.bleu is not None and self.bleu.baseline >= LOWEST_BLEU and self.sentences >= FEWEST_LINES
 
     @property
     def too_high(self) -> bool:
@@ -63,8 +71,53 @@ class QuantizationCost:
         lost = self.bleu is not None and self.bleu.difference < -HIGHEST_BLEU_COST and self.bleu.p_value < 0.05
         return self.loss - self.loss_float32 > HIGHEST_LOSS_COST or (self.bleu_counts and lost)
 
+    @property
+    def usual(self) -> float:
+        """Return the highest cost in BLEU that is usual for a model of this quality."""
+        return min(USUAL_BLEU_COST, USUAL_SHARE * self.bleu.baseline) if self.bleu else 0.0
+
+    def verdict(self) -> str:
+        """Say whether the cost is more than chance, whether it is usual, and what to do."""
+        name = self.quantization
+        if self.too_high:
+            return f"{name} costs more than {LIMITS}, and was kept by --force: use float32"
+        if self.same_outputs == self.sentences:
+            return f"{name} changes no output on this text: use it"
+        if self.bleu is None or not self.bleu_counts:
+            cost = self.loss - self.loss_float32
+            if cost <= USUAL_LOSS_COST:
+                return f"{name} costs less than {USUAL_LOSS_COST:g} nats a token, as usual: use it"
+            return (
+                f"{name} costs {cost:.3f} nats a token, more than the usual {USUAL_LOSS_COST:g}: compare it with "
+                "float32 on your own text before you use it"
+            )
+        text = self.judge_bleu(-self.bleu.difference, -self.bleu.interval[0], significant=self.bleu.significant)
+        if self.bleu.baseline < UNUSABLE:
+            return f"{text}. At BLEU {self.bleu.baseline:.1f}, more training matters more than the number format"
+        return text
+
+    def judge_bleu(self, cost: float, highest: float, *, significant: bool) -> str:
+        """Judge a cost in BLEU, whose 95 % interval ends at `highest`, and which may be more than chance."""
+        name = self.quantization
+        if significant and cost <= 0:
+            return f"{name} costs nothing on this text: use it"
+        if significant and cost <= self.usual:
+            return f"{name} costs {cost:.2f} BLEU on this text, which is usual: use it where speed or size counts"
+        if significant:
+            return (
+                f"{name} costs {cost:.2f} BLEU on this text: more than chance, and more than usual for a model "
+                f"of this quality (up to {self.usual:.2f}). Keep float32, or try --quantization float16 or int16"
+            )
+        chance = f"the difference of {abs(cost):.2f} BLEU is within chance"
+        if highest <= self.usual:
+            return f"{chance}, and at worst a usual cost: use {name}"
+        return (
+            f"{chance}, but up to {highest:.2f} BLEU may be lost: {self.sentences:,} sentences are too few to "
+            f"tell. Compare {name} with float32 on more text"
+        )
+
     def line(self) -> str:
-        """Return the verdict."""
+        """Return the measured cost."""
         name = self.quantization
         if self.compute_type.partition("_")[0] != name.partition("_")[0]:
             name += f", computed in {self.compute_type},"
@@ -82,24 +135,27 @@ class QuantizationCost:
         )
 
     def why_no_bleu(self) -> str:
-        """Return the reason why the verdict has no BLEU."""
+        """Return the reason why the line has no BLEU."""
         if self.bleu is None:
             return ". The run's validation text is not on this machine, so its BLEU is not known"
-        if self.sentences < FEWEST_SENTENCES:
-            return f". BLEU needs at least {FEWEST_SENTENCES} sentences"
+        if self.sentences < FEWEST_LINES:
+            return f". BLEU needs at least {FEWEST_LINES} sentences"
         return f". BLEU is {self.bleu.baseline:.2f} in float32, too little to lose any: the model is hardly trained"
 
     def refusal(self) -> str:
         """Return the error message of a cost that is too high, with what to do."""
         other = "int8" if self.compute_type.startswith("int8") and self.quantization == "int16" else "float32"
-        return (
-            f"{self.line()}. That is more than {HIGHEST_BLEU_COST:g} BLEU or {HIGHEST_LOSS_COST:g} nats a token, "
-            f"and was not kept. Use --quantization {other}, or keep it with --force."
-        )
+        advice = f"Use --quantization {other}, or keep it with --force."
+        return f"{self.line()}. That is more than {LIMITS}, and was not kept. {advice}"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it."""
-        return {**vars(self), "bleu": vars(self.bleu) if self.bleu else None, "verdict": self.line()}
+        """Return all fields, the measured cost in a line, and the verdict."""
+        return {
+            **vars(self),
+            "bleu": vars(self.bleu) if self.bleu else None,
+            "line": self.line(),
+            "verdict": self.verdict(),
+        }
 
 
 def amount(cost: float, digits: int, unit: str) -> str:
@@ -108,7 +164,13 @@ def amount(cost: float, digits: int, unit: str) -> str:
 
 
 def measure_cost(
-    opened: LoadedModel, quantization: str, expected: Reference, *, force: bool = False, device: str = "auto"
+    opened: LoadedModel,
+    quantization: str,
+    expected: Reference,
+    *,
+    force: bool = False,
+    device: str = "auto",
+    listener: Listener = NO_LISTENER,
 ) -> QuantizationCost:
     """Export a run in float32 and quantized, and score both on the run's validation text.
 
@@ -129,14 +191,18 @@ def measure_cost(
             write_ctranslate2(folder, opened.config, opened.tokenizers, opened.model, stored)
             engines.append(load_ctranslate2(folder, device=device)[1])
         check_ctranslate2(Path(name) / "float32", expected)
-        cost = compare_engines(opened, quantization, engines[0], engines[1])
+        cost = compare_engines(opened, quantization, engines[0], engines[1], listener)
     if cost.too_high and not force:
         raise ParityError(cost.refusal())
     return cost
 
 
 def compare_engines(
-    opened: LoadedModel, quantization: str, plain: CTranslate2Engine, quantized: CTranslate2Engine
+    opened: LoadedModel,
+    quantization: str,
+    plain: CTranslate2Engine,
+    quantized: CTranslate2Engine,
+    listener: Listener,
 ) -> QuantizationCost:
     """Score both engines on the same text."""
     config, tokenizers = opened.config, opened.tokenizers
@@ -149,7 +215,8 @@ def compare_engines(
     else:
         greedy = reference(opened.model, random_samples(tokenizers.source))
         rows, targets, origin = greedy.samples.rows, greedy.outputs, "rows of random pieces"
-    outputs = [search(opened, engine, rows) for engine in (plain, quantized)]
+    with listener.phase("translating with both", 2 * len(rows), "sentences") as advance:
+        outputs = [search(opened, engine, rows, advance) for engine in (plain, quantized)]
     losses = [loss(engine, rows, targets) for engine in (plain, quantized)]
     bleu = None
     if pairs:
@@ -169,10 +236,17 @@ def compare_engines(
     )
 
 
-def search(opened: LoadedModel, engine: CTranslate2Engine, rows: list[list[int]]) -> list[tuple[int, ...]]:
+def search(
+    opened: LoadedModel, engine: CTranslate2Engine, rows: list[list[int]], advance: Advance
+) -> list[tuple[int, ...]]:
     """Return the best output of each row, with the search settings of the run."""
     options = replace(plain_search(opened.config.search), token_scores=False)
-    return [hypotheses[0].tokens for hypotheses in engine.search(rows, options)]
+    outputs: list[tuple[int, ...]] = []
+    for first in range(0, len(rows), GROUP):
+        group = rows[first : first + GROUP]
+        outputs += [hypotheses[0].tokens for hypotheses in engine.search(group, options)]
+        advance(len(group))
+    return outputs
 
 
 def loss(engine: CTranslate2Engine, rows: list[list[int]], targets: list[list[int]]) -> float:

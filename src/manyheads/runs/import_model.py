@@ -15,6 +15,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.directory import USES
 from manyheads.config.schema import Config, Task
 from manyheads.errors import RunError, UsageError
+from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.interop.bundle import atomic_directory
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.check import check_pretrained
@@ -26,6 +27,7 @@ from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card
 from manyheads.tasks.classification import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair
+from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["Import", "import_model"]
 
@@ -55,17 +57,25 @@ class Import:
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         parity = self.parity.to_json() if self.parity else None
-        return {**vars(self), "out": str(self.out), "parity": parity}
+        return {**vars(self), "out": str(self.out), "parity": parity, "verdict": self.verdict()}
+
+    def verdict(self) -> str:
+        """Say whether the run can be used as the imported model."""
+        if self.new:
+            return "the new weights are random: train the run before you use it"
+        if self.parity is None:
+            return "not compared with the original: transformers is not installed"
+        return f"{self.parity.verdict()}. Use the run in place of the original"
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        compared = "not compared with the original: transformers is not installed"
         use = f"{USES[self.task].format(run=self.out)}, or to fine-tune: " if self.task != "masked-lm" else ""
         return [
             f"{self.out}: {self.parameters:,} parameters of {self.source}, for {self.task}",
             *([f"warning: never trained, and by chance: {', '.join(self.new)}"] if self.new else []),
             *([f"not used: {', '.join(self.unused)}"] if self.unused else []),
-            self.parity.line() if self.parity else ("nothing to compare" if self.new else compared),
+            *([self.parity.line()] if self.parity else []),
+            *verdict_lines([self.verdict()]),
             f"Next: {use}manyheads train CONFIG --set model.init_from={self.out}",
         ]
 
@@ -79,6 +89,7 @@ def import_model(
     language: str | None = None,
     labels: Sequence[str] = (),
     trust_pickle: bool = False,
+    listener: Listener = NO_LISTENER,
 ) -> Import:
     """Import a model of transformers from a folder or the hub as a run directory.
 
@@ -90,6 +101,7 @@ def import_model(
         language: language of any other model.
         labels: make a classifier of these labels from an encoder; its head is new unless it knows the labels.
         trust_pickle: whether to read weights in a pickle.
+        listener: receives the progress.
 
     Raises:
         RunError: the model is of another kind, cannot be read, or `out` exists.
@@ -98,36 +110,47 @@ def import_model(
     """
     if labels and len({*labels}) < max(2, len(labels)):
         raise UsageError(f"--labels {','.join(labels)}: give at least two, no label twice.")
-    folder = folder_of(where)
+    with listener.phase("opening the model"):
+        folder = folder_of(where)
     if not folder.is_dir():
         raise RunError(f"{where} is neither a folder nor a name on the Hugging Face hub, such as user/bert.")
     if is_pretrained(folder):
         if source or target:
             raise UsageError(f"{where} translates nothing: give --language in the place of --source and --target.")
-        return import_single(where, folder, out, language, tuple(labels), trust_pickle)
+        return import_single(where, folder, out, language, tuple(labels), trust_pickle, listener)
     if not is_marian(folder):
         raise RunError(f"{where} is no model of transformers: there is no config.json that names its model_type.")
     if language or labels:
         raise UsageError(f"{where} is a MarianMT model: --language and --labels are for others.")
-    opened = read_marian(folder, source=source, target=target, trust_pickle=trust_pickle)
+    with listener.phase("reading the model"):
+        opened = read_marian(folder, source=source, target=target, trust_pickle=trust_pickle)
     parity = None
     if has_transformers():
-        expected = reference(opened.model, random_samples(opened.tokenizers.source))
-        parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
+        with listener.phase("comparing the outputs"):
+            expected = reference(opened.model, random_samples(opened.tokenizers.source))
+            parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
     parameters = write_run(out, opened.config, opened.tokenizers, opened.model, where)
     return Import(out, where, "translation", parameters, parity)
 
 
 def import_single(
-    where: str, folder: Path, out: Path, language: str | None, labels: tuple[str, ...], trust_pickle: bool
+    where: str,
+    folder: Path,
+    out: Path,
+    language: str | None,
+    labels: tuple[str, ...],
+    trust_pickle: bool,
+    listener: Listener,
 ) -> Import:
     """Import an encoder or a GPT-2, as `import_model` does."""
-    pretrained = read_pretrained(folder, trust_pickle=trust_pickle)
-    task = task_of(pretrained, labels)
-    made = build_task_model(pretrained, task, language=language, labels=labels)
+    with listener.phase("reading the model"):
+        pretrained = read_pretrained(folder, trust_pickle=trust_pickle)
+        task = task_of(pretrained, labels)
+        made = build_task_model(pretrained, task, language=language, labels=labels)
     parity = None
     if has_transformers() and not made.new:
-        parity = check_pretrained(folder, made.tokenizer, task, made.model, trust_pickle=trust_pickle)
+        with listener.phase("comparing the outputs"):
+            parity = check_pretrained(folder, made.tokenizer, task, made.model, trust_pickle=trust_pickle)
     tokenizers = TokenizerPair(made.tokenizer, made.tokenizer, joint=True)
     classes = Labels(made.labels, 1, trained=made.trained) if task == "classification" else None
     parameters = write_run(out, made.config, tokenizers, made.model, where, classes)

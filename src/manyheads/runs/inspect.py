@@ -20,6 +20,7 @@ from manyheads.tasks.inspecting import (
 )
 from manyheads.tasks.language_modeling import Generator
 from manyheads.tasks.translation import Translator
+from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["Loaded", "curves", "inspect", "inspect_loaded", "last_total_steps", "load_for_inspection"]
 
@@ -39,12 +40,13 @@ def inspect(
     occlusion: bool = True,
     max_tokens: int = 0,
     device: str = "auto",
+    listener: Listener = NO_LISTENER,
 ) -> Inspection:
     """Inspect what a model computes for a text; without a text, the model as a whole.
 
     `run` is a run directory or a loaded model, `text` a sentence to translate, or a text to classify or to read.
-    `device` is for a run directory: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one. All other arguments
-    are those of `InspectOptions`.
+    `device` is for a run directory: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one. `listener` receives
+    the progress. All other arguments are those of `InspectOptions`.
 
     Raises:
         RunError: there is no such run, or its task has nothing to inspect.
@@ -69,7 +71,8 @@ def inspect(
         max_tokens=max_tokens,
         run=name,
     )
-    return inspect_loaded(loaded, text, options)
+    with listener.phase("inspecting, also without each word" if occlusion else "inspecting"):
+        return inspect_loaded(loaded, text, options)
 
 
 def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspection:

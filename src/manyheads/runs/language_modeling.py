@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import Config
 from manyheads.decoding.language_model import window_step
+from manyheads.evaluation.verdicts import judge_bits, judge_loss, verdict_lines
 from manyheads.inspection.capture import mean_entropies, watch_continuation
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.runs.translation import ENTROPY_TEXTS, evenly
@@ -41,6 +42,7 @@ class TextEvaluation:
         bytes: number of bytes of the text in UTF-8, line ends counted.
         window: length of the sliding window in tokens; stride: step of the window in tokens.
         seconds: time of the computation in seconds.
+        vocabulary: number of tokens of the vocabulary.
     """
 
     task: str
@@ -50,6 +52,7 @@ class TextEvaluation:
     window: int
     stride: int
     seconds: float
+    vocabulary: int
 
     @property
     def perplexity(self) -> float:
@@ -63,7 +66,13 @@ class TextEvaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `evaluate --json`."""
-        return {**asdict(self), "perplexity": self.perplexity, "bits_per_byte": self.bits_per_byte}
+        verdict = ". ".join(self.verdict())
+        figures = {"perplexity": self.perplexity, "bits_per_byte": self.bits_per_byte}
+        return {**asdict(self), **figures, "verdict": verdict}
+
+    def verdict(self) -> list[str]:
+        """Say what the scores mean."""
+        return [judge_loss(self.loss, self.vocabulary), *judge_bits(self.bits_per_byte)]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -72,6 +81,7 @@ class TextEvaluation:
             f"{self.bits_per_byte:.4f} bits a byte",
             f"{self.tokens:,} tokens, {self.bytes:,} bytes; window {self.window} tokens, stride {self.stride}; "
             f"{self.tokens / max(self.seconds, 1e-9):,.0f} tokens/s",
+            *verdict_lines(self.verdict()),
         ]
 
 
@@ -133,8 +143,8 @@ def score_text(generator: Generator, config: Config, texts: Sequence[str], liste
     windows = windows_over(config, len(tokens))
     listener.message(f"scoring {windows.predicted:,} tokens")
     start = time.perf_counter()
-    with evaluating(generator.model):
-        nats, count = window_nll(generator.model, tokens, windows)
+    with listener.phase("scoring", len(windows), "windows") as advance, evaluating(generator.model):
+        nats, count = window_nll(generator.model, tokens, windows, advance=advance)
     return TextEvaluation(
         task=config.task,
         loss=nats / count,
@@ -143,4 +153,5 @@ def score_text(generator: Generator, config: Config, texts: Sequence[str], liste
         window=windows.width,
         stride=windows.step,
         seconds=time.perf_counter() - start,
+        vocabulary=generator.tokenizer.size,
     )

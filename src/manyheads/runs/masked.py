@@ -14,6 +14,7 @@ import torch
 from manyheads.config.schema import Config
 from manyheads.data.masked import make_masked
 from manyheads.data.sampler import fixed_batches
+from manyheads.evaluation.verdicts import judge_loss, verdict_lines
 from manyheads.inspection.capture import mean_entropies, watch_text
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.runs.batch_sources import hide
@@ -41,6 +42,7 @@ class MaskedEvaluation:
         tokens: number of masked tokens.
         texts: number of texts.
         seconds: time of the computation in seconds.
+        vocabulary: number of tokens of the vocabulary.
     """
 
     task: str
@@ -48,6 +50,7 @@ class MaskedEvaluation:
     tokens: int
     texts: int
     seconds: float
+    vocabulary: int
 
     @property
     def perplexity(self) -> float:
@@ -56,7 +59,7 @@ class MaskedEvaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `evaluate --json`."""
-        return {**asdict(self), "perplexity": self.perplexity}
+        return {**asdict(self), "perplexity": self.perplexity, "verdict": judge_loss(self.loss, self.vocabulary)}
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -64,6 +67,7 @@ class MaskedEvaluation:
             f"loss {self.loss:.4f} nats a hidden token, perplexity {self.perplexity:.3f}",
             f"{self.tokens:,} tokens hidden in {self.texts:,} texts; "
             f"{self.texts / max(self.seconds, 1e-9):,.0f} texts/s",
+            *verdict_lines([judge_loss(self.loss, self.vocabulary)]),
         ]
 
 
@@ -124,5 +128,7 @@ def score_hidden(encoder: Encoder, config: Config, texts: Sequence[str], listene
     validation = MaskedValidation(config, texts, encoder.tokenizer, encoder.model)
     listener.message(f"predicting {validation.hidden:,} masked tokens")
     start = time.perf_counter()
-    nats, tokens = validation.score()
-    return MaskedEvaluation(config.task, nats / tokens, tokens, len(texts), time.perf_counter() - start)
+    with listener.phase("scoring"):
+        nats, tokens = validation.score()
+    seconds = time.perf_counter() - start
+    return MaskedEvaluation(config.task, nats / tokens, tokens, len(texts), seconds, encoder.tokenizer.size)

@@ -12,9 +12,12 @@ from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.data.corpus import Pair
 from manyheads.evaluation import Scores, exact_match, score
+from manyheads.evaluation.outputs import Output, find_defects
+from manyheads.evaluation.significance import bleu_interval
+from manyheads.evaluation.verdicts import judge_bleu, judge_loss, judge_outputs, judge_overlap, verdict_lines
 from manyheads.inspection.capture import mean_entropies, watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.grouped import spread_groups
+from manyheads.runs.grouped import spread_groups, translate_in_groups
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
@@ -214,23 +217,46 @@ class Evaluation:
         loss: nats per target token over the whole text, end symbols counted, without label smoothing.
         tokens: number of target tokens.
         scores: BLEU, chrF and TER with their signatures.
+        bleu_interval: 95 % confidence interval of BLEU.
         exact: share of outputs equal to their reference, 0 to 1.
-        outputs: translations, line by line.
+        compared: sources, references and translations, line by line.
         seconds: time of the search in seconds.
+        language: language of the translations.
+        vocabulary: number of target tokens.
+        overlap: number of pairs found in the training text, and of training pairs compared; None if not compared.
     """
 
     task: str
     loss: float
     tokens: int
     scores: Scores
+    bleu_interval: tuple[float, float]
     exact: float
-    outputs: list[str]
+    compared: list[Output]
     seconds: float
+    language: str
+    vocabulary: int
+    overlap: tuple[int, int] | None = None
+
+    @property
+    def outputs(self) -> list[str]:
+        """Translations, line by line."""
+        return [output.text for output in self.compared]
 
     @property
     def perplexity(self) -> float:
         """Perplexity, exp(loss)."""
         return math.exp(min(self.loss, 700))
+
+    def verdict(self) -> list[str]:
+        """Say what the scores mean, which outputs are unusual, and whether the text was in the training text."""
+        count, signature = len(self.compared), self.scores.signature["bleu"]
+        return [
+            judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, self.language),
+            judge_loss(self.loss, self.vocabulary),
+            *judge_outputs(self.compared),
+            *([judge_overlap(self.overlap[0], count, self.overlap[1])] if self.overlap else []),
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `evaluate --json`."""
@@ -240,17 +266,20 @@ class Evaluation:
             "perplexity": self.perplexity,
             "tokens": self.tokens,
             "bleu": self.scores.bleu,
+            "bleu_interval": self.bleu_interval,
             "chrf": self.scores.chrf,
             "ter": self.scores.ter,
             "signature": self.scores.signature,
             "exact": self.exact,
-            "sentences": len(self.outputs),
+            "sentences": len(self.compared),
             "seconds": self.seconds,
+            "defects": {defect.name: defect.count for defect in find_defects(self.compared)},
+            "verdict": ". ".join(self.verdict()),
         }
 
     def lines(self) -> list[str]:
         """Return lines of text."""
-        scores, count = self.scores, len(self.outputs)
+        scores, count = self.scores, len(self.compared)
         speed = count / max(self.seconds, 1e-9)
         return [
             f"BLEU {scores.bleu:.2f}   {scores.signature['bleu']}",
@@ -259,6 +288,7 @@ class Evaluation:
             f"perplexity {self.perplexity:.3f} over {self.tokens:,} target tokens; "
             f"{100 * self.exact:.1f} % of {count:,} sentences exact; {speed:.1f} sentences/s",
             *(f"warning: {warning}" for warning in scores.warnings),
+            *verdict_lines(self.verdict()),
         ]
 
 
@@ -269,16 +299,28 @@ def evaluate_texts(
     config, tokenizers = translator.config, translator.tokenizers
     listener.message(f"translating {len(sources):,} sentences, beam {config.search.beam_size}")
     start = time.perf_counter()
-    outputs = [result.translation for result in translator.translate(sources)]
+    with listener.phase("translating", len(sources), "sentences") as advance:
+        results = translate_in_groups(translator, sources, advance)
     seconds = time.perf_counter() - start
+    outputs = [result.translation for result in results]
     source_ids, target_ids = tokenizers.source.encode(sources), tokenizers.target.encode(references)
-    nats, tokens = corpus_nll(translator.model, source_ids, target_ids, bos=BOS, eos=EOS)
+    with listener.phase("scoring the references", len(sources), "sentences") as advance:
+        nats, tokens = corpus_nll(translator.model, source_ids, target_ids, bos=BOS, eos=EOS, advance=advance)
+    protocol, language = config.evaluation.protocol, config.data.target
     return Evaluation(
         task=config.task,
         loss=nats / tokens,
         tokens=tokens,
-        scores=score(outputs, references, protocol=config.evaluation.protocol, language=config.data.target),
+        scores=score(outputs, references, protocol=protocol, language=language),
+        bleu_interval=bleu_interval(outputs, references, protocol=protocol, language=language),
         exact=exact_match(outputs, references),
-        outputs=outputs,
+        compared=[
+            Output(line, source, reference, result.translation, not result.truncated)
+            for line, (source, reference, result) in enumerate(
+                zip(sources, references, results, strict=True), start=1
+            )
+        ],
         seconds=seconds,
+        language=language,
+        vocabulary=tokenizers.target.size,
     )

@@ -101,13 +101,7 @@ class Translator:
         if engine not in ("torch", "ctranslate2"):
             raise UsageError(f'there is no engine "{engine}". Use "torch" or "ctranslate2".')
         if engine == "ctranslate2":
-            if precision != "fp32":
-                raise UsageError(
-                    f"--precision {precision} is for --engine torch. CTranslate2 has that of the folder it opens: "
-                    "manyheads export RUN --to ctranslate2 -o FOLDER --quantization int8."
-                )
-            if ensemble:
-                raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")
+            check_ctranslate2_options(precision, ensemble)
             from manyheads.interop.ctranslate2.convert import engine_for  # imports torch
 
             bundle, other_engine = engine_for(Path(run), device=device)
@@ -129,12 +123,7 @@ class Translator:
 
         torch_device = pick_device(device)
         models = [directory.model(config, tokenizers).to(torch_device)]
-        for other in ensemble:
-            directory = RunDirectory.existing(Path(other))
-            other_config = directory.config_of("translation")
-            other_tokenizers = directory.tokenizers(other_config)
-            check_same_tokenizers(Path(run), tokenizers, Path(other), other_tokenizers)
-            models.append(directory.model(other_config, other_tokenizers).to(torch_device))
+        models += [model.to(torch_device) for model in other_models(directory, tokenizers, ensemble)]
         combine = mean_logarithm if geometric else mean_probability
         return cls(config, tokenizers, TorchEngine(models, combine, number_format))
 
@@ -266,6 +255,29 @@ class Translator:
 def nonempty_parts(lines: Sequence[Line]) -> list[tuple[int, int]]:
     """Return the indices (line, part) of every part that has tokens."""
     return [(number, part) for number, line in enumerate(lines) for part, ids in enumerate(line.parts) if ids]
+
+
+def check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) -> None:
+    """Raise `UsageError` if an option is not for CTranslate2."""
+    if precision != "fp32":
+        raise UsageError(
+            f"--precision {precision} is for --engine torch. CTranslate2 has that of the folder it opens: "
+            "manyheads export RUN --to ctranslate2 -o FOLDER --quantization int8."
+        )
+    if ensemble:
+        raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")
+
+
+def other_models(
+    run: RunDirectory, tokenizers: TokenizerPair, ensemble: Sequence[str | Path]
+) -> Iterator[EncoderDecoder]:
+    """Yield the models of further runs; raises `UsageError` if their tokenizers differ from those of `run`."""
+    for path in ensemble:
+        directory = RunDirectory.existing(Path(path))
+        config = directory.config_of("translation")
+        own_tokenizers = directory.tokenizers(config)
+        check_same_tokenizers(run.path, tokenizers, Path(path), own_tokenizers)
+        yield directory.model(config, own_tokenizers)
 
 
 def check_same_tokenizers(run: Path, own: TokenizerPair, other: Path, its: TokenizerPair) -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from manyheads.doctor.checks.outputs import Output, output_findings, repeats
+from manyheads.doctor.checks.outputs import output_findings
 from manyheads.doctor.report import Finding
+from manyheads.evaluation.outputs import Output, repeats
 
 
 def names(findings: Iterable[Finding]) -> dict[str, str]:

@@ -22,10 +22,19 @@ from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.doctor.tolerances import NO_GRADIENT, OTHER_SHAPE, SAME_SHAPE, relative_change
 from manyheads.errors import ManyheadsError
 
-__all__ = ["OUTPUT_CHECKS", "LengthLimit", "OutputCheck", "Stepping", "check_stepper", "find_limit"]
+__all__ = [
+    "OUTPUT_CHECKS",
+    "STEPPING",
+    "LengthLimit",
+    "OutputCheck",
+    "Stepping",
+    "check_stepper",
+    "find_limit",
+]
 
 MORE_PADDING = (3, 6)
 FIRST_LENGTH = 32
+STEPPING = "step-by-step decoding gives the scores of teacher forcing"
 
 
 def randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -179,6 +188,12 @@ class OutputCheck:
         available |= {side: side in adapter.sides for side in ("source", "target")}
         return all(available[need] for need in self.needs)
 
+    def reason(self, adapter: ModelAdapter) -> str:
+        """Return why the check cannot be made of a model, empty where it does not apply."""
+        if not {"source", "target"} & {*self.needs} <= {*adapter.sides}:
+            return ""
+        return "no id of padding was given" if adapter.pad is None else "left_padding was not given"
+
 
 OUTPUT_CHECKS = (
     OutputCheck("random", "eval() makes the model deterministic", randomness),
@@ -291,4 +306,4 @@ def check_stepper(adapter: ModelAdapter, samples: Samples, start: Callable[[Tens
             evidence = f"at step {position + 1} the log-probabilities differ by {change:.1%} of their spread"
             findings.append(model_finding("cache-differs", evidence))
             break
-    return make_report(findings, ["step-by-step decoding gives the scores of teacher forcing"])
+    return make_report(findings, [STEPPING])

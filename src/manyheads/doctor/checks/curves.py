@@ -11,7 +11,7 @@ from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.evidence import Share
 from manyheads.doctor.report import Finding
 
-__all__ = ["Curves", "curve_findings"]
+__all__ = ["LEAST_VALIDATIONS", "UNIGRAM", "Curves", "curve_findings"]
 
 # The last validation over the best one. A rise of some hundredths is random, and harmless: the best one is saved.
 RISEN, RISEN_FAR = 1.05, 1.3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -27,7 +28,15 @@ LONGEST = 300  # tokens of the longest text that a model is examined with
 
 
 def examine_own_model(model: Transformer, tokenizers: TokenizerPair, objective: Objective | None = None) -> Report:
-    """Examine a model of this package; with its objective, a translator's training step too."""
+    """Examine a model of this package; with its objective, a translator's training step too.
+
+    Checks that do not apply to such a model are not listed as skipped.
+    """
+    return replace(examine_whole(model, tokenizers, objective), skipped=())
+
+
+def examine_whole(model: Transformer, tokenizers: TokenizerPair, objective: Objective | None) -> Report:
+    """Examine a model by everything that is known about it."""
     size = tokenizers.source.size
     if isinstance(model, DecoderOnly):
         return examine(model, vocab_size=size, pad=PAD, eos=EOS, kind="decoder", longest=LONGEST)

@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from manyheads.doctor.catalogue import run_finding
-from manyheads.doctor.checks.pairs import LEAST_WORDS, letters_of
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.evaluation import score
+from manyheads.evaluation.outputs import DEFECTS, LONG, SHORT, WORRY, Output, length_ratio, repeats
 
-__all__ = ["Output", "check_generated", "check_outputs", "output_findings", "repeats"]
+__all__ = ["check_generated", "check_outputs", "output_findings"]
 
 TRANSLATED = 100  # validation sentences
 GENERATED, TOKENS = 6, 96  # texts that a language model generates, and their tokens
 LOOPING = 1 / 3  # of the generated texts
-# Characters of all outputs over those of all references.
-SHORT, VERY_SHORT, LONG = 0.8, 0.6, 1.25
-SOME, MANY = 0.03, 0.2  # share of the outputs
+VERY_SHORT = 0.6  # characters of all outputs over those of all references
+SOME, MANY = WORRY, 0.2  # share of the outputs
 LEAST_OUTPUTS = 2
 SAME = 0.5  # share of different outputs among different sources
 UNKNOWN, UNKNOWN_WORDS = 0.05, 0.5  # share of outputs with <unk>; of whole words they are usual
-REPEATED_IN_A_ROW = re.compile(r"(?:^|\s)((?:\S+\s+){0,3}\S+)(?:\s+\1){3,}(?=\s|$)")  # up to four words, four times
-REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks: up to six letters, eight times
-
-
-@dataclass(frozen=True)
-class Output:
-    """Source, reference and output of one line, and whether the output ended."""
-
-    line: int
-    source: str
-    reference: str
-    text: str
-    ended: bool
-
-    @property
-    def copied(self) -> bool:
-        """Return whether the output is its source, and the reference is not."""
-        source = letters_of(self.source)
-        long_enough = len(self.source.split()) >= LEAST_WORDS
-        return long_enough and letters_of(self.text) == source != letters_of(self.reference)
+COUNTED = ("never-ends", "nothing-said", "repeats-itself", "copies-its-source")  # of DEFECTS
 
 
 def check_outputs(trained: TrainedTranslator) -> Iterator[Finding]:
@@ -74,11 +52,6 @@ def check_generated(trained: TrainedLanguageModel) -> Iterator[Finding]:
         )
 
 
-def repeats(text: str) -> bool:
-    """Return whether a text repeats itself again and again."""
-    return bool(REPEATED_IN_A_ROW.search(text) or REPEATED_LETTERS.search(text))
-
-
 def output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterator[Finding]:
     """Yield findings about lengths, loops, copies, unknown symbols and equal outputs.
 
@@ -87,15 +60,8 @@ def output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterator
         whole_words: the vocabulary is one of whole words, in which unknown ones are usual.
     """
     yield from length_findings(outputs)
-    for name, chosen in (
-        ("never-ends", [output for output in outputs if not output.ended]),
-        ("nothing-said", [output for output in outputs if not output.text.strip()]),
-        (
-            "repeats-itself",
-            [output for output in outputs if repeats(output.text) and not repeats(output.reference)],
-        ),
-        ("copies-its-source", [output for output in outputs if output.copied]),
-    ):
+    for name in COUNTED:
+        chosen = [output for output in outputs if DEFECTS[name](output)]
         yield from count_findings(name, chosen, len(outputs), SOME, MANY)
     unknown = [output for output in outputs if "<unk>" in output.text]
     yield from count_findings(
@@ -111,7 +77,7 @@ def output_findings(outputs: Sequence[Output], *, whole_words: bool) -> Iterator
 
 def length_findings(outputs: Sequence[Output]) -> Iterator[Finding]:
     """Yield a finding if all outputs together are too short or too long."""
-    ratio = Share(sum(len(output.text) for output in outputs), sum(len(output.reference) for output in outputs))
+    ratio = length_ratio(outputs)
     evidence = f"{len(outputs):,} outputs are {ratio:.2f} times as long as their references"
     if ratio < SHORT:
         yield run_finding("too-short", evidence, "error" if ratio < VERY_SHORT else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,8 +13,9 @@ from manyheads.doctor.checks.languages import WORD, Classifier, likeness
 from manyheads.doctor.checks.lines import LEAST_LINES, LineCounts
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
+from manyheads.evaluation.outputs import LEAST_WORDS, letters_of
 
-__all__ = ["LEAST_WORDS", "PairCounts", "language_findings", "letters_of"]
+__all__ = ["PairCounts", "language_findings"]
 
 # Shares of the pairs of a split from which on a defect is a warning, or an error. Khayrallah and Koehn (2018) put
 # 5 % to 100 % of each noise into a corpus: 5 % of copies already ruin a translator, 5 % of misaligned lines hardly.
@@ -25,9 +25,7 @@ SWAPPED = 0.5  # of the pairs whose languages were recognised
 LEAST_RECOGNISED = 10  # pairs; fewer say nothing
 TOGETHER = 0.3  # least correlation of lengths: of true pairs it is 0.59 to 0.97, in eleven public sets
 SHIFTED = 0.1  # by how much a shift by one line must be better
-LEAST_WORDS = 4  # of a copy that counts: shorter ones are names, numbers, exclamations
 WORDS_LEARNT_FROM = 20_000  # pairs
-NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 class PairCounts:
@@ -150,8 +148,3 @@ def swapped_against_train(name: str, counts: PairCounts, train: PairCounts) -> I
             f"{straight[1]:.0%} in train's target"
         )
         yield config_finding("languages-swapped", evidence)
-
-
-def letters_of(text: str) -> str:
-    """Return the letters and digits of a text in lower case."""
-    return NOT_LETTERS.sub("", text.casefold())

@@ -15,10 +15,15 @@ from manyheads.doctor.checks import classes, decoding, heads, losses, outputs, p
 from manyheads.doctor.checks.invariants import examine_own_model
 from manyheads.doctor.report import Check, Finding, Report, make_checks
 from manyheads.doctor.subjects import TrainedClassifier, TrainedLanguageModel, TrainedModel
+from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["NEW_TRAINING", "TRAINED", "NewTraining", "examine_trained"]
 
 SHORTEST = 16  # tokens of a text in which contexts can be replaced
+NO_TRAIN = "the training text is not on this machine"
+NO_VALID = "the validation text is not on this machine"
+NO_LABELS = "validation text with known labels is not on this machine"
+NO_CONTEXT = f"this needs a validation text of at least {SHORTEST} tokens"
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,8 @@ def check_sizes(training: NewTraining) -> Iterator[Finding]:
 
 def check_start(training: NewTraining) -> Iterator[Finding]:
     """Yield findings about the loss before the first update."""
-    return start.start_findings(*training.first_loss) if training.first_loss else iter(())
+    assert training.first_loss is not None
+    return start.start_findings(*training.first_loss)
 
 
 NEW_TRAINING: Sequence[Check[NewTraining]] = (
@@ -69,7 +75,8 @@ NEW_TRAINING: Sequence[Check[NewTraining]] = (
     Check("the model is not too large for the text", lambda training: plan.size_findings(training.plan)),
     Check("memory suffices, and training does not take days",
           lambda training: plan.machine_findings(training.plan)),
-    Check("the loss begins near that of a blind guess", check_start),
+    Check("the loss begins near that of a blind guess", check_start,
+          lambda training: training.first_loss is not None, "the model continues another one"),
 )  # fmt: skip
 
 
@@ -113,46 +120,47 @@ def has_context(trained: TrainedLanguageModel) -> bool:
     return has_valid(trained) and len(trained.tokens) >= SHORTEST
 
 
-VOCABULARY = Check("the vocabulary is used", check_vocabulary, has_train)
-ROUND_TRIPS = Check("texts come back from their tokens", check_round_trips, has_train)
+VOCABULARY = Check("the vocabulary is used", check_vocabulary, has_train, NO_TRAIN)
+ROUND_TRIPS = Check("texts come back from their tokens", check_round_trips, has_train, NO_TRAIN)
 TRAINED: Mapping[Task, Sequence[Check[Any]]] = {
     "translation": (
-        Check("the first token is learned", decoding.check_first_token, has_train),
+        Check("the first token is learned", decoding.check_first_token, has_train, NO_TRAIN),
         ROUND_TRIPS,
         VOCABULARY,
-        Check("the loss is that of the log", losses.check_logged_loss, has_valid),
-        Check("the source is read", losses.check_source, has_valid),
-        Check("the loss does not depend on batches", losses.check_batching, has_valid),
-        Check("greedy search, beams and batches agree", decoding.check_decoding, has_valid),
-        Check("outputs end, are not empty, and neither loop nor copy", outputs.check_outputs, has_valid),
-        Check("few attention heads are idle", heads.check_translator_heads, has_valid),
+        Check("the loss is that of the log", losses.check_logged_loss, has_valid, NO_VALID),
+        Check("the source is read", losses.check_source, has_valid, NO_VALID),
+        Check("the loss does not depend on batches", losses.check_batching, has_valid, NO_VALID),
+        Check("greedy search, beams and batches agree", decoding.check_decoding, has_valid, NO_VALID),
+        Check("outputs end, are not empty, and neither loop nor copy", outputs.check_outputs, has_valid, NO_VALID),
+        Check("few attention heads are idle", heads.check_translator_heads, has_valid, NO_VALID),
     ),
     "classification": (
         VOCABULARY,
         ROUND_TRIPS,
-        Check("the text is read", classes.check_texts, has_labelled),
-        Check("classes are predicted better than by guessing", classes.check_classes, has_labelled),
-        Check("no result depends on the batch", classes.check_class_batches, has_labelled),
-        Check(None, heads.check_classifier_heads, has_labelled),
+        Check("the text is read", classes.check_texts, has_labelled, NO_LABELS),
+        Check("classes are predicted better than by guessing", classes.check_classes, has_labelled, NO_LABELS),
+        Check("no result depends on the batch", classes.check_class_batches, has_labelled, NO_LABELS),
+        Check(None, heads.check_classifier_heads, has_labelled, NO_LABELS),
     ),
     "language-modeling": (
         VOCABULARY,
         ROUND_TRIPS,
-        Check("the loss is that of the log", losses.check_logged_stream, has_valid),
-        Check("the context is used", losses.check_context, has_context),
-        Check("the loss does not depend on batches", losses.check_stream_batching, has_valid),
-        Check("step-by-step decoding gives the same", decoding.check_steps, has_valid),
-        Check(None, heads.check_language_model_heads, has_valid),
+        Check("the loss is that of the log", losses.check_logged_stream, has_valid, NO_VALID),
+        Check("the context is used", losses.check_context, has_context, NO_CONTEXT),
+        Check("the loss does not depend on batches", losses.check_stream_batching, has_valid, NO_VALID),
+        Check("step-by-step decoding gives the same", decoding.check_steps, has_valid, NO_VALID),
+        Check(None, heads.check_language_model_heads, has_valid, NO_VALID),
         Check("generated texts do not loop", outputs.check_generated),
     ),
     "masked-lm": (
-        Check(None, check_round_trips, has_train),
+        Check(None, check_round_trips, has_train, NO_TRAIN),
         VOCABULARY,
     ),
 }  # fmt: skip
 
 
-def examine_trained(trained: TrainedModel) -> Report:
+def examine_trained(trained: TrainedModel, listener: Listener = NO_LISTENER) -> Report:
     """Examine a trained model: the invariants of a model, then the checks of its task."""
-    invariants = examine_own_model(trained.model, trained.tokenizers)
-    return invariants + make_checks(TRAINED[trained.config.task], trained)
+    with listener.phase("checking: the invariants of every model"):
+        invariants = examine_own_model(trained.model, trained.tokenizers)
+    return invariants + make_checks(TRAINED[trained.config.task], trained, listener)

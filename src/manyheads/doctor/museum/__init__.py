@@ -179,11 +179,11 @@ def play(chosen: Exhibit, language: Language) -> Iterator[str]:
     yield f"({labels['met_in']}: {', '.join(systems[system] for system in chosen.origin)})"
     yield from section(labels["seen"], [text.seen, *indented(before.shown)])
     yield from section(labels["wrong"], [text.wrong])
-    yield from section(labels["doctor"], indented(before.report.lines(language)))
+    yield from section(labels["doctor"], indented(before.report.brief_lines(language)))
     fixes = [line for wrong, right in chosen.fixes for line in (f"- {wrong}", f"+ {right}")]
     yield from section(labels["mend"], [text.mend, *indented(fixes)])
     yield from section(labels["after"], indented(after.shown))
-    yield from section(labels["doctor"], indented(after.report.lines(language)))
+    yield from section(labels["doctor"], indented(after.report.brief_lines(language)))
 
 
 def section(title: str, lines: list[str]) -> Iterator[str]:

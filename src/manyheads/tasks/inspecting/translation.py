@@ -84,12 +84,9 @@ def inspect_translation(
         best = outputs.hypotheses[0]
         check_length(len(best.tokens), "output", engine.longest, may_be_empty=True)
         output = with_end_mark(best)
-        source = functional.pad(pad_rows([ids], PAD, last=EOS), (0, options.padding), value=PAD)
-        target_in = pad_rows([output[:-1]], PAD, first=BOS)
-        reading = watch_pair(model, source.to(engine.device), target_in.to(engine.device))
+        source, reading = watch(engine, ids, output, options.padding)
         occlusion = leave_out_words(translator, engine, ids, output, search) if options.occlusion else None
-    source_ids = source[0].tolist()
-    source_text = text_of(source_side, source_ids, text, config.data.source)
+    source_text = text_of(source_side, source, text, config.data.source)
     target_text = text_of(target_side, output, target_side.decode(best.tokens), config.data.target)
     searched = [] if outputs.tree is None else outputs.hypotheses
     return TranslationInspection(
@@ -109,9 +106,16 @@ def inspect_translation(
         beam=outputs.tree,
         alignment=align_words(reading, source_text, target_text, config.search.attention_layer),
         occlusion=occlusion,
-        source_neighbours=neighbours(model.source_embedding.tokens, source_ids, source_side, options.neighbours),
+        source_neighbours=neighbours(model.source_embedding.tokens, source, source_side, options.neighbours),
         target_neighbours=neighbours(model.target_embedding.tokens, output, target_side, options.neighbours),
     )
+
+
+def watch(engine: TorchEngine, ids: list[int], output: list[int], padding: int) -> tuple[list[int], Reading]:
+    """Run the model on a source and an output; return the padded source with its end mark, and the reading."""
+    source = functional.pad(pad_rows([ids], PAD, last=EOS), (0, padding), value=PAD)
+    target_in = pad_rows([output[:-1]], PAD, first=BOS)
+    return source[0].tolist(), watch_pair(engine.models[0], source.to(engine.device), target_in.to(engine.device))
 
 
 def single_model(translator: Translator) -> TorchEngine:

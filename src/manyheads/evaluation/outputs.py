@@ -1,0 +1,96 @@
+"""Outputs of a translator beside their references: empty, unfinished, looping, copied, or of odd lengths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "DEFECTS", "LEAST_WORDS", "LONG", "SHORT", "WORRY", "Output", "OutputDefect", "find_defects", "length_ratio",
+    "letters_of", "repeats",
+]  # fmt: skip
+
+LEAST_WORDS = 4  # of a copy that counts: shorter ones are names, numbers, exclamations
+SHORT, LONG = 0.8, 1.25  # characters of all outputs over those of all references
+WORRY = 0.03  # share of outputs with a defect from which on it is no accident
+FAR, SLACK = 2.0, 20  # an output is far too long above FAR times the characters of its reference, and SLACK more
+NOT_LETTERS = re.compile(r"[\W_]+")
+REPEATED_IN_A_ROW = re.compile(r"(?:^|\s)((?:\S+\s+){0,3}\S+)(?:\s+\1){3,}(?=\s|$)")  # up to four words, four times
+REPEATED_LETTERS = re.compile(r"(\S{1,6}?)\1{7,}")  # in scripts without blanks: up to six letters, eight times
+
+
+@dataclass(frozen=True)
+class Output:
+    """Source, reference and output of one line, and whether the output ended."""
+
+    line: int
+    source: str
+    reference: str
+    text: str
+    ended: bool
+
+    @property
+    def copied(self) -> bool:
+        """Return whether the output is its source, and the reference is not."""
+        source = letters_of(self.source)
+        long_enough = len(self.source.split()) >= LEAST_WORDS
+        return long_enough and letters_of(self.text) == source != letters_of(self.reference)
+
+    @property
+    def empty(self) -> bool:
+        """Return whether the output is empty, and neither source nor reference is."""
+        return bool(self.source.strip() and self.reference.strip()) and not self.text.strip()
+
+
+@dataclass(frozen=True)
+class OutputDefect:
+    """A defect that some outputs show.
+
+    Attributes:
+        name: key of `DEFECTS`.
+        count: number of outputs that show it.
+        line: number of the first of them, from 1.
+    """
+
+    name: str
+    count: int
+    line: int
+
+
+DEFECTS: Mapping[str, Callable[[Output], bool]] = {
+    "never-ends": lambda output: not output.ended,
+    "nothing-said": lambda output: output.empty,
+    "repeats-itself": lambda output: repeats(output.text) and not repeats(output.reference),
+    "copies-its-source": lambda output: output.copied,
+    "far-too-long": lambda output: far_longer(output.text, output.reference),
+    "far-too-short": lambda output: bool(output.text.strip()) and far_longer(output.reference, output.text),
+}
+
+
+def find_defects(outputs: Sequence[Output]) -> Iterator[OutputDefect]:
+    """Yield each defect that at least one output shows."""
+    for name, shows in DEFECTS.items():
+        lines = [output.line for output in outputs if shows(output)]
+        if lines:
+            yield OutputDefect(name, len(lines), lines[0])
+
+
+def length_ratio(outputs: Sequence[Output]) -> float:
+    """Return the characters of all outputs divided by those of all references."""
+    return sum(len(output.text) for output in outputs) / max(1, sum(len(output.reference) for output in outputs))
+
+
+def repeats(text: str) -> bool:
+    """Return whether a text repeats itself again and again."""
+    return bool(REPEATED_IN_A_ROW.search(text) or REPEATED_LETTERS.search(text))
+
+
+def far_longer(text: str, other: str) -> bool:
+    """Return whether a text is far longer than another one."""
+    return len(text) > FAR * len(other) + SLACK
+
+
+def letters_of(text: str) -> str:
+    """Return the letters and digits of a text, in lower case."""
+    return NOT_LETTERS.sub("", text.casefold())

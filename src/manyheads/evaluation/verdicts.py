@@ -1,0 +1,200 @@
+"""Verdicts on scores in words: what a number means, whether to worry, and what to do.
+
+Each function takes numbers and returns sentences. The rules are explained in
+docs/explanation/reading-the-numbers.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from manyheads.evaluation.classes import ClassScores
+from manyheads.evaluation.outputs import LONG, SHORT, WORRY, Output, find_defects, length_ratio
+from manyheads.evaluation.significance import BootstrapResult
+
+__all__ = [
+    "FEWEST_LINES", "METRIC_NAMES", "UNUSABLE", "judge_bits", "judge_bleu", "judge_classes", "judge_comparison",
+    "judge_loss", "judge_outputs", "judge_overlap", "verdict_lines",
+]  # fmt: skip
+
+UNUSABLE = 10.0  # BLEU
+# BLEU of words up to which a description holds, after "Evaluate models" of Google's AutoML Translation.
+BANDS = (
+    (UNUSABLE, "the outputs share few word sequences with the references: not yet a usable translator. More text "
+               "or more training is needed"),
+    (20.0, "the gist is hard to get. More text or more training is needed"),
+    (30.0, "the gist is clear, with serious mistakes of grammar. More text or more training helps"),
+    (40.0, "understandable to good translations"),
+    (50.0, "translations of high quality"),
+    (60.0, "translations of very high quality"),
+    (math.inf, "the outputs are nearly the references. That is usual for easy, repetitive text only: on other "
+               "text, make sure that the test text is not in the training text"),
+)  # fmt: skip
+FEWEST_LINES = 100  # of a BLEU that says something
+NO_WORDS = {"char", "zh"}  # tokenizers of sacreBLEU whose units are characters
+LONG_WORDS = {"ko", "th", "km", "lo", "my"}  # languages whose words tok:13a does not separate as the bands assume
+UNCALIBRATED = 0.1  # expected calibration error
+RARE_CLASSES = 0.1  # by how much macro F1 is below accuracy
+HOPELESS = 100  # times the lines compared
+METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy", "macro_f1": "macro F1"}
+
+# By name in `outputs.DEFECTS`: what the outputs do, and what to do if many of them do it.
+DEFECT_TEXTS = {
+    "never-ends": ("are cut at the length limit of the model or of the search",
+                   "Train longer, give shorter lines, or raise search.max_length_ratio"),
+    "nothing-said": ("are empty", "A larger search.length_penalty makes outputs longer"),
+    "repeats-itself": ("repeat themselves",
+                       "That is usual with too little training; search.no_repeat_ngram forbids repetitions"),
+    "copies-its-source": ("copy their source",
+                          "Look for untranslated pairs in the training text: manyheads doctor CONFIG counts them"),
+    "far-too-long": ("are more than twice as long as their reference", "Read some of them with --output"),
+    "far-too-short": ("are less than half as long as their reference", "Read some of them with --output"),
+}  # fmt: skip
+
+
+def verdict_lines(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences of a verdict as lines of text."""
+    return [f"verdict: {sentence}" for sentence in sentences]
+
+
+def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signature: str, language: str) -> str:
+    """Say what a BLEU score means for a reader.
+
+    Args:
+        bleu: score, 0 to 100.
+        interval: its 95 % confidence interval.
+        sentences: number of sentences.
+        signature: sacreBLEU's signature.
+        language: language of the outputs.
+    """
+    low, high = interval
+    known = f"BLEU is {low:.1f} to {high:.1f} with 95 % confidence on these {sentences:,} sentences"
+    tokenizer = next((part[4:] for part in signature.split("|") if part.startswith("tok:")), "")
+    if tokenizer in NO_WORDS:
+        return f"{known}. It counts characters here: compare it with another system on the same text"
+    if tokenizer == "13a" and language.partition("-")[0] in LONG_WORDS:
+        return f"{known}. It counts whole words between blanks here and is low even for good translations: see chrF"
+    if sentences < FEWEST_LINES:
+        return f"{known}: too few for a verdict. Use at least {FEWEST_LINES} sentences"
+    return f"{known}. As a rough rule: {next(text for limit, text in BANDS if bleu < limit)}"
+
+
+def judge_loss(loss: float, choices: int, unit: str = "token") -> str:
+    """Say what a loss in nats means, against a uniform guess among `choices` tokens or labels."""
+    perplexity = math.exp(min(loss, 700))
+    figure = f"{perplexity:,.2f}" if perplexity < 10 else f"{perplexity:,.0f}"
+    if loss >= math.log(choices):
+        return (
+            f"perplexity {figure} is no better than a blind guess among {choices:,} {unit}s: nothing was "
+            "learnt that helps on this text. manyheads doctor RUN looks for the reason"
+        )
+    return (
+        f"perplexity {figure}: the model is as uncertain about each {unit} as among {figure} "
+        f"equally likely ones; a blind guess is among {choices:,}"
+    )
+
+
+def judge_bits(bits_per_byte: float) -> Iterator[str]:
+    """Say what the bits of a byte mean, against 8 bits without a model."""
+    worse = " That is worse than no model" if bits_per_byte >= 8 else ""
+    yield (
+        f"text takes {bits_per_byte:.2f} bits a byte, 8 without a model.{worse} Compare this figure between "
+        "models with different tokenizers, and perplexity only between models with the same"
+    )
+
+
+def judge_outputs(outputs: Sequence[Output]) -> Iterator[str]:
+    """Name the outputs with a defect: how many, the first line, and what to do; else say that there are none."""
+    defects, ratio = list(find_defects(outputs)), length_ratio(outputs)
+    for defect in defects:
+        does, advice = DEFECT_TEXTS[defect.name]
+        share = defect.count / len(outputs)
+        worry = share > WORRY and defect.count > 1
+        yield (
+            f"outputs that {does}: {defect.count:,} of {len(outputs):,} ({share:.1%}), the first in line "
+            f"{defect.line:,}. {advice if worry else 'So few are no reason to worry'}"
+        )
+    if not SHORT <= ratio <= LONG:
+        kind, way = ("short", "raise") if ratio < SHORT else ("long", "lower")
+        yield (
+            f"all outputs together are {ratio:.2f} times as long as the references: too {kind}. Train longer, or "
+            f"{way} search.length_penalty"
+        )
+    elif not defects:
+        yield "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
+
+
+def judge_overlap(found: int, pairs: int, asked: int) -> str:
+    """Say whether test pairs were found among the first `asked` training pairs."""
+    if not found:
+        return f"none of the {pairs:,} pairs is among the {asked:,} training pairs that were compared"
+    return (
+        f"{found:,} of {pairs:,} pairs ({found / pairs:.1%}) are among the {asked:,} training pairs that were "
+        "compared: the model has seen them, and the scores are too high. Score on other text"
+    )
+
+
+def judge_classes(scores: ClassScores) -> Iterator[str]:
+    """Judge a classifier: against the most frequent label, class by class, and by its calibration."""
+    largest = max(scores.classes, key=lambda score: score.support)
+    texts = sum(score.support for score in scores.classes)
+    share, accuracy = largest.support / texts, scores.accuracy
+    middle = (accuracy * texts + 2) / (texts + 4)  # Agresti and Coull (1998): 95 % interval of a share
+    error = 1.96 * math.sqrt(middle * (1 - middle) / (texts + 4))
+    low, high = max(0.0, middle - error), min(1.0, middle + error)
+    always = f'always answering "{largest.label}" gives {share:.1%}'
+    precision = f"accuracy is {low:.1%} to {high:.1%} with 95 % confidence on these {texts:,} texts"
+    if low > share:
+        yield f"{precision}; {always}: the classifier is better than that"
+    else:
+        yield (
+            f"{precision}; {always}: the classifier is not clearly better. More training, more text, or "
+            "training.class_weights may help"
+        )
+    missed = [score.label for score in scores.classes if score.support and not score.recall]
+    if missed:
+        named = ", ".join(f'"{label}"' for label in missed[:5])
+        yield f"never recognised: {named}{', ...' if missed[5:] else ''}. More examples of these labels are needed"
+    elif accuracy - scores.macro_f1 > RARE_CLASSES:
+        yield "macro F1 is far below accuracy: rare labels are recognised worse. The table says which"
+    if scores.calibration_error > UNCALIBRATED:
+        yield (
+            f"its probabilities are off by {scores.calibration_error:.0%} on average: do not read them as "
+            "confidence"
+        )
+
+
+def judge_comparison(name: str, other: str, results: Sequence[BootstrapResult]) -> Iterator[str]:
+    """Say which of two systems is better by each metric, or how many lines would decide it."""
+    decided = [result for result in results if result.significant]
+    winners = {name if result.difference > 0 else other for result in decided}
+    for result in decided:
+        better = name if result.difference > 0 else other
+        yield (
+            f"{better} is better by {METRIC_NAMES[result.metric]}: a difference of {abs(result.difference):.2f} is "
+            "more than chance explains on this text. Whether readers notice it, only readers can tell"
+        )
+    if len(winners) > 1:
+        yield "the metrics disagree: read the outputs of both"
+    for result in results:
+        if not result.significant:
+            yield judge_undecided(name, other, result)
+
+
+def judge_undecided(name: str, other: str, result: BootstrapResult) -> str:
+    """Say how many lines would show the difference of two systems, if it is real."""
+    metric, needed = METRIC_NAMES[result.metric], result.lines_needed
+    if not result.difference:
+        return f"{metric} is the same for {name} and {other}"
+    difference, lines = abs(result.difference), result.lines
+    known = f"undecided by {metric}: a difference of {difference:.2f} can be chance on {lines:,} lines"
+    if needed > HOPELESS * lines:
+        return f"{known}, and more than {HOPELESS} times as many would be needed: treat both as equal"
+    return f"{known}. If it is real, about {rounded(max(needed, lines + 1)):,} lines would show it"
+
+
+def rounded(count: float) -> int:
+    """Return a count rounded up to two significant digits."""
+    unit = 10 ** max(0, math.floor(math.log10(count)) - 1)
+    return math.ceil(count / unit) * unit

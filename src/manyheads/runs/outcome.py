@@ -1,0 +1,133 @@
+"""Verdicts on a training: its curves, and the mean of its checkpoints beside its best weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.doctor.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_findings
+from manyheads.inspection.metrics import records_of
+from manyheads.runs.classification import evaluate_labels
+from manyheads.runs.corpus import available_pairs
+from manyheads.runs.language_modeling import score_text
+from manyheads.runs.masked import score_hidden
+from manyheads.tasks.classification import Classifier, Labels
+from manyheads.tasks.encoding import Encoder
+from manyheads.tasks.language_modeling import Generator
+from manyheads.tasks.translation import Translator
+from manyheads.text.tokenizer import BOS, EOS
+from manyheads.training.log import NO_LISTENER
+from manyheads.training.objective import corpus_nll
+
+__all__ = ["judge_average", "judge_curves", "read_curves", "training_verdict"]
+
+SCORED = 1_000  # validation examples on which two sets of weights are compared
+SAME = 0.005  # nats: half a percent of perplexity
+
+# By finding of the doctor: what it means, and what to do.
+ADVICE = {
+    "diverged": "the training diverged: {seen}. A lower training.learning_rate or a longer warm-up helps",
+    "updates-skipped": "many updates were skipped: {seen}. A lower training.learning_rate helps",
+    "over-fitting": "overfitting: {seen}. The best weights are kept. More text, more dropout or fewer steps "
+    "help; more "
+                    "steps do not",
+    "under-fitting": "still improving at the end: {seen}. More steps would help",
+}  # fmt: skip
+
+
+def training_verdict(path: Path) -> list[str]:
+    """Return the verdict on the curves of a run; empty where the run has no log of a training.
+
+    Raises:
+        RunError: the run cannot be read.
+    """
+    run = RunDirectory.existing(path)
+    curves = read_curves(run)
+    if not curves.validations:
+        return []
+    config = run.config()
+    labels = Labels.of_run(run).names if config.task == "classification" else ()
+    return list(judge_curves(curves, len(labels) or run.tokenizers(config).target.size))
+
+
+def read_curves(run: RunDirectory) -> Curves:
+    """Return the curves in the log of the training; a line that an interruption has cut is left out."""
+    if not run.metrics_path.is_file():
+        return Curves.from_records([])
+    with run.metrics_path.open("rb") as file:
+        return Curves.from_records(filter(None, records_of(file)))
+
+
+def judge_curves(curves: Curves, choices: int) -> Iterator[str]:
+    """Say whether a training learned anything, overfits, or would improve further, by the rules of the doctor.
+
+    Args:
+        curves: curves with at least one validation.
+        choices: number of tokens or labels that the model chooses from.
+    """
+    step, best = curves.best
+    if curves.last_step < curves.total_steps:
+        yield f"the log ends at step {curves.last_step:,} of {curves.total_steps:,}: later steps may change this"
+    if best >= UNIGRAM * math.log(choices):
+        yield (
+            f"the best validation loss, {best:.3f}, is hardly below the {math.log(choices):.3f} of a blind guess "
+            f"among {choices:,}: nothing was learnt yet. Train longer, or ask manyheads doctor RUN"
+        )
+        return
+    named = {finding.name: finding.evidence for finding in curve_findings(curves, None)}
+    judged = [text.format(seen=named[name]) for name, text in ADVICE.items() if name in named]
+    yield from judged
+    if judged:
+        return
+    count = len(curves.validations)
+    if count < LEAST_VALIDATIONS:
+        yield (
+            f"{count} validation{'s' * (count != 1)} cannot show whether more steps help: {LEAST_VALIDATIONS} "
+            "are needed (a smaller training.save_every)"
+        )
+    else:
+        yield (
+            f"the validation loss has settled: {best:.3f} at step {step:,}, {curves.validations[-1][1]:.3f} at "
+            "the end. More steps alone would change little"
+        )
+
+
+def judge_average(averaged: Path, run: Path) -> str:
+    """Compare the mean of checkpoints with the best weights of a run by their validation loss.
+
+    Raises:
+        RunError: a run cannot be read.
+    """
+    mean, best = validation_loss(averaged), validation_loss(run)
+    if mean is None or best is None:
+        return "not compared with the best checkpoint: the validation text is not on this machine"
+    figures = f"validation loss {mean:.3f} against {best:.3f} of the best checkpoint"
+    if abs(mean - best) < SAME:
+        return f"{figures}: as good. Keep either"
+    if mean < best:
+        return f"{figures}: better by {best - mean:.3f} nats. Use {averaged}"
+    return f"{figures}: worse by {mean - best:.3f} nats. Keep {run}, or average fewer checkpoints (--last)"
+
+
+def validation_loss(path: Path) -> float | None:
+    """Return the loss of the first validation examples, in nats a token or a text; None without their text."""
+    run = RunDirectory.existing(path)
+    config = run.config()
+    pairs = [pair for pair in available_pairs(config, "valid", SCORED) if pair.target.strip()]
+    if not pairs:
+        return None
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    match config.task:
+        case "translation":
+            loaded = Translator.load(path, device="cpu")
+            source, target = loaded.tokenizers.source.encode(sources), loaded.tokenizers.target.encode(targets)
+            nats, tokens = corpus_nll(loaded.model, source, target, bos=BOS, eos=EOS)
+            return nats / tokens
+        case "classification":
+            return evaluate_labels(Classifier.load(path), sources, targets, NO_LISTENER).loss
+        case "language-modeling":
+            return score_text(Generator.load(path), config, targets, NO_LISTENER).loss
+        case _:
+            return score_hidden(Encoder.load(path), config, targets, NO_LISTENER).loss

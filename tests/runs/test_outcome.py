@@ -1,0 +1,115 @@
+"""The verdicts on a training follow its curves, and the mean of checkpoints is judged by its validation loss."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.runs.parts import make_config, write_corpus
+from tests.training.parts import CollectingListener
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.doctor.checks.curves import Curves
+from manyheads.runs.evaluate import evaluate
+from manyheads.runs.outcome import judge_average, judge_curves, training_verdict, validation_loss
+from manyheads.runs.resume import average
+from manyheads.runs.train import train
+
+CHOICES = 1000
+
+
+def curves(losses: list[float], *, total: int | None = None) -> Curves:
+    points = tuple((100 * (number + 1), loss) for number, loss in enumerate(losses))
+    return Curves(points, points, total or 100 * len(losses), 0)
+
+
+def judged(losses: list[float], *, total: int | None = None) -> list[str]:
+    return list(judge_curves(curves(losses, total=total), CHOICES))
+
+
+@pytest.mark.parametrize(
+    ("losses", "words"),
+    [
+        (
+            [6.7, 6.6, 6.6, 6.6, 6.6],
+            "is hardly below the 6.908 of a blind guess among 1,000: nothing was learnt yet",
+        ),
+        ([6.0, 5.0, 4.0, 3.0, 2.5, 2.0], "still improving at the end: the last quarter of 600 updates took"),
+        ([6.0, 3.0, 2.0, 2.0, 2.0, 2.2], "overfitting: the validation loss was 2.000 at step 300 and is 2.200"),
+        ([6.0, 3.0, 2.1, 2.05, 2.02, 2.01], "has settled: 2.010 at step 600, 2.010 at the end. More steps alone"),
+        ([6.0, 3.0, 2.0, 1.5], "4 validations cannot show whether more steps help: 5 are needed"),
+        ([3.0], "1 validation cannot show"),
+    ],
+)
+def test_the_verdict_follows_the_validation_loss(losses: list[float], words: str) -> None:
+    (text,) = judged(losses)
+    assert words in text
+
+
+def test_a_blind_guess_ends_at_95_hundredths_of_it() -> None:
+    guess = math.log(CHOICES)
+    assert "blind guess" in judged([0.95 * guess] * 5)[0]
+    assert "blind guess" not in judged([0.949 * guess] * 5)[0]
+
+
+def test_a_training_that_has_not_ended_is_judged_with_care() -> None:
+    first, *_ = judged([6.0, 3.0, 2.1, 2.05, 2.02, 2.01], total=1000)
+    assert first == "the log ends at step 600 of 1,000: later steps may change this"
+
+
+def test_divergence_is_named() -> None:
+    losses = tuple((10 * number, 2.0 if number < 90 else 9.0) for number in range(1, 101))
+    found = Curves(losses, curves([6.0, 3.0, 2.1, 2.05, 2.02]).validations, 1000, 0)
+    assert next(iter(judge_curves(found, CHOICES))).startswith("the training diverged: ")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with three checkpoints; look, do not touch."""
+    folder = tmp_path_factory.mktemp("outcome")
+    config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
+    train(config, folder / "run", listener=CollectingListener())
+    return folder / "run"
+
+
+def test_a_run_is_judged_by_its_log(trained: Path, tmp_path: Path) -> None:
+    (text,) = training_verdict(trained)
+    assert text.startswith("3 validations cannot show")
+    copy = Path(shutil.copytree(trained, tmp_path / "run"))
+    (copy / "metrics.jsonl").unlink()
+    assert training_verdict(copy) == []
+
+
+def test_the_validation_loss_is_that_of_evaluate(trained: Path) -> None:
+    expected = evaluate(trained, split="valid", listener=CollectingListener()).loss
+    assert validation_loss(trained) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_mean_is_compared_with_the_best_checkpoint(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Path(shutil.copytree(trained, tmp_path / "run"))
+    mean = average(run)
+    first, second = validation_loss(mean), validation_loss(run)
+    assert first is not None
+    assert second is not None
+    text = judge_average(mean, run)
+    assert text.startswith(f"validation loss {first:.3f} against {second:.3f} of the best checkpoint: ")
+    assert judge_average(run, run).endswith(": as good. Keep either")
+    broken = Path(shutil.copytree(run, tmp_path / "broken"))
+    weights = {name: torch.zeros_like(each) for name, each in load_file(run / "model.safetensors").items()}
+    RunDirectory(broken).publish(weights)
+    assert "worse by" in judge_average(broken, run)
+    assert f"better by {validation_loss(broken) - second:.3f} nats. Use {run}" in judge_average(run, broken)  # type: ignore[operator]
+
+
+def test_without_the_text_nothing_is_compared(trained: Path, tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus")
+    train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
+    shutil.rmtree(corpus)
+    assert validation_loss(tmp_path / "run") is None
+    assert judge_average(tmp_path / "run", trained).startswith("not compared with the best checkpoint")
