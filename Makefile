@@ -7,7 +7,7 @@
 # make test-portable        the tests on every kind of processor, with and without a compiler: under 30 minutes
 # make test-portable-short  the same in three minutes
 # make setup   only set up: .venv with the package in it
-# make docs    build the book into build/docs; a warning is an error
+# make docs    build the book, in English into build/docs and in Korean into build/docs/ko; a warning is an error
 # make pages   run every page and notebook of the book whole (some minutes)
 # make benchmarks-check  run the benchmarks beside their peers on a tiny size, JoeyNMT and Eole from PyPI too
 # make gpu-check  check manyheads on the GPU of this machine against its CPU, and measure speed and memory
@@ -61,9 +61,10 @@ test-portable-short: $(READY_FOR_TESTS) emulators
 
 docs: $(READY_FOR_TESTS)
 	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs
+	$(IN_VENV) -m sphinx -W --keep-going -q -t ko -c docs docs/ko build/docs/ko
 
 pages: $(READY_FOR_TESTS)
-	$(IN_VENV) -m tests.docs.pages $$(grep -rl --include='*.md' --exclude-dir=generated --exclude-dir=ko '^```text' docs)
+	$(IN_VENV) -m tests.docs.pages docs/tutorial/*.md docs/explanation/*.md docs/howto/from-your-tutorial.md
 	$(IN_VENV) -m tests.docs.notebooks notebooks/*.ipynb
 
 benchmarks-check: $(READY_FOR_TESTS)

@@ -59,23 +59,26 @@ def settings_page() -> Iterator[str]:
         "and `manyheads show-config --schema` prints JSON Schema for editors.",
         'A setting whose default is `"none"` is switched off.',
         "",
+        "## The task",
+        "",
     )
-    yield from table({name: setting for name, setting in properties.items() if "$ref" not in setting})
+    yield from setting_lines({name: setting for name, setting in properties.items() if "$ref" not in setting})
     for section, holder in properties.items():
         if "$ref" in holder:
             part = schema["$defs"][holder["$ref"].rpartition("/")[2]]
-            yield from ("", f"## [{section}]", "", escaped(part.get("description", "")), "")
-            yield from table({f"{section}.{name}": setting for name, setting in part["properties"].items()})
+            yield from (f"## [{section}]", "", escaped(part.get("description", "")), "")
+            yield from setting_lines({f"{section}.{name}": one for name, one in part["properties"].items()})
 
 
-def table(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a table of settings by their names."""
-    yield from ("| Setting | Type | Default | Meaning |", "| --- | --- | --- | --- |")
+def setting_lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a section for each setting: its type, its default and its meaning."""
     for name, setting in settings.items():
-        default = f"`{json.dumps(setting['default'], ensure_ascii=False)}`" if "default" in setting else ""
+        default = (
+            f", default `{json.dumps(setting['default'], ensure_ascii=False)}`" if "default" in setting else ""
+        )
         meaning = escaped(str(setting.get("description", "")))
-        cells = (f"`{name}`", kind_of(setting), default, f"{meaning[:1].upper()}{meaning[1:]}.")
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        yield from (f"### `{name}`", "", f"{meaning[:1].upper()}{meaning[1:]}.", "")
+        yield from (f"Type: {kind_of(setting)}{default}", "")
 
 
 def kind_of(setting: Mapping[str, Any]) -> str:
@@ -102,22 +105,53 @@ def kind_of(setting: Mapping[str, Any]) -> str:
 
 
 def commands_page() -> Iterator[str]:
-    """Yield the help text of every command."""
-    yield from ("# Commands", "", "What `manyheads COMMAND --help` prints.", "")
+    """Yield the help text of every command, and a section for each of its options."""
+    yield from (
+        "# Commands",
+        "",
+        "What `manyheads COMMAND --help` prints, with an address for each option. Every command also has the",
+        "options of `manyheads` itself.",
+        "",
+    )
     yield from command_lines(program, "manyheads", None)
 
 
 def command_lines(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
-    """Yield the help text of a command, then of its subcommands."""
+    """Yield the help text of a command and its options, then those of its subcommands."""
     context = click.Context(
         command, info_name=name, parent=parent, color=False, terminal_width=HELP_WIDTH, max_content_width=HELP_WIDTH
     )
-    yield from (f"## {context.command_path}", "", "```", command.get_help(context), "```", "")
+    yield from (f"## {context.command_path}", "", "```text", help_text(command, context), "```", "")
+    shared = {
+        "--help",
+        *(option for one in program.get_params(context) for option in one.opts if parent is not None),
+    }
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if isinstance(parameter, click.Option) and record is not None and not shared & set(parameter.opts):
+            yield from option_lines(context.command_path.removeprefix("manyheads "), parameter, *record)
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
             found = command.get_command(context, inner)
             if found is not None:
                 yield from command_lines(found, inner, context)
+
+
+def help_text(command: click.Command, context: click.Context) -> str:
+    """Return the help text of a command; without the options, which have sections, unless it has subcommands."""
+    if isinstance(command, click.Group):
+        return command.get_help(context)
+    formatter = context.make_formatter()
+    command.format_usage(context, formatter)
+    command.format_help_text(context, formatter)
+    command.format_epilog(context, formatter)
+    return formatter.getvalue().strip("\n")
+
+
+def option_lines(command: str, parameter: click.Parameter, forms: str, text: str) -> Iterator[str]:
+    """Yield a section for an option: a heading with its longest name, its forms and its help."""
+    yield from (f"### {command} {max(parameter.opts, key=len)}", "")
+    yield from (f"`{forms}`", "", escaped(" ".join(text.split())), "")
 
 
 # --- public names ---

@@ -14,7 +14,7 @@ from tests.docs.pages import Block, blocks
 from manyheads.cli.main import program
 
 __all__ = [
-    "APART", "DOCS", "DRAWN", "FILES", "MINE", "PAGES", "ROOT", "bare", "configurations", "english_of",
+    "APART", "DOCS", "DRAWN", "FILES", "MINE", "PAGES", "ROOT", "RUN_WHOLE", "bare", "configurations", "english_of",
     "examples", "loose", "name_of", "python", "typed", "unseen_examples",
 ]  # fmt: skip
 
@@ -24,8 +24,8 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "README.ko.md")),
     *sorted(page for page in DOCS.rglob("*.md") if "reference" not in page.relative_to(DOCS).parts),
 ]
-# Their Python is run by test_pages.py.
-RUN_WHOLE = {"tutorial/part-by-part.md", "howto/from-your-tutorial.md"}
+# The Python of these pages, and of the folders explanation/ and tutorial/, is run by test_pages.py.
+RUN_WHOLE = {"howto/from-your-tutorial.md", "howto/extend.md", "howto/choose-a-size.md"}
 
 # What `runs/mine` is, where a page does not train it.
 MINE = {
@@ -33,12 +33,14 @@ MINE = {
     "generating.md": "runs/writer",
     "benchmarks.md": "runs/multi30k-de-en",
     "speed.md": "runs/multi30k-de-en",
+    "howto/troubleshooting.md": "runs/multi30k-de-en",
 }
 # The files that the whole configurations of a page are, in their order.
 FILES = {
     "classifying.md": ["classifier.toml", "encoder.toml"],
     "howto/fine-tune-bert.md": ["bert.toml"],
     "howto/fine-tune-opus-mt.md": ["my.toml"],
+    "howto/two-million-pairs.md": ["two-million.toml"],
 }
 # Blocks that stand apart from the command which prints them, by how they begin: how that begins. One that stands in
 # the text alone is whole here.
@@ -55,7 +57,6 @@ DRAWN = {
     "text ─ data/corpus": "the path of a sentence in training",
     "DIR ─ checkpoint": "the path of a sentence in use",
     "data/ko-en/train.ko.gz": "names of files",
-    "#:schema": "the first line of a configuration",
     "http://127.0.0.1:5000/?lang=ko": "an address of the page",
 }
 
@@ -76,7 +77,7 @@ def loose(page: Path) -> list[Fence]:
     return [
         block
         for block, above in zip(found, [None, *found], strict=False)
-        if block.language in ("", "bash", "text", "json")
+        if block.language in ("", "bash", "console", "text", "json")
         and not block.is_commands
         and not (above and block.follows and (above.is_commands or above.language == "python"))
     ]
@@ -110,7 +111,7 @@ def typed(page: Path) -> list[Command]:
 def python(page: Path) -> list[Block]:
     """The Python of a page, unless it is run elsewhere."""
     name = name_of(page)
-    elsewhere = name in RUN_WHOLE or name.startswith(("explanation/", "ko/")) or name == "README.ko.md"
+    elsewhere = name in RUN_WHOLE or name.startswith(("explanation/", "tutorial/", "ko/")) or name == "README.ko.md"
     return [] if elsewhere else blocks(page.read_text(encoding="utf-8"))
 
 

@@ -1,7 +1,7 @@
 """The commands of a page of the book, in order, and what the page says that each prints.
 
-A block without a language (or of `bash`) whose lines begin with a program is a block of commands. Its other lines
-are what the command above them prints, and so is a block without a language (or of `text`) right below it.
+A ```bash block holds commands alone. A ```console block holds commands behind the prompt `$ `, each above what it
+prints. A ```text or ```json block right below either is what the last command prints.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-__all__ = ["Command", "Fence", "commands", "fences"]
+__all__ = ["BEGINS", "Command", "Fence", "commands", "fences", "joined"]
 
 FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = (
-    "argos-translate", "argospm", "curl", "docker", "echo", "eval", "jupyter", "libretranslate", "make",
-    "manyheads", "pip", "srun", "torchrun",
+    "argos-translate", "argospm", "cd", "curl", "docker", "echo", "eval", "git", "jupyter", "libretranslate",
+    "make", "manyheads", "pip", "srun", "sudo", "torchrun", "weblate", r"\. \.venv/bin/activate",
 )  # fmt: skip
 # Also a variable that is set, alone or for the program behind it.
 BEGINS = re.compile(rf"(?:\$ )?(?:\w+=(?:\$\(.*\)|\S*)(?: |$))*(?:{'|'.join(PROGRAMS)})(?: |$)|\w+=\$\(")
@@ -41,7 +41,9 @@ class Fence:
     @property
     def is_commands(self) -> bool:
         """Whether a person types its lines."""
-        return self.language in ("", "bash") and any(BEGINS.match(line) for line in self.text.split("\n"))
+        return self.language in ("", "bash", "console") and any(
+            BEGINS.match(line) for line in self.text.split("\n")
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def commands(blocks: list[Fence]) -> list[Command]:
     for block in blocks:
         if block.is_commands:
             found += typed_lines(block)
-        elif typed and block.follows and block.language in ("", "text"):
+        elif typed and block.follows and block.language in ("", "text", "json"):
             found[-1] = replace(found[-1], shown=block.text)
         typed = block.is_commands
     return found

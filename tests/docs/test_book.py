@@ -1,10 +1,11 @@
-"""The book is built without a warning, and what is built asks nothing of the network."""
+"""Both books are built without a warning, and what is built asks nothing of the network."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,12 @@ import pytest
 pytest.importorskip("sphinx")
 pytest.importorskip("myst_parser")
 pytest.importorskip("furo")
+pytest.importorskip("sphinx_design")
+pytest.importorskip("sphinx_copybutton")
 pytestmark = pytest.mark.slow
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
 # What a browser fetches by itself: not links that a reader may follow.
 FETCHED = re.compile(
     r"<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=\"(?:https?:)?//|<link\b[^>]*href=\"(?:https?:)?//"
@@ -22,32 +26,81 @@ FETCHED = re.compile(
 STYLED = re.compile(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//")
 
 
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book, built."""
-    out = tmp_path_factory.mktemp("book")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(out / "trees"), str(DOCS)]
-    done = subprocess.run([*command, str(out / "html")], capture_output=True, text=True, check=False)
+def built(arguments: list[str], trees: Path, html: Path) -> Path:
+    """Build a book; returns its folder."""
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(trees), *arguments, str(html)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
-    return out / "html"
+    return html
 
 
-def test_no_page_fetches_anything_from_elsewhere(book: Path) -> None:
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The English book."""
+    out = tmp_path_factory.mktemp("book")
+    return built([str(DOCS)], out / "trees", out / "html")
+
+
+@pytest.fixture(scope="module")
+def korean_book(book: Path) -> Path:
+    """The Korean book, inside the English one as `make docs` builds it."""
+    arguments = ["-t", "ko", "-c", str(DOCS), str(DOCS / "ko")]
+    return built(arguments, book.parent / "trees-ko", book / "ko")
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_no_page_fetches_anything_from_elsewhere(book: Path, korean_book: Path) -> None:
     pages = list(book.rglob("*.html"))
-    assert len(pages) > 30
-    assert not [page.name for page in pages if FETCHED.search(page.read_text(encoding="utf-8"))]
-    assert not [page.name for page in book.rglob("*.css") if STYLED.search(page.read_text(encoding="utf-8"))]
+    assert len(pages) > 60
+    assert not [page.name for page in pages if FETCHED.search(text_of(page))]
+    assert not [page.name for page in book.rglob("*.css") if STYLED.search(text_of(page))]
+
+
+def test_each_book_has_its_language_and_leads_to_the_other(book: Path, korean_book: Path) -> None:
+    for folder, language, other in ((book, "en", "ko"), (korean_book, "ko", "en")):
+        for page in (folder / "index.html", *folder.glob("*ing.html"), *folder.glob("tutorial/*.html")):
+            text = text_of(page)
+            assert f'<html class="no-js" lang="{language}"' in text
+            link = re.search(rf'<a href="([^"]+)" lang="{other}"', text)
+            assert link is not None
+            assert (page.parent / unescape(link[1])).is_file(), (page, link[1])
+
+
+def test_no_link_of_either_book_is_broken(book: Path, korean_book: Path) -> None:
+    broken = []
+    for page in book.rglob("*.html"):
+        for link in re.findall(r'<a [^>]*href="([^"#?]+)[^"]*"', text_of(page)):
+            if not re.match(r"[a-z]+:", link) and not (page.parent / unescape(link)).exists():
+                broken.append((page.relative_to(book).as_posix(), link))
+    assert not broken
 
 
 def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
-    page = (book / "tutorial" / "part-by-part.html").read_text(encoding="utf-8")
-    assert page.count("<math") >= 8
-    assert not re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)
+    pages = [text_of(page) for page in (book / "tutorial").glob("*.html")]
+    assert sum(page.count("<math") for page in pages) >= 8
+    assert not [page for page in pages if re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)]
+
+
+def test_commands_are_highlighted_and_can_be_copied(book: Path) -> None:
+    page = text_of(book / "start" / "student.html")
+    assert "highlight-bash" in page
+    assert "copybutton.js" in page
 
 
 def test_the_anchors_that_the_doctor_points_to_are_there(book: Path) -> None:
     from manyheads.doctor.catalogue import CATALOGUE
 
-    pages = "".join(page.read_text(encoding="utf-8") for page in book.glob("doctor*.html"))
+    pages = "".join(text_of(page) for page in book.glob("doctor*.html"))
     assert not [name for name in CATALOGUE["model"] if f'id="{name}"' not in pages]
+
+
+def test_every_setting_and_option_has_an_address(book: Path) -> None:
+    settings, commands = (text_of(book / "reference" / f"{name}.html") for name in ("settings", "commands"))
+    for anchor in ("data-root", "training-batch-tokens", "search-beam-size"):
+        assert f'id="{anchor}"' in settings
+    for anchor in ("translate-beam", "train-set", "serve-port"):
+        assert f'id="{anchor}"' in commands

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import TypeAdapter
+from tests.docs.book import RUN_WHOLE
 from tests.docs.korean import origin
 from tests.docs.notebooks import BRIEF
 from tests.docs.pages import Block, blocks, run, written
@@ -26,12 +27,17 @@ FIELDS = {
 SECTIONS = {section: set(fields) for section, fields in FIELDS.items()}
 GIVEN = re.compile(rf"`({'|'.join(SECTIONS)})\.([a-z_]+) = ([^`]+)`")
 SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-]|\.\w)")
-# model.safetensors, training.md, model.encode, tokenizer.source.json
-NO_SETTINGS = {"safetensors", "json", "md", "encode", "decode", "source", "target"}
+# model.safetensors, training.md, my-model.toml, model.encode, tokenizer.source.json
+NO_SETTINGS = {"safetensors", "json", "md", "toml", "encode", "decode", "source", "target"}
 
-# The tutorial trains for a minute; as a test it only begins to, and what it prints from there on is not compared.
-# `python -m tests.docs.pages docs/tutorial/part-by-part.md` runs it whole.
-QUICK = {"steps = 200": "steps = 2", **BRIEF}
+# The chapters that train do it for a minute; as a test they only begin to, and from there on what they print is not
+# compared. `python -m tests.docs.pages docs/tutorial/*.md` runs them whole.
+QUICK = {
+    "train.md": {"steps = 200": "steps = 2"},
+    "search.md": {'["training.steps=120"]': BRIEF['["training.steps=360"]']},
+    "translator.md": BRIEF,
+}
+CHAPTERS = sorted((DOCS / "tutorial").glob("*.md"))
 
 
 def ids(paths: list[Path]) -> list[Any]:
@@ -73,7 +79,7 @@ def test_every_piece_of_a_configuration_holds_known_settings(page: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "page", ids([DOCS / "howto" / "from-your-tutorial.md", *sorted((DOCS / "explanation").glob("*.md"))])
+    "page", ids([*sorted(DOCS / name for name in RUN_WHOLE), *sorted((DOCS / "explanation").glob("*.md"))])
 )
 def test_the_code_of_a_page_prints_what_stands_below_it(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -83,14 +89,28 @@ def test_the_code_of_a_page_prints_what_stands_below_it(
         assert block.kept, f"{page.name}:{block.line} printed\n{block.printed}"
 
 
-def test_the_tutorial_runs_from_one_head_to_a_translator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ids(CHAPTERS))
+def test_a_chapter_of_the_course_runs_by_itself(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
+    quick = QUICK.get(page.name, {})
     trained = False
-    for block in run(DOCS / "tutorial" / "part-by-part.md", QUICK):
-        trained = trained or any(piece in block.code for piece in QUICK)
-        assert trained or block.kept, f"line {block.line} printed\n{block.printed}"
+    for block in run(page, quick):
+        trained = trained or any(piece in block.code for piece in quick)
+        assert trained or block.kept, f"{page.name}:{block.line} printed\n{block.printed}"
         assert block.output is None or block.printed
-    assert trained
+    assert trained == bool(quick)
+
+
+def test_every_exercise_of_the_course_has_a_solution() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in CHAPTERS]
+    chapters = [text for text in texts if "\n## Exercises\n" in text]
+    assert len(chapters) == 8
+    for text in chapters:
+        exercises = re.split(r"(?m)^\*\*\d\.\*\* ", text.split("\n## Exercises\n")[1])[1:]
+        assert len(exercises) == 3
+        assert all("<summary>Solution</summary>" in exercise for exercise in exercises)
 
 
 def test_a_page_that_prints_something_else_is_found(tmp_path: Path) -> None:

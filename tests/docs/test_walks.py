@@ -117,6 +117,15 @@ def test_contributing_follows_a_training(folder: Path, tmp_path: Path) -> None:
     check_files(named_calls(section(CONTRIBUTING, "### From `manyheads train` to one update")), called)
 
 
+def test_the_book_names_every_file_of_a_run(folder: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "run-directory.md").read_text(encoding="utf-8")
+    top = {path.name for path in (folder / "run").iterdir()} - {".lock"}
+    inner = {path.name for path in next((folder / "run" / "checkpoints").glob("step-*")).iterdir()}
+    missing = {name for name in top | inner if f"{name}" not in page and f"{name.rsplit('.', 1)[0]}.*" not in page}
+    assert not missing
+    assert len(top) > 6
+
+
 def test_a_function_that_is_not_called_or_called_later_is_found() -> None:
     called = [("a.py", "A.f"), ("b.py", "g"), ("c.py", "h")]
     text = "1. `a.py`: `A.f()` and `x()`.\n2. `b.py`: `g()`\n3. `d.c`: `in_c()`\n"

@@ -1,0 +1,82 @@
+"""Every link of the documents leads to a file, and to a heading or anchor in it. Other hosts are not asked."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts),
+]
+LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")
+FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]*`")
+HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
+TARGET = re.compile(r"^\(([\w.-]+)\)=$", re.MULTILINE)
+
+
+@cache
+def prose(path: Path) -> str:
+    """A document without its code."""
+    return FENCE.sub("", path.read_text(encoding="utf-8"))
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub and MyST make it."""
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.replace("`", ""))
+    kept = (
+        letter for letter in plain.strip().lower() if letter in " -_" or unicodedata.category(letter)[0] in "LN"
+    )
+    return "".join(kept).replace(" ", "-")
+
+
+@cache
+def anchors(path: Path) -> frozenset[str]:
+    """The anchors of a document: headings, repeated ones numbered, and targets."""
+    found: set[str] = set(TARGET.findall(prose(path)))
+    for heading in HEADING.findall(prose(path)):
+        name, number = slug(heading), 0
+        while name in found:
+            number += 1
+            name = f"{slug(heading)}-{number}"
+        found.add(name)
+    return frozenset(found)
+
+
+@cache
+def named() -> frozenset[str]:
+    """The targets of all pages: MyST finds them from any page."""
+    return frozenset(target for path in DOCUMENTS for target in TARGET.findall(prose(path)))
+
+
+def broken(document: Path, text: str) -> list[str]:
+    """The links of a text that lead nowhere."""
+    found = []
+    for link in LINK.findall(CODE.sub("", text)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        there = target.exists()
+        if there and anchor and target.suffix == ".md":
+            there = anchor in anchors(target) or (not path and anchor in named())
+        if not there:
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(document: Path) -> None:
+    assert not broken(document, prose(document))
+
+
+@pytest.mark.parametrize("link", ["nowhere.md", "docs/index.md#no-such-heading", "#no-such-heading"])
+def test_a_link_that_leads_nowhere_is_found(link: str) -> None:
+    assert broken(ROOT / "README.md", f"See [this]({link}).") == [link]
+    assert not broken(ROOT / "README.md", "See [that](docs/index.md#start-here) and `[x](y)`.")
