@@ -24,8 +24,7 @@ version = ".".join(__version__.split(".")[:2])
 language = "ko" if KOREAN else "en"
 
 extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton", "mathml", "languages"]
-if not KOREAN:
-    extensions.append("reference")
+extensions.append("korean" if KOREAN else "reference")
 source_suffix = {".md": "markdown"}
 exclude_patterns = [] if KOREAN else ["_ext", "_templates", "_build", "ko/**"]
 highlight_language = "none"

@@ -1,9 +1,10 @@
 """How much of the book is there in Korean, and which of it is older than the English.
 
-A Korean page says in its first line which page it is of (`% of tutorial/part-by-part.md`), and below each heading
+A Korean page says in its first line which page it is of (`% of tutorial/attention.md`), and below each heading
 the fingerprint of the English section that it says (`% 1a2b3c4d`). `python -m tests.docs.korean` prints how it
-stands; `--stamp PAGE` writes the fingerprints anew after somebody has compared, and `--code PAGE` copies the code
-and what it prints from the English page, block by block.
+stands; `--stamp PAGE` writes the fingerprints anew after somebody has compared; `--code PAGE` copies the blocks of
+code, commands and outputs from the English page, all but those that differ in their comments alone; `--findings`
+writes the titles, causes and cures of the doctor's texts into the pages of the doctor.
 """
 
 from __future__ import annotations
@@ -15,15 +16,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.docs.pages import FENCED
+from manyheads.doctor.catalogue import CATALOGUE, KnownFinding
+from manyheads.doctor.texts import FINDING_TEXTS
 
-__all__ = ["Standing", "sections", "standing", "standings"]
+__all__ = ["Standing", "blocks", "sections", "standing", "standings", "with_code", "with_findings"]
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 KOREAN = DOCS / "ko"
 ORIGIN = re.compile(r"\A% of (\S+)\n")
 STAMP = re.compile(r"(?m)^(#{1,3} .*)\n(?:% ([0-9a-f]{8})\n)?")
 CODE = re.compile(r"(?ms)^```.*?^```$")
+BLOCK = re.compile(r"(?ms)^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<body>.*?)^ *```$")
+COMMENT = re.compile(r"(?m)(?:^|(?<=\s))(?:#|//) .*$|[ \t]+$")
+# Section of a finding: its label, heading, stamp, name with severity, and on the page of thresholds the threshold.
+FINDING = re.compile(
+    r"""(?msx) ^(?P<label> \((?P<name>[\w-]+)\)= | <a\ id="(?P<id>[\w-]+)"></a>\n )$
+    \n[#]{3}\ [^\n]*\n (?P<stamp>(?:%\ \w+\n)?) `[^`]+`\ \([^)]*\)\.
+    (?P<threshold>.*?) (?:\n\n\*\*원인\.\*\*\ [^\n]*)? \n\n\*\*조치\.\*\*\ [^\n]*$"""
+)
+# The pages of the doctor, and where the findings of a page stand in the catalogue.
+DOCTOR = {"doctor.md": ("model",), "doctor-findings.md": ("config", "run")}
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,7 @@ def standing(name: str, english: str, korean: str | None) -> Standing:
 
 def standings() -> Iterator[Standing]:
     """Every page of the book but the generated ones."""
-    translations = {origin(text): text for path in KOREAN.glob("*.md") if (text := path.read_text("utf-8"))}
+    translations = {origin(text): text for path in KOREAN.rglob("*.md") if (text := path.read_text("utf-8"))}
     for path in sorted(DOCS.rglob("*.md")):
         name = str(path.relative_to(DOCS))
         if not name.startswith(("ko/", "reference/")) and name != "changelog.md":
@@ -91,10 +103,53 @@ def stamped(english: str, korean: str) -> str:
     return "".join(part if place % 2 else STAMP.sub(stamp, part) for place, part in enumerate(parts))
 
 
+def blocks(text: str) -> list[tuple[str, str]]:
+    """Kind and content of each block of code, commands or output of a page; its comments are left out."""
+    return [(found["kind"], COMMENT.sub("", found["body"])) for found in BLOCK.finditer(text) if shown(found)]
+
+
+def shown(found: re.Match[str]) -> bool:
+    """Whether a fence holds code, commands or output, and not a directive such as a table of contents."""
+    return not found["kind"].startswith("{")
+
+
 def with_code(english: str, korean: str) -> str:
-    """A Korean page with the English page's code and what it prints."""
-    blocks = iter([found[0] for found in FENCED.finditer(english)])
-    return FENCED.sub(lambda found: next(blocks), korean)
+    """A Korean page with the blocks of the English one; a block that differs in comments alone keeps its own.
+
+    Raises:
+        ValueError: the pages differ in the number of their blocks.
+    """
+    theirs = list(filter(shown, BLOCK.finditer(english)))
+    mine = list(filter(shown, BLOCK.finditer(korean)))
+    if len(theirs) != len(mine):
+        raise ValueError(f"{len(mine)} blocks in Korean, {len(theirs)} in English")
+    following = iter(theirs)
+
+    def copy(found: re.Match[str]) -> str:
+        if not shown(found):
+            return found[0]
+        block = next(following)
+        same = COMMENT.sub("", block["body"]) == COMMENT.sub("", found["body"])
+        return f"{found['indent']}```{block['kind']}\n{(found if same else block)['body']}{found['indent']}```"
+
+    return BLOCK.sub(copy, korean)
+
+
+def with_findings(name: str, korean: str) -> str:
+    """A page of the doctor with the Korean titles, causes and cures, in the sections that are there."""
+    known = {finding.name: finding for subject in DOCTOR[name] for finding in CATALOGUE[subject].values()}
+    return FINDING.sub(lambda found: finding_section(known[found["name"] or found["id"]], found), korean)
+
+
+def finding_section(known: KnownFinding, found: re.Match[str]) -> str:
+    """The section of a finding, with the label, the stamp and the threshold that it has."""
+    text, severity = known.texts["ko"], FINDING_TEXTS["ko"]["report"][known.severity]
+    heading = f"{found['label']}\n### {text.title}\n{found['stamp']}`{known.name}` ({severity})."
+    cure = f"**조치.** {text.cure}"
+    if known.subject != "model":
+        return f"{heading}{found['threshold']}\n\n**원인.** {text.cause}\n\n{cure}"
+    exhibit = f" 박물관: {known.exhibit}." if known.exhibit else ""
+    return f"{heading}{exhibit} {text.cause}\n\n{cure}"
 
 
 def main() -> None:
@@ -102,11 +157,18 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--stamp", type=Path, nargs="+", default=[], metavar="PAGE")
     parser.add_argument("--code", type=Path, nargs="+", default=[], metavar="PAGE")
+    parser.add_argument("--findings", action="store_true")
     arguments = parser.parse_args()
+    for name in DOCTOR if arguments.findings else ():
+        page = KOREAN / name
+        page.write_text(with_findings(name, page.read_text("utf-8")), encoding="utf-8")
     for change, paths in ((with_code, arguments.code), (stamped, arguments.stamp)):
         for path in paths:
             korean = path.read_text("utf-8")
-            path.write_text(change((DOCS / origin(korean)).read_text("utf-8"), korean), encoding="utf-8")
+            try:
+                path.write_text(change((DOCS / origin(korean)).read_text("utf-8"), korean), encoding="utf-8")
+            except ValueError as error:
+                print(f"{path}: left as it is: {error}")
     found = list(standings())
     for page in found:
         if page.translated:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -104,3 +105,10 @@ def test_every_setting_and_option_has_an_address(book: Path) -> None:
         assert f'id="{anchor}"' in settings
     for anchor in ("translate-beam", "train-set", "serve-port"):
         assert f'id="{anchor}"' in commands
+
+
+def test_the_korean_book_has_korean_words_around_its_pages_and_finds_words_in_them(korean_book: Path) -> None:
+    page = text_of(korean_book / "doctor.html")
+    assert "이 페이지에서" in page
+    assert "On this page" not in page
+    assert json.dumps("학습") in text_of(korean_book / "searchindex.js")

@@ -68,14 +68,9 @@ HELP = {
 MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
 # Pages whose commands and code take seconds of a processor.
 LONG_PAGES = {
-<<<<<<< HEAD
-    "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "howto/fine-tune-opus-mt.md",
-    "howto/own-language-pair.md", "howto/prepare-a-corpus.md", "inspecting.md",
-=======
-    "classifying.md", "doctor.md", "exporting.md", "generating.md", "howto/compare-two-systems.md",
-    "howto/fine-tune-opus-mt.md", "howto/own-language-pair.md", "howto/python-api.md", "howto/two-million-pairs.md",
-    "inspecting.md", "start/engineer.md", "tutorial/teaching.md",
->>>>>>> t19-book
+    "classifying.md", "doctor.md", "exporting.md", "gallery.md", "generating.md", "howto/compare-two-systems.md",
+    "howto/fine-tune-opus-mt.md", "howto/own-language-pair.md", "howto/prepare-a-corpus.md", "howto/python-api.md",
+    "howto/two-million-pairs.md", "inspecting.md", "start/engineer.md", "tutorial/teaching.md",
 }  # fmt: skip
 INLINE = re.compile(r"`manyheads ([^`\n]+)`")
 LANGUAGES = {"bash", "console", "ini", "json", "nginx", "python", "text", "toml", "yaml"}  # of blocks

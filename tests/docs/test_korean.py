@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
-from tests.docs.korean import DOCS, KOREAN, origin, sections, stamped, standing, standings, with_code
+import importlib.util
+import json
+import os
+import re
+import tomllib
 
-from manyheads.doctor.museum import TEXTS as MUSEUM_TEXTS
-from manyheads.doctor.texts import FINDING_TEXTS, flatten
+import pytest
+from tests.docs.korean import (
+    CODE,
+    DOCS,
+    DOCTOR,
+    KOREAN,
+    blocks,
+    origin,
+    sections,
+    stamped,
+    standing,
+    standings,
+    with_code,
+    with_findings,
+)
+
+from manyheads.config.load import json_schema
+from manyheads.doctor.texts import flatten
 
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
+PAGES = {path.relative_to(KOREAN).as_posix(): path.read_text("utf-8") for path in sorted(KOREAN.rglob("*.md"))}
+# All but those of generated pages, which are tables of their own.
+TRANSLATIONS = [
+    name
+    for name, text in PAGES.items()
+    if origin(text) and not (DOCS / origin(text)).read_text("utf-8").startswith("<!-- Written by")
+]
 KOREAN_PAGE = "% of page.md\n\n# 하나\n안녕하세요.\n\n```python\n# 낡음\n```\n\n## 둘\n더.\n"
 
 
@@ -39,49 +66,133 @@ def test_code_is_copied_block_by_block() -> None:
     assert "```python\nx = 1\n```" in with_code(ENGLISH, KOREAN_PAGE)
 
 
+def test_a_block_that_differs_in_comments_alone_keeps_its_comments() -> None:
+    english, korean = "```toml\nx = 1  # one\n```\n", "```\nx = 1  # 하나\n```\n"
+    assert with_code(english, korean) == "```toml\nx = 1  # 하나\n```\n"
+    assert blocks(with_code(english, korean)) == blocks(english)
+    assert with_code(english, korean.replace("1", "2")) == english
+
+
+def test_pages_of_different_numbers_of_blocks_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 blocks in Korean, 0 in English"):
+        with_code("# One\n", KOREAN_PAGE)
+
+
 def test_every_korean_page_is_of_a_page_that_is_there() -> None:
-    names = [origin(path.read_text("utf-8")) for path in KOREAN.glob("*.md") if path.stem != "index"]
+    names = [origin(text) for name, text in PAGES.items() if name != "index.md"]
     assert all((DOCS / name).is_file() for name in names)
     assert len(set(names)) == len(names) >= 7
 
 
-def test_a_page_and_its_korean_one_name_each_other() -> None:
-    for path in KOREAN.glob("*.md"):
-        name = origin(path.read_text("utf-8"))
-        if name:
-            up = "../" * name.count("/")
-            assert f"[English](../{name})" in path.read_text("utf-8"), path.name
-            assert f"[한국어]({up}ko/{path.name})" in (DOCS / name).read_text("utf-8"), name
+@pytest.mark.parametrize("name", TRANSLATIONS)
+def test_a_page_and_its_korean_one_name_each_other(name: str) -> None:
+    english = DOCS / origin(PAGES[name])
+    to_english = os.path.relpath(english, (KOREAN / name).parent)
+    to_korean = os.path.relpath(KOREAN / name, english.parent)
+    assert f"[English]({to_english})" in PAGES[name]
+    assert f"[한국어]({to_korean})" in english.read_text("utf-8")
 
 
-def test_the_tutorial_is_there_as_a_whole() -> None:
-    tutorial = next(page for page in standings() if page.name == "tutorial/part-by-part.md")
-    assert tutorial.translated == tutorial.sections
+@pytest.mark.parametrize("name", TRANSLATIONS)
+def test_a_korean_page_shows_the_same_code_commands_and_outputs(name: str) -> None:
+    """Otherwise: `python -m tests.docs.korean --code docs/ko/PAGE`."""
+    assert blocks(PAGES[name]) == blocks((DOCS / origin(PAGES[name])).read_text("utf-8"))
 
 
-def test_korean_texts_use_the_terms_of_the_list() -> None:
-    """Spellings and words that readers know as well, but of which the list has chosen another one."""
-    others = {
-        "퍼플렉서티": "퍼플렉시티",
-        "워밍업": "웜업",
-        "서브층": "하위층",
-        "서브레이어": "하위층",
-        "시작 기호": "시작 표시",
-        "끝 기호": "끝 표시",
-        "레이어 정규화": "층 정규화",
-        "라벨": "레이블",
-        "타겟": "타깃",
-        "벨류": "밸류",
-        "기울기": "그래디언트",
-        "테스트 세트": "시험 집합",
-        "검증 세트": "검증 집합",
-        "트랜스포머스": "transformers",
+@pytest.mark.parametrize("name", DOCTOR)
+def test_the_korean_pages_of_the_doctor_say_what_the_doctor_says(name: str) -> None:
+    """Otherwise: `python -m tests.docs.korean --findings`. A section that is missing, see the English page."""
+    assert with_findings(name, PAGES[name]) == PAGES[name]
+    label = re.compile(r'(?m)^(?:\(([\w-]+)\)=|<a id="([\w-]+)"></a>)$')
+    assert label.findall(PAGES[name]) == label.findall((DOCS / name).read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_korean_page_leads_to_korean_pages_where_there_are_any(name: str) -> None:
+    """But for the switch, and links that say that their page is the English one."""
+    translated = {origin(text) for text in PAGES.values()}
+    links = re.findall(r"\[([^\]]*)\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", PAGES[name])
+    targets = {
+        os.path.relpath((KOREAN / name).parent / target, DOCS)
+        for label, target in links
+        if label != "English" and not label.startswith("영어")
     }
-    glossary = (DOCS / "glossary.md").read_text("utf-8")
-    texts = {path.name: path.read_text("utf-8") for path in [*KOREAN.glob("*.md"), DOCS.parent / "README.ko.md"]}
-    for name, table in (("the museum", MUSEUM_TEXTS), ("the doctor", FINDING_TEXTS)):
-        texts[name] = "\n".join(text for _, text in flatten(table["ko"]))
-    texts["the page"] = (DOCS.parent / "src" / "manyheads" / "serving" / "page" / "ko.json").read_text("utf-8")
-    found = [(name, other) for name, text in texts.items() for other in others if other in text]
-    assert not found, [(name, other, others[other]) for name, other in found]
-    assert all(term in glossary for term in others.values() if term != "transformers")
+    assert not targets & translated
+
+
+def test_the_search_of_the_book_finds_a_word_without_its_particle() -> None:
+    pytest.importorskip("sphinx")
+    spec = importlib.util.spec_from_file_location("search_of_the_book", DOCS / "_ext" / "korean.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert list(module.SearchKorean({}).split("CPU에서 학습을")) == ["CPU", "에서", "학습", "학습을"]
+
+
+def test_the_quick_starts_and_the_course_are_there_as_a_whole() -> None:
+    chapters = [page for page in standings() if page.name.startswith(("start/", "tutorial/"))]
+    assert len(chapters) >= 13
+    assert not [page.name for page in chapters if page.translated != page.sections]
+
+
+def test_every_setting_is_explained_in_korean_with_its_default() -> None:
+    schema = json_schema()
+    parts = {
+        name: schema["$defs"][value["$ref"].rpartition("/")[2]]["properties"] if "$ref" in value else value
+        for name, value in schema["properties"].items()
+    }
+    settings = {
+        name if section == "task" else f"{section}.{name}": setting.get("default", "")
+        for section, part in parts.items()
+        for name, setting in ({"task": part} if section == "task" else part).items()
+    }
+    rows = re.findall(r"(?m)^\| `([a-z_.0-9]+)` \| `?(.*?)`? \| \S", PAGES["settings.md"])
+    assert dict(rows) == {name: json.dumps(value, ensure_ascii=False) for name, value in settings.items()}
+
+
+# --- style ---
+
+
+def korean_texts() -> dict[str, str]:
+    """Every Korean text that a reader sees; of the glossary not the table of words that are not used."""
+    texts = {**PAGES, "README.ko.md": (DOCS.parent / "README.ko.md").read_text("utf-8")}
+    texts["glossary.md"] = texts["glossary.md"].split("\n## 표기\n")[0]
+    package = DOCS.parent / "src" / "manyheads"
+    for path in package.rglob("*.ko.toml"):
+        texts[path.name] = "\n".join(text for _, text in flatten(tomllib.loads(path.read_text("utf-8"))))
+    texts["ko.json"] = "\n".join(json.loads((package / "serving" / "page" / "ko.json").read_text("utf-8")).values())
+    return texts
+
+
+def unused_words() -> dict[str, str]:
+    """The words that the glossary says are not used, and for each the word to use and the reason."""
+    table = PAGES["glossary.md"].split("\n## 표기\n")[1]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line[:2] == "| "
+    ]
+    return {word: f"{used}: {reason}" for used, unused, reason in rows[2:] for word in unused.split(", ")}
+
+
+def test_korean_texts_use_the_words_of_the_glossary() -> None:
+    words = unused_words()
+    assert len(words) > 20
+    assert not [
+        (name, word, words[word], text[max(0, text.index(word) - 20) :][:50])
+        for name, text in korean_texts().items()
+        for word in words
+        if word in text
+    ]
+
+
+def test_a_word_of_the_glossary_has_one_entry() -> None:
+    terms = re.findall(r"(?m)^\| ([^|]*?) \|", PAGES["glossary.md"].split("\n## 표기\n")[0])
+    assert len(set(terms)) == len(terms) > 100
+
+
+def test_korean_sentences_are_polite() -> None:
+    """A sentence that ends in 다 ends in 니다."""
+    plain = re.compile(r"[^.\n]{,40}(?<![니시])다\.(?=\s|$|\|)")
+    assert not [
+        (name, found[0]) for name, page in korean_texts().items() for found in plain.finditer(CODE.sub("", page))
+    ]

@@ -140,11 +140,16 @@ class Workbench:
             mine: what `runs/mine` is.
         """
         folder = self.root / name
-<<<<<<< HEAD
-        there = [*CONFIGURATIONS, *TEXTS, "tatoeba.ko", "tatoeba.en", "reviews.txt", "my-text"]
-=======
-        there = [*CONFIGURATIONS, *TEXTS, "corpus.de", "corpus.en", "reviews.txt", "my-text"]
->>>>>>> t19-book
+        there = [
+            *CONFIGURATIONS,
+            *TEXTS,
+            "tatoeba.ko",
+            "tatoeba.en",
+            "corpus.de",
+            "corpus.en",
+            "reviews.txt",
+            "my-text",
+        ]
         there += [path.relative_to(self.whole).as_posix() for path in self.models()]
         copies = {one: one for one in there if one in text} | ({"runs/mine": mine} if mine else {})
         shutil.copytree(self.whole / "data", folder / "data")
@@ -198,11 +203,8 @@ def write_texts(folder: Path) -> None:
     for (split, part), name in zip(splits, ("train", "val", "test_2016_flickr"), strict=True):
         write_pairs(folder / "data" / "multi30k", name, "de-en", part)
         write_pairs(folder / "my-text", split, "de-en", part, packed=False)
-<<<<<<< HEAD
     write_pairs(folder, "tatoeba", "ko-en", korean, packed=False)
-=======
     write_pairs(folder, "corpus", "de-en", pictures, packed=False)
->>>>>>> t19-book
     write_pairs(folder / "data" / "ko-en", "train", "ko-en", korean[:300])
     odd = ("쥐가 찢었다.", "~ The mouse tore it; ^")
     write_pairs(folder / "data" / "ko-en", "valid", "ko-en", [*korean[300:], odd])

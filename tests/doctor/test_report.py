@@ -114,7 +114,7 @@ def test_a_report_in_korean_keeps_its_names_and_its_evidence() -> None:
         "  관찰  seen so",
         f"  원인  {text.cause}",
         f"  조치  {text.cure}",
-        "  설명  docs/doctor.md#rows-mixed",
+        "  설명  docs/ko/doctor.md#rows-mixed",
     ]
     assert lines[-1] == "검사 1개, 오류 1개, 참고 1개: 결과가 틀리므로 오류부터 고치세요"
     assert Report().lines("ko") == ["검사 0개, 찾은 문제 없음: 고칠 것이 없습니다"]
@@ -125,7 +125,7 @@ def test_the_document_in_korean_has_the_same_keys() -> None:
     report = make_report([model_finding("rows-mixed", "seen so")], ["x"])
     english, korean = (report.to_json(language)["findings"][0] for language in LANGUAGES)
     assert list(english) == list(korean)
-    assert {key for key in english if english[key] != korean[key]} == {"cause", "cure"}
+    assert {key for key in english if english[key] != korean[key]} == {"cause", "cure", "page"}
     assert report.to_json() == report.to_json("en")
 
 

@@ -59,9 +59,12 @@ class Finding:
     texts: Mapping[Language, FindingText] = field(default_factory=dict, repr=False, compare=False)
 
     def translate(self, language: Language) -> Finding:
-        """Return the finding with cause and cure in another language, where they are known in it."""
+        """Return the finding with cause, cure and page in another language, where they are known in it."""
         text = self.texts.get(language)
-        return self if text is None else replace(self, cause=text.cause, cure=text.cure)
+        if text is None or language == "en":
+            return self
+        page = self.page.replace("docs/", f"docs/{language}/", 1)
+        return replace(self, cause=text.cause, cure=text.cure, page=page)
 
     def to_json(self) -> dict[str, str]:
         """Return plain values under the names of the attributes."""

@@ -106,7 +106,7 @@ def test_the_museum_lists_and_plays(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "museum", "--lang", "ko"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert len(listed) == 18
-    assert "밸류 자리에 넘긴 마스크" in listed[-1]
+    assert "밸류 대신 넘긴 마스크" in listed[-1]
     assert run(["doctor", "museum", "mean-of-batch-means"]) == 0
     assert "error: mean-of-batch-means" in capsys.readouterr().out
     assert run(["doctor", "museum", "15", "--json"]) == 0
