@@ -9,6 +9,7 @@
 # make setup   only set up: .venv with the package in it
 # make docs    build the book, in English into build/docs and in Korean into build/docs/ko; a warning is an error
 # make pages   run every page and notebook of the book whole (some minutes)
+# make notebooks  run all notebooks from a fresh install of the extra `notebooks` (some minutes)
 # make benchmarks-check  run the benchmarks beside their peers on a tiny size, JoeyNMT and Eole from PyPI too
 # make gpu-check  check manyheads on the GPU of this machine against its CPU, and measure speed and memory
 # make dist    build wheel and source archive, and try both in an empty environment
@@ -24,7 +25,7 @@ PYTEST := $(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
-.PHONY: setup demo test test-slow coverage check test-portable test-portable-short docs pages benchmarks-check gpu-check dist browser emulators clean
+.PHONY: setup demo test test-slow coverage check test-portable test-portable-short docs pages notebooks benchmarks-check gpu-check dist browser emulators clean
 
 setup: $(READY)
 
@@ -66,6 +67,9 @@ docs: $(READY_FOR_TESTS)
 pages: $(READY_FOR_TESTS)
 	$(IN_VENV) -m tests.docs.pages docs/tutorial/*.md docs/explanation/*.md docs/howto/from-your-tutorial.md
 	$(IN_VENV) -m tests.docs.notebooks notebooks/*.ipynb
+
+notebooks:
+	$(PYTHON) -m tests.docs.notebooks --install notebooks/*.ipynb notebooks/ko/*.ipynb
 
 benchmarks-check: $(READY_FOR_TESTS)
 	$(IN_VENV) benchmarks/peers/check.py

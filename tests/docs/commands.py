@@ -24,7 +24,7 @@ from manyheads.cli.main import run as run_program
 from manyheads.cli.verbs import VerbWithSubverbs
 from manyheads.config.load import load_config
 
-__all__ = ["CANNOT_BE_RUN", "INSTEAD", "OTHER_PACKAGES", "RUNNERS", "Outcome", "parsed", "run", "split"]
+__all__ = ["CANNOT_BE_RUN", "INSTEAD", "RUNNERS", "Outcome", "parsed", "run", "split"]
 
 ROOT = Path(__file__).parent.parent.parent
 # What no test can run, by how it begins, and why.
@@ -42,7 +42,6 @@ CANNOT_BE_RUN = {
     "sudo ": "changes the machine; tests/docs/test_deploy.py reads the files that it starts",
     "weblate ": "a program of others",
 }
-OTHER_PACKAGES = {"jupyterlab"}  # that a page has installed
 PLACEHOLDERS = {"RUN": "runs/multi30k-de-en"}
 # 50 updates fit into two minutes on any machine; after 30 the speed is known.
 FEW = ("training.steps=50", "training.warmup_steps=10", "training.save_every=10")
@@ -216,7 +215,7 @@ def run_pip(words: list[str], given: str) -> Outcome:
     extras = set(project["optional-dependencies"])
     for word in words[2:]:
         found = re.fullmatch(r"(?:manyheads|\.)(?:\[(.*)\])?", word)
-        assert found or word in OTHER_PACKAGES or (ROOT / word / "pyproject.toml").is_file(), word
+        assert found or (ROOT / word / "pyproject.toml").is_file(), word
         assert not found or not found[1] or set(found[1].split(",")) <= extras, word
     return DONE
 

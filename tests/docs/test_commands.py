@@ -38,7 +38,7 @@ from tests.docs.book import (
     typed,
     unseen_examples,
 )
-from tests.docs.commands import CANNOT_BE_RUN, INSTEAD, OTHER_PACKAGES, RUNNERS, parsed, split
+from tests.docs.commands import CANNOT_BE_RUN, INSTEAD, RUNNERS, parsed, split
 from tests.docs.console import BEGINS, Command, commands, fences, joined
 from tests.docs.desk import Desk
 from tests.docs.pages import Block, blocks, new_names
@@ -205,7 +205,7 @@ def test_no_list_of_exceptions_holds_what_no_page_says() -> None:
     for beginning in CANNOT_BE_RUN:
         assert any(text.startswith(beginning) for text in texts), beginning
     helped = [text for _, text in examples()]
-    for word in (*INSTEAD, *OTHER_PACKAGES):
+    for word in INSTEAD:
         assert any(word in text.split() for text in (*texts, *helped)), word
     shown = [block.text for page in PAGES for block in loose(page)]
     for beginning in (*APART, *DRAWN):

@@ -22,7 +22,7 @@ DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if not page.is_relative_to(GENERATED)),
     *sorted((ROOT / "recipes").glob("*.toml")),
-    *sorted((ROOT / "notebooks").glob("*.ipynb")),
+    *sorted((ROOT / "notebooks").rglob("*.ipynb")),
 ]
 # Where a path may begin: at the root of the repository, in the package, or in the book.
 STARTS = (ROOT, PACKAGE, ROOT / "docs")

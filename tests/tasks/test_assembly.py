@@ -30,6 +30,17 @@ def test_tokens_belong_to_the_words_of_the_text(kind, text) -> None:
         assert tokenizer.decode(own).strip() == word
 
 
+def test_the_first_bytes_of_a_blank_are_no_word_of_their_own() -> None:
+    """A model that has learned little writes any bytes. U+3000 is a blank; its first byte alone is a letter."""
+    tokenizer = TOKENIZERS["bpe"]
+    pieces = tokenizer.pieces(range(tokenizer.size))
+    blank = [pieces.index(f"<0x{byte:02X}>") for byte in "\u3000".encode()]
+    ids = [*tokenizer.encode(["der"])[0], pieces.index("▁"), *blank]
+    assert tokenizer.decode(ids).split() == ["der"]
+    assert set(word_numbers(tokenizer, ids)) == {0}
+    assert word_numbers(tokenizer, blank) == [0, 0, 0]
+
+
 @settings(max_examples=100)
 @given(st.data())
 def test_a_planted_alignment_is_found(data) -> None:

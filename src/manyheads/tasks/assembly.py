@@ -147,11 +147,11 @@ def begins_word(phrase: str, text: str) -> bool:
 def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     """Return the index of the word that each token belongs to, counted in the decoded text from 0.
 
-    A token that is only a blank belongs to the word before it. With tokenizer.kind = "words", a punctuation mark is
-    a word.
+    A token that is only a blank belongs to the word before it, also the first bytes of a blank. With
+    tokenizer.kind = "words", a punctuation mark is a word.
     """
     counts = [len(tokenizer.decode(ids[: end + 1]).split()) for end in range(len(ids))]
-    return [max(0, count - 1) for count in counts]
+    return [max(0, min(count, counts[-1]) - 1) for count in counts]
 
 
 def word_alignment(

@@ -217,7 +217,7 @@ def align_words(reading: Reading, source: Text, target: Text, layer: int) -> Ali
     """Align words by the mean of the heads of a decoder layer; None if a side has no words."""
     source_words = [token.word for token in source.tokens if token.word is not None]
     target_words = [token.word for token in target.tokens if token.word is not None]
-    if not source_words or not target_words:
+    if not source.words or not target.words:
         return None
     attention = reading.attention[2]
     cross = attention.of(layer, None)[: len(target_words), : len(source_words)]
