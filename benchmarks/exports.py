@@ -34,6 +34,7 @@ from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctrans
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.runs.corpus import available_pairs
 from manyheads.runs.export_cost import QuantizationCost, compare_engines, search
+from manyheads.training.log import NO_LISTENER
 
 PRECISIONS = ["float32", "int8", "int8:127", "int8:63", "int8_bfloat16", "int16", "bfloat16", "float16"]
 
@@ -67,7 +68,7 @@ def speeds(opened: LoadedModel, engines: dict[str, CTranslate2Engine], rounds: i
     for _ in range(rounds):
         for name, engine in engines.items():
             start = perf_counter()
-            search(opened, engine, rows)
+            search(opened, engine, rows, lambda count: None)
             found[name].append(round(len(rows) / (perf_counter() - start), 1))
     return found
 
@@ -120,7 +121,7 @@ def main() -> None:
         names = list(dict.fromkeys(["float32", *arguments.precisions]))
         engines = {one: write(folder / one, opened, one) for one in names}
         costs = {
-            one: compare_engines(opened, one.partition(":")[0], engines["float32"], engine)
+            one: compare_engines(opened, one.partition(":")[0], engines["float32"], engine, NO_LISTENER)
             for one, engine in engines.items()
         }
         speed = speeds(opened, engines, arguments.rounds)

@@ -74,7 +74,7 @@ def test_what_a_workflow_runs_is_there(path: Path) -> None:
 def test_quick_and_slow_tests_are_all_of_them_and_both_run_before_a_change_is_kept() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(r'^test: .*\n(\t.*\n)*\t\$\(PYTEST\) -m "not slow"$', makefile, re.MULTILINE)
-    assert re.search(r"^test-slow: .*\n\t\$\(PYTEST\) -m slow$", makefile, re.MULTILINE)
+    assert re.search(r"^test-slow: .*\n\t\$\(PYTEST\) --dist worksteal -m slow$", makefile, re.MULTILINE)
     kept = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert {"make test", "make test-slow"} <= set(kept)
     for path in WORKFLOWS:

@@ -22,7 +22,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "gallery.md"
 FIGURES = DOCS / "figures" / "gallery"
 MAX_BYTES = 60_000  # of a picture
-FENCE = re.compile(r"(?ms)^```\n(.*?)^```$")
+FENCE = re.compile(r"(?ms)^```bash\n(.*?)^```$")
 
 
 def drawing_commands(text: str) -> dict[str, list[str]]:

@@ -25,18 +25,24 @@ from peers.measured_updates import MeasuredUpdates
 class MeasuredTrainer(Trainer):
     """The Trainer, paused between rounds."""
 
-    measured: MeasuredUpdates
+    measured_updates: MeasuredUpdates
 
     def remaining_updates(self) -> Iterator[tuple[Indices, Sequence[MicroBatch], int]]:
         """Yield each update when it is due."""
         for update in super().remaining_updates():
-            self.measured.before_update(sum(batch.target_tokens for batch in update[1]))
+            self.measured_updates.before_update(sum(batch.target_tokens for batch in update[1]))
             yield update
 
 
 def never(*_: object) -> NoReturn:
-    """Training is stopped long before its first validation."""
+    """Training is stopped long before its first validation and checkpoint."""
     raise AssertionError("the end of training was reached")
+
+
+class NoStorage:
+    """No checkpoints: training is stopped long before the first."""
+
+    save = confirm = discard = go_back = staticmethod(never)
 
 
 def validation_loss(model: EncoderDecoder, prepared: Prepared) -> float:
@@ -64,9 +70,9 @@ def main() -> None:
         precision="bf16" if precision == "bf16" else "fp32",
         listener=SilentListener(),
         validate=never,
-        save=never,
+        storage=NoStorage(),
     )
-    trainer.measured = MeasuredUpdates(lambda: validation_loss(model, prepared))
+    trainer.measured_updates = MeasuredUpdates(lambda: validation_loss(model, prepared))
     trainer.run()
 
 

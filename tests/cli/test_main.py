@@ -212,7 +212,7 @@ def test_ctrl_c_exits_130_and_a_full_disk_3_without_a_traceback(
 
 @pytest.mark.parametrize(
     "prepared",
-    ["", "main.run = lambda arguments: sys.stdout.write('not flushed') - 11"],
+    ["", "main.run = lambda arguments, signals: sys.stdout.write('not flushed') - 11"],
     ids=["flushed", "at the end"],
 )
 def test_a_reader_that_goes_away_ends_the_program_quietly(prepared: str) -> None:

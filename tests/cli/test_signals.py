@@ -112,7 +112,7 @@ def test_a_signal_while_modules_are_imported_ends_with_a_word(
     number: signal.Signals, module: str, tmp_path: Path
 ) -> None:
     """Python prints each module that it has imported; the signal comes after that line."""
-    command = [sys.executable, "-X", "importtime", "-m", "manyheads", "demo", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-X", "importtime", "-m", "manyheads", "demo", "--output", str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:

@@ -140,6 +140,8 @@ def on_device(name: str, args: tuple[Any, ...], options: Mapping[str, Any], in_b
     Raises:
         MixedDevicesError: its tensors are on different devices, and CUDA would refuse them.
     """
+    if name == "__deepcopy__":  # its second argument holds copies made before, on any device
+        return is_pretended(args[0])
     checked = [*args, *options.values()]
     if name in INDEXED:
         indices = tensors_in(checked.pop(1))

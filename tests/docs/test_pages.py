@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import TypeAdapter
 from tests.docs.book import RUN_WHOLE
-from tests.docs.korean import origin
 from tests.docs.notebooks import BRIEF
-from tests.docs.pages import Block, blocks, run, written
+from tests.docs.pages import Block, run, written
 
 from manyheads.config.schema import Config
 
@@ -124,12 +123,3 @@ def test_a_page_that_prints_something_else_is_found(tmp_path: Path) -> None:
 
 def test_a_block_that_prints_without_being_asked_is_found() -> None:
     assert not Block(1, "print(1)", None, printed="1\n").kept
-
-
-@pytest.mark.parametrize("page", ids([path for path in (DOCS / "ko").glob("*.md") if path.stem != "index"]))
-def test_both_languages_hold_the_same_code_and_the_same_output(page: Path) -> None:
-    korean = page.read_text(encoding="utf-8")
-    english = (DOCS / origin(korean)).read_text(encoding="utf-8")
-    assert [(block.code, block.output) for block in blocks(english)] == [
-        (block.code, block.output) for block in blocks(korean)
-    ]

@@ -69,7 +69,8 @@ def test_a_visit_shows_the_loss_the_diagnosis_and_the_mend() -> None:
     assert "    + return (scores / math.sqrt(E)).softmax(-1)" in lines
     title = CATALOGUE["model"]["scaled-by-model-width"].texts["ko"].title
     assert f"    오류: scaled-by-model-width ({title})" in lines
-    assert lines[-1].endswith("찾은 문제 없음: 고칠 것이 없습니다")
+    assert "통과, " in lines[-1]
+    assert lines[-1].endswith(": 고칠 것이 없습니다")
 
 
 def test_an_unknown_exhibit_is_a_mistake_of_the_user() -> None:

@@ -64,14 +64,14 @@ def test_a_report_names_the_checks_that_were_made_and_those_that_were_not_with_t
         "  - the source is read",
         "not checked:",
         "  - the vocabulary is used (the training text is not on this machine)",
-        "1 check, 1 not made, nothing found: nothing has to be corrected",
+        "1 check passed, 1 not made: nothing has to be corrected",
     ]
     assert report.brief_lines() == report.lines()[-1:]
     document = report.to_json()
     assert document["skipped"] == [{"check": "the vocabulary is used", "reason": NO_TRAIN}]
     assert document["verdict"] == report.lines()[-1]
     assert report.lines("ko")[1:4] == [
-        "  - 모델이 소스를 읽는다",
+        "  - 출력에 소스가 반영된다",
         "검사하지 못한 항목:",
         "  - 어휘가 쓰이고 있다 (학습 데이터가 이 컴퓨터에 없음)",
     ]
@@ -117,7 +117,7 @@ def test_a_report_in_korean_keeps_its_names_and_its_evidence() -> None:
         "  설명  docs/ko/doctor.md#rows-mixed",
     ]
     assert lines[-1] == "검사 1개, 오류 1개, 참고 1개: 결과가 틀리므로 오류부터 고치세요"
-    assert Report().lines("ko") == ["검사 0개, 찾은 문제 없음: 고칠 것이 없습니다"]
+    assert Report().lines("ko") == ["검사 0개 통과: 고칠 것이 없습니다"]
     assert (report + Report()).lines("ko") == lines
 
 

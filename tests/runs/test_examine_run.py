@@ -179,8 +179,8 @@ def test_a_search_whose_outputs_depend_on_the_batch_is_named(
 ) -> None:
     right = TorchEngine.search
 
-    def mixed(self: TorchEngine, rows: Any, options: Any) -> Any:
-        found = right(self, rows, options)
+    def mixed(self: TorchEngine, rows: Any, options: Any, *cancelled: Any) -> Any:
+        found = right(self, rows, options, *cancelled)
         return [found[1], found[0], *found[2:]] if len(found) > 1 and options.batch_tokens > 1 else found
 
     monkeypatch.setattr(TorchEngine, "search", mixed)
@@ -260,7 +260,7 @@ def test_a_classifier_and_a_language_model_are_examined(tmp_path: Path, training
 
 def test_the_verb_examines_a_run(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert program(["doctor", str(copy)]) == 0
-    assert "checks, " in capsys.readouterr().out
+    assert "checks passed, " in capsys.readouterr().out
     assert program(["doctor", str(change_weights(copy, no_number)), "--json"]) == 1
     findings = {finding["name"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
     assert findings["weights-not-finite"]["evidence"] == "1 tensors: encoder_norm.weight"

@@ -83,7 +83,7 @@ class Training:
         self.process = self.start()
 
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "manyheads", "train", str(self.config), "--out", str(self.run.path)]
+        return [sys.executable, "-m", "manyheads", "train", str(self.config), "--output", str(self.run.path)]
 
     def start(self) -> subprocess.Popen[bytes]:
         with self.errors.open("wb") as errors:
@@ -137,8 +137,16 @@ class Training:
 # --- start-up ---
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("phase", ["reading the text", "training the tokenizer", "tokenizing"])
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [
+        ("reading the text", signal.SIGINT),
+        ("reading the text", signal.SIGTERM),
+        ("training the tokenizer", signal.SIGINT),
+        ("training the tokenizer", signal.SIGTERM),
+        ("tokenizing", signal.SIGTERM),  # only once: the tokenizer takes more than a minute before
+    ],
+)
 def test_a_signal_during_the_preparation_ends_it_with_a_word(
     corpus: Path, tmp_path: Path, phase: str, number: signal.Signals
 ) -> None:

@@ -252,8 +252,8 @@ def test_another_engine_is_asked_in_the_place_of_the_model() -> None:
     engine = TorchEngine([translator.model])
 
     class Other:
-        def search(self, rows, options):
-            return engine.search(rows, options)
+        def search(self, rows, options, cancelled):
+            return engine.search(rows, options, cancelled)
 
         def stream(self, row, options):
             return engine.stream(row, options)

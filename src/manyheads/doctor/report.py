@@ -152,10 +152,11 @@ class Report:
     def verdict(self, language: Language = "en") -> str:
         """Return the number of checks and of findings, and whether anything has to be corrected."""
         labels = FINDING_TEXTS[language]["report"]
-        counts = count_severities(self.findings, language) or labels["nothing_found"]
-        skipped = f", {with_count('skipped', len(self.skipped), language)}" if self.skipped else ""
+        checks = with_count("check" if self.findings else "passed", len(self.asked), language)
+        skipped = with_count("skipped", len(self.skipped), language) if self.skipped else ""
+        counts = ", ".join(filter(None, (checks, skipped, count_severities(self.findings, language))))
         advice = labels["advice"][self.findings[0].severity if self.findings else "note"]
-        return f"{with_count('check', len(self.asked), language)}{skipped}, {counts}: {advice}"
+        return f"{counts}: {advice}"
 
 
 def make_report(
