@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.clocks import Clock
 
 from manyheads.cli import signals
 from manyheads.cli.main import run
@@ -20,16 +21,6 @@ BOTH = [signal.SIGINT, signal.SIGTERM]
 
 class Left(BaseException):
     """The program was left by `os._exit`."""
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 @pytest.fixture

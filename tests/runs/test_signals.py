@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from tests.clocks import Clock
 
 from manyheads.runs import signals
 from manyheads.runs.signals import REPEAT, SAVING, STOPPING, Requests, call_in_thread
@@ -29,16 +30,6 @@ def handlers() -> Iterator[None]:
     yield
     for each, handler in before.items():
         signal.signal(each, handler)
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 @pytest.fixture

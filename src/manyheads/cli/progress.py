@@ -105,7 +105,7 @@ class Progress:
 
 def write_line(stream: TextIO, line: str) -> None:
     """Write a line as a signal handler may: past the buffer of the stream, which may be in use."""
-    with suppress(OSError):  # nobody reads it
+    with suppress(OSError):  # the stream is closed
         os.write(stream.fileno(), f"{line}\n".encode())
 
 

@@ -25,8 +25,8 @@ __all__ = ["FoundText", "check_language", "find_text", "languages_of_files"]
 
 LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})?")
 DIRECTION = re.compile(r"(?:^|[^a-z])([a-z]{2,3})[-_]([a-z]{2,3})(?=[^a-z]|$)")
-# Endings that look like the code of a language, and are none.
-NO_LANGUAGES = {"bpe", "csv", "dat", "hyp", "md", "raw", "ref", "src", "sum", "tgt", "tok", "trg", "tsv", "txt"}
+# Suffixes of file names that look like the code of a language.
+OTHER_SUFFIXES = {"bpe", "csv", "dat", "hyp", "md", "raw", "ref", "src", "sum", "tgt", "tok", "trg", "tsv", "txt"}
 
 
 @dataclass(frozen=True)
@@ -183,4 +183,4 @@ def languages_of_files(files: Sequence[Path]) -> tuple[str, str] | None:
 
 def is_language(name: str) -> bool:
     """Return whether a part of a file name looks like the code of a language."""
-    return LANGUAGE.fullmatch(name) is not None and name not in NO_LANGUAGES
+    return LANGUAGE.fullmatch(name) is not None and name not in OTHER_SUFFIXES

@@ -97,7 +97,7 @@ class SplitResult:
 
 @dataclass(frozen=True)
 class Text:
-    """What the first reading of a text found.
+    """The keys and the documents of the pairs of a text.
 
     Attributes:
         columns: keys of the pairs with text on both sides, each (N,).

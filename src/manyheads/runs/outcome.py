@@ -30,9 +30,7 @@ SAME = 0.005  # nats: half a percent of perplexity
 ADVICE = {
     "diverged": "the training diverged: {seen}. A lower training.learning_rate or a longer warm-up helps",
     "updates-skipped": "many updates were skipped: {seen}. A lower training.learning_rate helps",
-    "over-fitting": "overfitting: {seen}. The best weights are kept. More text, more dropout or fewer steps "
-    "help; more "
-                    "steps do not",
+    "over-fitting": "overfitting: {seen}. The best weights are kept. More text, more dropout or fewer steps help",
     "under-fitting": "still improving at the end: {seen}. More steps would help",
 }  # fmt: skip
 

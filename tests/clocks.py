@@ -1,0 +1,16 @@
+"""A clock for tests, in the place of the module `time`."""
+
+from __future__ import annotations
+
+__all__ = ["Clock"]
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        """Return the time that is set, in seconds."""
+        return self.now
