@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from rich.cells import cell_len
 
 from manyheads.cli.doctor import fold_lines
 from manyheads.cli.main import run
+from manyheads.doctor.catalogue import CATALOGUE
 from manyheads.doctor.museum import EXHIBIT_TEXTS
 from manyheads.doctor.texts import LANGUAGES
 
@@ -28,9 +31,9 @@ def test_wide_letters_count_twice_and_nothing_is_folded_where_nobody_reads() -> 
 
 
 def test_a_word_that_is_too_long_stays_whole() -> None:
-    assert list(fold_lines(["see docs/doctor-findings.md#rate-too-high now"], 20)) == [
+    assert list(fold_lines(["see docs/explanation/path-of-a-sentence.md now"], 20)) == [
         "see",
-        "docs/doctor-findings.md#rate-too-high",
+        "docs/explanation/path-of-a-sentence.md",
         "now",
     ]
 
@@ -50,3 +53,23 @@ def test_a_visit_to_the_museum_fits_a_terminal(language: str, capsys: pytest.Cap
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 20
     assert max(map(cell_len, lines)) <= 80
+
+
+def test_a_finding_is_explained_without_an_examination(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--explain", "mask-fill"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert " ".join(CATALOGUE["model"]["mask-fill"].texts["en"].cure.split()) in printed
+    assert run(["doctor", "--explain", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for findings in CATALOGUE.values() for name in findings)
+    assert run(["doctor", "--explain", "mask-fil"]) == 2
+    assert "did you mean mask-fill" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "markdown"])
+def test_a_report_is_written_to_a_file(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "report"
+    assert run(["doctor", "--format", form, "-o", str(file)]) in (0, 1)
+    assert capsys.readouterr().out == ""
+    assert run(["doctor", "--format", form]) in (0, 1)
+    assert file.read_text("utf-8").splitlines()[:1] == capsys.readouterr().out.splitlines()[:1]

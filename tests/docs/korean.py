@@ -3,8 +3,7 @@
 A Korean page says in its first line which page it is of (`% of tutorial/attention.md`), and below each heading
 the fingerprint of the English section that it says (`% 1a2b3c4d`). `python -m tests.docs.korean` prints how it
 stands; `--stamp PAGE` writes the fingerprints anew after somebody has compared; `--code PAGE` copies the blocks of
-code, commands and outputs from the English page, all but those that differ in their comments alone; `--findings`
-writes the titles, causes and cures of the doctor's texts into the pages of the doctor.
+code, commands and outputs from the English page, all but those that differ in their comments alone.
 """
 
 from __future__ import annotations
@@ -16,10 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from manyheads.doctor.catalogue import CATALOGUE, KnownFinding
-from manyheads.doctor.texts import FINDING_TEXTS
-
-__all__ = ["Standing", "blocks", "sections", "standing", "standings", "with_code", "with_findings"]
+__all__ = ["Standing", "blocks", "sections", "standing", "standings", "with_code"]
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 KOREAN = DOCS / "ko"
@@ -28,14 +24,6 @@ STAMP = re.compile(r"(?m)^(#{1,3} .*)\n(?:% ([0-9a-f]{8})\n)?")
 CODE = re.compile(r"(?ms)^```.*?^```$")
 BLOCK = re.compile(r"(?ms)^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<body>.*?)^ *```$")
 COMMENT = re.compile(r"(?m)(?:^|(?<=\s))(?:#|//) .*$|[ \t]+$")
-# Section of a finding: its label, heading, stamp, name with severity, and on the page of thresholds the threshold.
-FINDING = re.compile(
-    r"""(?msx) ^(?P<label> \((?P<name>[\w-]+)\)= | <a\ id="(?P<id>[\w-]+)"></a>\n )$
-    \n[#]{3}\ [^\n]*\n (?P<stamp>(?:%\ \w+\n)?) `[^`]+`\ \([^)]*\)\.
-    (?P<threshold>.*?) (?:\n\n\*\*원인\.\*\*\ [^\n]*)? \n\n\*\*조치\.\*\*\ [^\n]*$"""
-)
-# The pages of the doctor, and where the findings of a page stand in the catalogue.
-DOCTOR = {"doctor.md": ("model",), "doctor-findings.md": ("config", "run")}
 
 
 @dataclass(frozen=True)
@@ -135,33 +123,12 @@ def with_code(english: str, korean: str) -> str:
     return BLOCK.sub(copy, korean)
 
 
-def with_findings(name: str, korean: str) -> str:
-    """A page of the doctor with the Korean titles, causes and cures, in the sections that are there."""
-    known = {finding.name: finding for subject in DOCTOR[name] for finding in CATALOGUE[subject].values()}
-    return FINDING.sub(lambda found: finding_section(known[found["name"] or found["id"]], found), korean)
-
-
-def finding_section(known: KnownFinding, found: re.Match[str]) -> str:
-    """The section of a finding, with the label, the stamp and the threshold that it has."""
-    text, severity = known.texts["ko"], FINDING_TEXTS["ko"]["report"][known.severity]
-    heading = f"{found['label']}\n### {text.title}\n{found['stamp']}`{known.name}` ({severity})."
-    cure = f"**조치.** {text.cure}"
-    if known.subject != "model":
-        return f"{heading}{found['threshold']}\n\n**원인.** {text.cause}\n\n{cure}"
-    exhibit = f" 박물관: {known.exhibit}." if known.exhibit else ""
-    return f"{heading}{exhibit} {text.cause}\n\n{cure}"
-
-
 def main() -> None:
     """Print how the pages stand, or change one."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--stamp", type=Path, nargs="+", default=[], metavar="PAGE")
     parser.add_argument("--code", type=Path, nargs="+", default=[], metavar="PAGE")
-    parser.add_argument("--findings", action="store_true")
     arguments = parser.parse_args()
-    for name in DOCTOR if arguments.findings else ():
-        page = KOREAN / name
-        page.write_text(with_findings(name, page.read_text("utf-8")), encoding="utf-8")
     for change, paths in ((with_code, arguments.code), (stamped, arguments.stamp)):
         for path in paths:
             korean = path.read_text("utf-8")

@@ -1,46 +1,43 @@
-"""Every finding has its section on its page, and every section its finding, with the same texts."""
+"""The findings of the doctor in both languages, and the command that explains them."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from manyheads.doctor.catalogue import CATALOGUE, KnownFinding, config_finding, machine_finding
+from manyheads.doctor.catalogue import CATALOGUE, config_finding, explain, machine_finding
+from manyheads.doctor.texts import CHECKS_IN_KOREAN, LANGUAGES, Language
+from manyheads.errors import UsageError
 
-ROOT = Path(__file__).parents[2]
-FINDINGS_PAGE, MODEL_PAGE = "docs/doctor-findings.md", "docs/doctor.md"
 MODEL = [*CATALOGUE["model"].values()]
-CONFIG_AND_RUN = [*CATALOGUE["config"].values(), *CATALOGUE["run"].values()]
 ALL = [known for findings in CATALOGUE.values() for known in findings.values()]
 
 
-def sections(page: str) -> dict[str, str]:
-    """The text of each section of a page, by its anchor; white space made one blank."""
-    text = (ROOT / page).read_text("utf-8")
-    anchor = r'^(?:\((?=[\w-]+\)=$)|<a id=")([\w-]+)(?:\)=|"></a>)$'  # a name that another page has is no label
-    parts = re.split(anchor, text, flags=re.MULTILINE)[1:]
-    return {anchor: " ".join(body.split()) for anchor, body in zip(parts[::2], parts[1::2], strict=True)}
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_finding_names_the_command_that_explains_it(language: Language) -> None:
+    name = config_finding("round-trip", "x").explain.split()[-1]
+    explained = explain(name)
+    assert [known.subject for known in explained] == ["model", "config"]
+    for known in explained:
+        text, printed = known.texts[language], "\n".join(known.lines(language))
+        assert all(part in printed for part in (name, text.title, text.meaning, text.cause, text.cure))
 
 
-@pytest.mark.parametrize(("page", "known"), [(MODEL_PAGE, MODEL), (FINDINGS_PAGE, CONFIG_AND_RUN)])
-def test_every_finding_has_a_section_that_says_its_title_its_severity_its_cause_and_its_cure(
-    page: str, known: list[KnownFinding]
-) -> None:
-    found = sections(page)
-    assert [name for name in found if name != "the-machine"] == [one.name for one in known]
-    for one in known:
-        section, text = found[one.name], one.texts["en"]
-        assert f"### {text.title} `{one.name}` ({one.severity})" in section
-        assert text.cause in section
-        assert text.cure in section
+def test_every_finding_can_be_explained() -> None:
+    for known in ALL:
+        assert known in explain(known.name)
+        assert "{" not in "\n".join(known.lines())
 
 
-def test_a_finding_names_its_section() -> None:
-    assert config_finding("memory", "x").page == f"{FINDINGS_PAGE}#memory"
-    assert CATALOGUE["model"]["round-trip"].page == f"{MODEL_PAGE}#round-trip"
-    assert machine_finding("little-disk", "x").page == f"{MODEL_PAGE}#the-machine"
+def test_a_misspelt_finding_is_answered_with_similar_names() -> None:
+    with pytest.raises(UsageError, match="did you mean mask-fill"):
+        explain("mask-fil")
+
+
+def test_a_finding_of_a_model_names_a_check_that_reports_list() -> None:
+    """Every check of a report has its Korean text."""
+    assert {known.check for known in MODEL} <= set(CHECKS_IN_KOREAN)
 
 
 def test_every_finding_is_told_in_korean_too() -> None:
@@ -48,9 +45,9 @@ def test_every_finding_is_told_in_korean_too() -> None:
     for known in ALL:
         english, korean = known.texts["en"], known.texts["ko"]
         for name, text in vars(korean).items():
-            hangul = any("가" <= letter <= "힣" for letter in text)
+            hangul = any("가" <= letter <= "힣" for letter in text) or (not text and not vars(english)[name])
             assert hangul or (known.name, name) == ("too-many-threads", "cure"), (known.name, name)
-        assert not any("가" <= letter <= "힣" for text in vars(english).values() for letter in text)
+        assert not any("가" <= letter <= "힣" for text in (english.title, english.cause) for letter in text)
 
 
 def test_names_of_settings_and_verbs_are_the_same_in_both_languages() -> None:

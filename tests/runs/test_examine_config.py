@@ -163,7 +163,7 @@ def test_the_verb_prints_one_document_and_ends_with_1_when_something_is_wrong(
     assert not document["ok"]
     (finding,) = document["findings"]
     assert finding["name"] == "rate-too-high"
-    assert finding["page"] == "docs/doctor-findings.md#rate-too-high"
+    assert finding["explain"] == "manyheads doctor --explain rate-too-high"
     assert {"text", "model", "updates", "time", "memory"} <= document["facts"].keys()
 
 

@@ -91,6 +91,13 @@ def complete_exhibits(context: click.Context, parameter: click.Parameter, word: 
     return matching((exhibit.name for exhibit in exhibits()), word)
 
 
+def complete_findings(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
+    """Complete the names of the findings of the doctor."""
+    from manyheads.doctor.catalogue import CATALOGUE
+
+    return matching({"list", *(name for findings in CATALOGUE.values() for name in findings)}, word)
+
+
 def complete_corpora(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
     """Complete the names of the public corpora."""
     from manyheads.data.catalogue import CORPORA

@@ -9,16 +9,25 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from manyheads.cli.completion import complete_exhibits, complete_subjects
-from manyheads.cli.options import LANGUAGE, json_option, option, set_option, training_device_option, with_device
-from manyheads.cli.verbs import current_settings, echo, echo_json, verb, verb_with_subverbs
+from manyheads.cli.completion import complete_exhibits, complete_findings, complete_subjects
+from manyheads.cli.options import (
+    LANGUAGE,
+    json_option,
+    option,
+    output_option,
+    set_option,
+    training_device_option,
+    with_device,
+)
+from manyheads.cli.verbs import current_settings, echo, echo_json, json_text, verb, verb_with_subverbs
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
+    from manyheads.doctor.formats import Format
     from manyheads.doctor.report import Diagnosis
     from manyheads.doctor.texts import Language
 
@@ -27,7 +36,7 @@ __all__ = ["VERBS", "fold_lines"]
 DEFAULT_WIDTH, MAX_WIDTH = 80, 100  # columns; longer lines are hard to read
 FILLER = "\0"  # second column of a wide character
 # Beginning of a line: spaces, and a label with the spaces after it.
-LABEL = re.compile(r" *(?:(?:seen|cause|cure|page) +|\S{1,16} {2,})?")
+LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 
 
 @verb_with_subverbs("doctor")
@@ -41,9 +50,30 @@ LABEL = re.compile(r" *(?:(?:seen|cause|cure|page) +|\S{1,16} {2,})?")
     default="en",
     help="Language of causes and cures: English or Korean; measured figures are described in English.",
 )
+@option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "sarif", "junit", "markdown"]),
+    default="text",
+    help="Form of the report: text for people, JSON, SARIF for code hosts, JUnit XML for test runners, Markdown.",
+)
 @json_option
+@output_option("report")
+@option(
+    "--explain",
+    metavar="NAME",
+    shell_complete=complete_findings,
+    help="Explain the finding NAME and examine nothing; the name list prints all names with their titles.",
+)
 def doctor(
-    subject: str | None, overrides: tuple[str, ...], device: str | None, language: Language, as_json: bool
+    subject: str | None,
+    overrides: tuple[str, ...],
+    device: str | None,
+    language: Language,
+    form: str,
+    as_json: bool,
+    output: Path | None,
+    explain: str | None,
 ) -> None:
     """Find problems in this machine, a configuration or a trained run; exit with code 1 if there are any.
 
@@ -51,6 +81,9 @@ def doctor(
     initialised model. RUN is a run directory: the doctor examines its training curves, weights, decoding and
     outputs, on the CPU. No file is changed.
     """
+    if explain is not None:
+        print_lines(explanation(explain, language))
+        return
     report: Diagnosis
     if subject is None:
         if overrides or device:
@@ -60,9 +93,47 @@ def doctor(
         report = examine_machine()
     else:
         report = examine(subject, overrides, device)
-    lines = fold_lines(report.lines(language), terminal_width())
-    echo(report.to_json(language), lines, as_json=as_json)
+    write_report(report, "json" if as_json else form, language, output)
     raise click.exceptions.Exit(report.exit_code)
+
+
+def write_report(report: Diagnosis, form: str, language: Language, output: Path | None) -> None:
+    """Write a report in a form to a file, or to stdout; beside a file, print the verdict to stderr."""
+    from manyheads.cli.streams import open_output
+
+    to_file = output is not None and str(output) != "-"
+    if form == "text":
+        lines = fold_lines(report.lines(language), None if to_file else terminal_width())
+        text = "\n".join(lines)
+    elif form == "json":
+        text = json_text(report.to_json(language))
+    else:
+        from manyheads.doctor.formats import FORMATS
+
+        text = FORMATS[cast("Format", form)](report.report, language)
+    with open_output(output) as stream:
+        stream.write(f"{text.rstrip()}\n".encode())
+    if to_file:
+        click.echo(f"{report.report.verdict(language)}; wrote {output}", err=True)
+
+
+def explanation(name: str, language: Language) -> Iterator[str]:
+    """Yield the explanation of a finding in each subject that has it; of "list" the names and titles of all."""
+    from manyheads.doctor.catalogue import CATALOGUE, explain
+
+    if name == "list":
+        for findings in CATALOGUE.values():
+            yield from (f"{known.name:<26}  {known.texts[language].title}" for known in findings.values())
+        return
+    for index, known in enumerate(explain(name)):
+        yield from [""] * bool(index)
+        yield from known.lines(language)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines for people, folded at the width of a terminal."""
+    for line in fold_lines(lines, terminal_width()):
+        click.echo(line)
 
 
 def examine(subject: str, overrides: tuple[str, ...], device: str | None) -> Diagnosis:

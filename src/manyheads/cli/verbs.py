@@ -208,9 +208,14 @@ def command_of(kind: type[Command], path: str, group: click.Group | None) -> Dec
     return add_to_group
 
 
+def json_text(document: object) -> str:
+    """Return a JSON document as text."""
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
+
+
 def echo_json(document: object) -> None:
     """Print one JSON document."""
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+    click.echo(json_text(document))
 
 
 def echo(document: object, lines: Iterable[str], *, as_json: bool) -> None:

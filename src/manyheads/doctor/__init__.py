@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from manyheads.doctor.checks.encoding import examine_collate, examine_encoding
+    from manyheads.doctor.checks.encoding import examine_collate, examine_encoding, examine_vocabulary
     from manyheads.doctor.checks.formula import examine_attention
     from manyheads.doctor.checks.machine import examine_machine
     from manyheads.doctor.checks.metrics import examine_bleu, examine_evaluation
@@ -43,12 +43,13 @@ __all__ = [
     "examine_schedule",
     "examine_split",
     "examine_split_function",
+    "examine_vocabulary",
 ]
 
 _MODULES = {
     "report": ("Finding", "Report"),
     "examination": ("examine",),
-    "checks.encoding": ("examine_collate", "examine_encoding"),
+    "checks.encoding": ("examine_collate", "examine_encoding", "examine_vocabulary"),
     "checks.formula": ("examine_attention",),
     "checks.machine": ("examine_machine",),
     "checks.metrics": ("examine_bleu", "examine_evaluation"),

@@ -1,21 +1,25 @@
-"""Catalogue of the findings: name, severity and page; title, cause and cure from findings.en.toml and .ko.toml."""
+"""Catalogue of the findings: name, severity and texts, from findings.en.toml and findings.ko.toml."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
-from manyheads.doctor.report import Finding, FindingText, Severity
-from manyheads.doctor.texts import FINDING_TEXTS, LANGUAGES, Language
+from rich.cells import set_cell_size
+
+from manyheads.doctor.report import LABEL_COLUMNS, Finding, FindingText, Severity
+from manyheads.doctor.texts import FINDING_TEXTS, LANGUAGES, Language, placeholders
+from manyheads.errors import UsageError
 
 __all__ = [
     "CATALOGUE",
-    "PAGES",
     "KnownFinding",
     "Subject",
     "config_finding",
+    "explain",
     "machine_finding",
     "model_finding",
     "run_finding",
@@ -23,12 +27,7 @@ __all__ = [
 
 # model: any PyTorch model and what surrounds it; machine, config, run: `manyheads doctor`, without or with subject.
 Subject = Literal["model", "machine", "config", "run"]
-PAGES: Mapping[Subject, str] = {  # in the repository
-    "model": "docs/doctor.md#{name}",
-    "machine": "docs/doctor.md#the-machine",
-    "config": "docs/doctor-findings.md#{name}",
-    "run": "docs/doctor-findings.md#{name}",
-}
+SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ class KnownFinding:
         name: kebab-case, the same in every version; unique within its subject.
         severity: usual severity.
         exhibit: number of its exhibit in the museum, or None.
-        texts: title, cause and cure by language.
+        texts: title, cause, cure and meaning by language.
+        check: sentence of the check that finds it, of the subject "model"; empty where checks are listed otherwise.
     """
 
     subject: Subject
@@ -48,25 +48,55 @@ class KnownFinding:
     severity: Severity
     exhibit: int | None
     texts: Mapping[Language, FindingText]
+    check: str
 
     @property
-    def page(self) -> str:
-        """File and anchor of its section in the documentation."""
-        return PAGES[self.subject].format(name=self.name)
+    def values(self) -> set[str]:
+        """Return the names of the values that its texts are filled with."""
+        return placeholders(self.texts["en"].cause) | placeholders(self.texts["en"].cure)
+
+    def lines(self, language: Language = "en") -> Iterator[str]:
+        """Yield the explanation for people: title, name and severity, meaning, cause and cure."""
+        labels = FINDING_TEXTS[language]["report"]
+        text = self.texts[language].fill(dict.fromkeys(self.values, "..."))
+        yield f"{text.title}"
+        yield f"  {self.name}, {labels[self.severity]}, {labels['subjects'][self.subject]}"
+        paragraphs = {"meaning": text.meaning, "cause": text.cause, "cure": text.cure}
+        for label, paragraph in paragraphs.items():
+            if paragraph:
+                yield f"  {set_cell_size(labels[label], LABEL_COLUMNS)}{paragraph}"
 
 
 def known_finding(subject: Subject, name: str) -> KnownFinding:
     """Return the finding of a name from the tables of both languages."""
     tables = {language: FINDING_TEXTS[language][subject][name] for language in LANGUAGES}
     texts = {
-        language: FindingText(table["title"], table["cause"], table["cure"]) for language, table in tables.items()
+        language: FindingText(table["title"], table["cause"], table["cure"], table.get("meaning", ""))
+        for language, table in tables.items()
     }
-    return KnownFinding(subject, name, tables["en"]["severity"], tables["en"].get("exhibit"), texts)
+    english = tables["en"]
+    return KnownFinding(subject, name, english["severity"], english.get("exhibit"), texts, english.get("check", ""))
 
 
 CATALOGUE: Mapping[Subject, Mapping[str, KnownFinding]] = {
-    subject: {name: known_finding(subject, name) for name in FINDING_TEXTS["en"][subject]} for subject in PAGES
+    subject: {name: known_finding(subject, name) for name in FINDING_TEXTS["en"][subject]} for subject in SUBJECTS
 }
+
+
+def explain(name: str) -> Sequence[KnownFinding]:
+    """Return the findings of a name, one a subject.
+
+    Raises:
+        UsageError: no finding has this name; the message names similar ones.
+    """
+    found = [findings[name] for findings in CATALOGUE.values() if name in findings]
+    if not found:
+        near = get_close_matches(name, {known for findings in CATALOGUE.values() for known in findings})
+        raise UsageError(
+            f"the doctor has no finding {name!r}"
+            + (f"; did you mean {' or '.join(near)}?" if near else ". `manyheads doctor --explain list` names all.")
+        )
+    return found
 
 
 def make_finding(
@@ -76,7 +106,9 @@ def make_finding(
     known = CATALOGUE[subject][name]
     texts = {language: text.fill(values) for language, text in known.texts.items()}
     english = texts["en"]
-    return Finding(name, severity or known.severity, evidence, english.cause, english.cure, known.page, texts)
+    return Finding(
+        name, severity or known.severity, evidence, english.cause, english.cure, check=known.check, texts=texts
+    )
 
 
 # Arguments: name, evidence, severity where it is not the usual one, values of the placeholders.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from rich.cells import set_cell_size
@@ -11,7 +11,18 @@ from rich.cells import set_cell_size
 from manyheads.doctor.texts import FINDING_TEXTS, Language, check_text
 from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["Check", "Diagnosis", "Finding", "FindingText", "Report", "Severity", "make_checks", "make_report"]
+__all__ = [
+    "Check",
+    "Diagnosis",
+    "Finding",
+    "FindingText",
+    "Place",
+    "Report",
+    "Severity",
+    "attempt",
+    "make_checks",
+    "make_report",
+]
 
 Subject = TypeVar("Subject")
 
@@ -20,20 +31,40 @@ Subject = TypeVar("Subject")
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-LABEL_COLUMNS = 6  # of "seen", "cause", "cure" and "page" with the blanks after them
+LABEL_COLUMNS = 6  # of "seen", "cause", "cure", "at" and "more" with the blanks after them
 
 
 @dataclass(frozen=True)
 class FindingText:
-    """Title, cause and cure of a finding in one language."""
+    """Texts of a finding in one language.
+
+    Attributes:
+        title: what is wrong, a sentence without its full stop.
+        cause: the most likely cause.
+        cure: instructions for mending it.
+        meaning: what was measured and from which threshold on; empty where the cause says it.
+    """
 
     title: str
     cause: str
     cure: str
+    meaning: str = ""
 
     def fill(self, values: Mapping[str, object]) -> FindingText:
         """Return the texts with their placeholders replaced."""
-        return FindingText(self.title, self.cause.format(**values), self.cure.format(**values))
+        return replace(self, cause=self.cause.format(**values), cure=self.cure.format(**values))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Line of a source file, counted from 1; the path is relative to the working directory where it is below it."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        """Return both as editors read them."""
+        return f"{self.path}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -46,7 +77,8 @@ class Finding:
         evidence: the observation, a sentence with its numbers, in English.
         cause: the most likely cause.
         cure: instructions for mending it.
-        page: page and anchor of its explanation.
+        place: the line of the examined code that shows it, None where it is unknown.
+        check: the check that found it, as the report lists it; empty where it belongs to none.
         texts: title, cause and cure by language; not part of the JSON.
     """
 
@@ -55,31 +87,38 @@ class Finding:
     evidence: str
     cause: str
     cure: str
-    page: str
+    place: Place | None = None
+    check: str = ""
     texts: Mapping[Language, FindingText] = field(default_factory=dict, repr=False, compare=False)
 
-    def translate(self, language: Language) -> Finding:
-        """Return the finding with cause, cure and page in another language, where they are known in it."""
-        text = self.texts.get(language)
-        if text is None or language == "en":
-            return self
-        page = self.page.replace("docs/", f"docs/{language}/", 1)
-        return replace(self, cause=text.cause, cure=text.cure, page=page)
+    @property
+    def explain(self) -> str:
+        """Return the command that explains the finding."""
+        return f"manyheads doctor --explain {self.name}"
 
-    def to_json(self) -> dict[str, str]:
-        """Return plain values under the names of the attributes."""
-        plain = asdict(self)
-        del plain["texts"]
-        return plain
+    def title(self, language: Language = "en") -> str:
+        """Return what is wrong in a few words."""
+        return self.texts[language].title if language in self.texts else self.name
+
+    def translate(self, language: Language) -> Finding:
+        """Return the finding with cause and cure in another language, where they are known in it."""
+        text = self.texts.get(language)
+        return self if text is None or language == "en" else replace(self, cause=text.cause, cure=text.cure)
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return plain values under the names of the attributes, and the command that explains the finding."""
+        plain = {name: getattr(self, name) for name in ("name", "severity", "evidence", "cause", "cure")}
+        return {**plain, "place": None if self.place is None else str(self.place), "explain": self.explain}
 
     def lines(self, language: Language = "en") -> Iterator[str]:
         """Yield the finding for people; behind the name, which is English, stands the title in other languages."""
         labels, finding = FINDING_TEXTS[language]["report"], self.translate(language)
-        title = f" ({self.texts[language].title})" if language != "en" and language in self.texts else ""
+        title = f" ({self.title(language)})" if language != "en" and language in self.texts else ""
         yield f"{labels[self.severity]}: {self.name}{title}"
-        texts = {"seen": finding.evidence, "cause": finding.cause, "cure": finding.cure, "page": finding.page}
-        for label, text in texts.items():
-            yield f"  {set_cell_size(labels[label], LABEL_COLUMNS)}{text}"
+        texts = {"seen": finding.evidence, "at": self.place, "cause": finding.cause, "cure": finding.cure}
+        for label, text in (texts | {"more": self.explain}).items():
+            if text is not None:
+                yield f"  {set_cell_size(labels[label], LABEL_COLUMNS)}{text}"
 
 
 @dataclass(frozen=True)
@@ -90,11 +129,13 @@ class Report:
         findings: errors first, notes last.
         asked: the checks that were made, a sentence each.
         skipped: the checks that could not be made, each with its reason.
+        remarks: what was assumed about the subject, or done to it, a sentence each, in English.
     """
 
     findings: Sequence[Finding] = ()
     asked: Sequence[str] = ()
     skipped: Sequence[tuple[str, str]] = ()
+    remarks: Sequence[str] = ()
 
     @property
     def ok(self) -> bool:
@@ -117,6 +158,7 @@ class Report:
             [*self.findings, *other.findings],
             [*self.asked, *other.asked],
             [*self.skipped, *other.skipped],
+            [*self.remarks, *other.remarks],
         )
 
     def __str__(self) -> str:
@@ -130,17 +172,19 @@ class Report:
             "findings": [finding.translate(language).to_json() for finding in self.findings],
             "asked": list(self.asked),
             "skipped": [{"check": check, "reason": reason} for check, reason in self.skipped],
+            "remarks": list(self.remarks),
             "verdict": self.verdict(language),
         }
 
     def lines(self, language: Language = "en") -> list[str]:
-        """Return the findings for people, the checks that were made and not made, and the verdict."""
+        """Return the findings for people, remarks, the checks that were made and not made, and the verdict."""
         labels = FINDING_TEXTS[language]["report"]
         made = [f"  - {check_text(check, language)}" for check in self.asked]
         skipped = [
             f"  - {check_text(check, language)} ({check_text(reason, language)})" for check, reason in self.skipped
         ]
         lines = [line for finding in self.findings for line in finding.lines(language)]
+        lines += [labels["remarks"], *(f"  - {remark}" for remark in self.remarks)] if self.remarks else []
         lines += [labels["asked"], *made] if made else []
         lines += [labels["skipped"], *skipped] if skipped else []
         return [*lines, self.verdict(language)]
@@ -148,6 +192,10 @@ class Report:
     def brief_lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people and the verdict."""
         return [*(line for finding in self.findings for line in finding.lines(language)), self.verdict(language)]
+
+    def labels(self, language: Language) -> Mapping[str, Any]:
+        """Return the words of a report in a language: severities, headings and counts."""
+        return FINDING_TEXTS[language]["report"]
 
     def verdict(self, language: Language = "en") -> str:
         """Return the number of checks and of findings, and whether anything has to be corrected."""
@@ -160,14 +208,29 @@ class Report:
 
 
 def make_report(
-    findings: Iterable[Finding], asked: Sequence[str], skipped: Iterable[tuple[str, str]] = ()
+    findings: Iterable[Finding],
+    asked: Sequence[str],
+    skipped: Iterable[tuple[str, str]] = (),
+    remarks: Sequence[str] = (),
 ) -> Report:
-    """Return a report with its findings in order of severity, and each finding and each check once."""
+    """Return a report with its findings in order of severity, and each finding, check and remark once."""
     unique: dict[str, Finding] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
         unique.setdefault(finding.name, finding)
     left_out = {check: reason for check, reason in skipped if check not in asked}
-    return Report(tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()))
+    return Report(
+        tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()), tuple(dict.fromkeys(remarks))
+    )
+
+
+def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
+    """Return the report on checks; where the observed code raises an error, list them with it as not made."""
+    try:
+        return make()
+    except Exception as error:  # any exception of the user's code
+        message = str(error).partition("\n")[0]
+        reason = f"{type(error).__name__}: {message}" if message else type(error).__name__
+        return make_report([], [], [(check, f"the code raised {reason}") for check in checks])
 
 
 @dataclass(frozen=True)
@@ -195,7 +258,8 @@ def make_checks(checks: Iterable[Check[Subject]], subject: Subject, listener: Li
         listed = [check.sentence] if check.sentence else []
         if check.possible(subject):
             with listener.phase(f"checking: {check.sentence or 'attention heads'}"):
-                report += make_report(check.find(subject), listed)
+                findings = [replace(finding, check=check.sentence or "") for finding in check.find(subject)]
+                report += make_report(findings, listed)
         else:
             report += make_report([], [], [(sentence, check.reason) for sentence in listed])
     return report

@@ -8,13 +8,23 @@ from collections.abc import Iterator, Mapping
 from string import Formatter
 from typing import Any, Literal
 
-__all__ = ["FINDING_TEXTS", "LANGUAGES", "Language", "check_agreement", "check_text", "load_texts"]
+__all__ = [
+    "CHECKS_IN_KOREAN",
+    "FINDING_TEXTS",
+    "LANGUAGES",
+    "Language",
+    "check_agreement",
+    "check_text",
+    "load_texts",
+    "placeholders",
+]
 
 Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
 NOT_TEXTS = {
     "severity",
     "exhibit",
+    "check",
     "number",
     "origin",
 }  # keys that stand in the English file only: they hold no words

@@ -13,10 +13,16 @@ from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.report import Finding, Report, make_report
 from manyheads.errors import UsageError
 
-__all__ = ["examine_collate", "examine_encoding"]
+__all__ = ["examine_collate", "examine_encoding", "examine_vocabulary"]
 
 SHORT, MIDDLING = (3, 5, 4), (29, 23, 27)  # lengths of two batches that need not be padded alike
 MUCH_PADDING = 0.5
+LONGER = (
+    1.15  # tokens of a tokenizer's own texts over those of the other tokenizer, from where on it is the wrong one
+)
+WORD = 3  # letters of the shortest piece of a vocabulary that is looked for in texts
+MOST = 0.5  # share of the pieces that train does not have, found in test
+LEAST_PIECES = 3
 NO_IDS = ("mask", "type", "position", "length")  # in the names of what is no text
 
 
@@ -50,8 +56,35 @@ def examine_encoding(
         marks: ids that are no text: begin, end, padding.
     """
     encoded = [encode_pair(*pair) for pair in pairs]
-    findings = list(round_trips(encoded, pairs, source, target, set(marks)))
+    findings = [*round_trips(encoded, pairs, source, target, set(marks)), *exchanged(pairs, source, target)]
     return make_report(findings, ["ids decode to the text they were made of", "each side has its own tokenizer"])
+
+
+def examine_vocabulary(
+    tokenizer: Tokenizer, *, vocab_size: int, train: Sequence[str], test: Sequence[str]
+) -> Report:
+    """Examine whether the vocabulary of a tokenizer, or its merges, were made from the test set too.
+
+    A vocabulary that was made from other, larger text, such as that of a pre-trained model, is none of a test set.
+
+    Args:
+        tokenizer: tokenizer of the texts.
+        vocab_size: the number of token ids.
+        train: all texts of the training data; with a part of them the answer is wrong.
+        test: texts of the test set.
+    """
+    pieces = {decoded(tokenizer, [token]).strip().casefold() for token in range(vocab_size)}
+    seen, unseen = ("\n".join(texts).casefold() for texts in (train, test))
+    foreign = {piece for piece in pieces if len(piece) >= WORD and piece.isalpha() and piece not in seen}
+    found = sorted(piece for piece in foreign if piece in unseen)
+    findings = []
+    if len(found) >= max(LEAST_PIECES, MOST * len(foreign)):
+        evidence = (
+            f"{len(foreign)} of {len(pieces)} pieces of the vocabulary occur nowhere in train, and {len(found)} of "
+            f"them in test: {', '.join(found[:3])}"
+        )
+        findings.append(model_finding("vocabulary-from-test-set", evidence))
+    return make_report(findings, ["the vocabulary was made without the test set"])
 
 
 def round_trips(
@@ -61,17 +94,17 @@ def round_trips(
     target: Tokenizer,
     marks: set[int],
 ) -> Iterator[Finding]:
-    """Decode the ids of each text; compare ids that do not give the text back with those of the other tokenizer."""
+    """Decode the ids of each text, and compare them with the ids that both tokenizers give."""
     for side, (own, other) in enumerate(((source, target), (target, source))):
         name = ("source", "target")[side]
         texts = [pair[side] for pair in pairs]
         ids = [plain(rows[side], marks) for rows in encoded]
         decodable = agreement(own, ids, texts)
-        if decodable == len(texts):
-            continue
         swapped = sum(row == plain(other.encode(text), marks) for row, text in zip(ids, texts, strict=True))
         own_ids = sum(row == plain(own.encode(text), marks) for row, text in zip(ids, texts, strict=True))
         counted = f"{decodable} of {len(texts)} {name} texts come back from their ids"
+        if decodable == len(texts) and swapped <= own_ids:
+            continue
         if swapped > own_ids:
             evidence = (
                 f"{counted}; {swapped} have the ids that the other side's tokenizer gives, {own_ids} those of "
@@ -81,6 +114,20 @@ def round_trips(
         else:
             index = next(index for index, text in enumerate(texts) if not agreement(own, [ids[index]], [text]))
             yield model_finding("round-trip", f"{counted}; {texts[index]!r} as {decoded(own, ids[index])!r}")
+
+
+def exchanged(pairs: Sequence[tuple[str, str]], source: Tokenizer, target: Tokenizer) -> Iterator[Finding]:
+    """Yield a finding if each side's tokenizer cuts its own texts into more tokens than the other side's does."""
+    longer = []
+    for side, (own, other) in enumerate(((source, target), (target, source))):
+        tokens = [sum(len(tokenizer.encode(pair[side])) for pair in pairs) for tokenizer in (own, other)]
+        longer.append(tokens[0] / max(1, tokens[1]))
+    if min(longer) > LONGER:
+        evidence = (
+            f"with their own tokenizer sources have {longer[0]:.2f} times as many tokens as with the target's, "
+            f"and targets {longer[1]:.2f} times as many as with the source's: the two are exchanged"
+        )
+        yield model_finding("wrong-tokenizer", evidence)
 
 
 def plain(ids: Sequence[int], marks: set[int]) -> list[int]:

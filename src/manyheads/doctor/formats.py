@@ -1,0 +1,117 @@
+"""Write a report for other programs: SARIF for code hosts, JUnit XML for test runners, Markdown for summaries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+from manyheads import __version__
+from manyheads.doctor.report import Finding, Report
+from manyheads.doctor.texts import Language, check_text
+
+__all__ = ["FORMATS", "Format", "to_junit", "to_markdown", "to_sarif"]
+
+Format = Literal["sarif", "junit", "markdown"]
+
+
+def to_sarif(report: Report, language: Language = "en") -> str:
+    """Return the findings as SARIF 2.1.0; a code host shows those whose place is known at their line."""
+    rules = [
+        {
+            "id": finding.name,
+            "shortDescription": {"text": finding.title(language)},
+            "fullDescription": {"text": finding.translate(language).cause},
+            "help": {"text": f"{finding.translate(language).cure}\n{finding.explain}"},
+            "defaultConfiguration": {"level": finding.severity},
+        }
+        for finding in report.findings
+    ]
+    driver = {"name": "manyheads doctor", "version": __version__, "rules": rules}
+    results = [sarif_result(finding, index, language) for index, finding in enumerate(report.findings)]
+    document = {
+        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def sarif_result(finding: Finding, index: int, language: Language) -> dict[str, Any]:
+    """Return a finding as a result of SARIF; `index` is that of its rule."""
+    result: dict[str, Any] = {
+        "ruleId": finding.name,
+        "ruleIndex": index,
+        "level": finding.severity,
+        "message": {"text": f"{finding.title(language)}: {finding.evidence}"},
+    }
+    if finding.place is not None:
+        place = {
+            "artifactLocation": {"uri": finding.place.path, "uriBaseId": "%SRCROOT%"},
+            "region": {"startLine": finding.place.line},
+        }
+        result["locations"] = [{"physicalLocation": place}]
+    return result
+
+
+def to_junit(report: Report, language: Language = "en") -> str:
+    """Return the report as JUnit XML: a test case a check; errors and warnings are failures, notes are output."""
+    suite = ElementTree.Element("testsuite", name="manyheads doctor")
+    by_check: dict[str, list[Finding]] = {check: [] for check in report.asked}
+    for finding in report.findings:
+        by_check.setdefault(finding.check or finding.title(), []).append(finding)
+    for check, findings in by_check.items():
+        case = add_case(suite, check, language)
+        text = "\n".join(line for finding in findings for line in finding.lines(language))
+        names = [finding.name for finding in findings if finding.severity != "note"]
+        if names:
+            ElementTree.SubElement(case, "failure", message=", ".join(names)).text = text
+        elif findings:
+            ElementTree.SubElement(case, "system-out").text = text
+    for check, reason in report.skipped:
+        ElementTree.SubElement(add_case(suite, check, language), "skipped", message=check_text(reason, language))
+    for attribute, path in {"tests": "testcase", "failures": "*/failure", "skipped": "*/skipped"}.items():
+        suite.set(attribute, str(len(suite.findall(path))))
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def add_case(suite: ElementTree.Element, check: str, language: Language) -> ElementTree.Element:
+    """Add the test case of a check."""
+    name = check_text(check, language)
+    return ElementTree.SubElement(suite, "testcase", classname="manyheads.doctor", name=name)
+
+
+def to_markdown(report: Report, language: Language = "en") -> str:
+    """Return the report as Markdown, short enough for the summary of a build."""
+    return "\n".join(markdown_lines(report, language)) + "\n"
+
+
+def markdown_lines(report: Report, language: Language) -> Iterator[str]:
+    """Yield the verdict, the findings, and folded below them what was assumed, checked and not checked."""
+    labels = report.labels(language)
+    yield f"**manyheads doctor**: {report.verdict(language)}"
+    for finding in report.findings:
+        yield f"\n### {labels[finding.severity]}: `{finding.name}`, {finding.title(language)}\n"
+        texts = {"seen": finding.evidence, "at": finding.place and f"`{finding.place}`"}
+        texts |= {"cause": finding.translate(language).cause, "cure": finding.translate(language).cure}
+        yield from (f"- **{labels[label]}** {text}" for label, text in texts.items() if text)
+        yield f"- `{finding.explain}`"
+    skipped = [
+        f"{check_text(check, language)} ({check_text(reason, language)})" for check, reason in report.skipped
+    ]
+    made = [check_text(check, language) for check in report.asked]
+    lists: Mapping[str, Sequence[str]] = {"remarks": report.remarks, "asked": made, "skipped": skipped}
+    for label, sentences in lists.items():
+        if sentences:
+            yield f"\n<details><summary>{labels[label]} {len(sentences)}</summary>\n"
+            yield from (f"- {sentence}" for sentence in sentences)
+            yield "\n</details>"
+
+
+FORMATS: Mapping[Format, Callable[[Report, Language], str]] = {
+    "sarif": to_sarif,
+    "junit": to_junit,
+    "markdown": to_markdown,
+}

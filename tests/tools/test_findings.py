@@ -1,0 +1,39 @@
+"""The pages of the doctor hold the texts of the package, and what stands around them is kept."""
+
+from __future__ import annotations
+
+import pytest
+from tools.findings import FOLDERS, PAGES, with_findings
+
+from manyheads.doctor.catalogue import CATALOGUE
+from manyheads.doctor.texts import LANGUAGES, Language
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_the_section_of_each_finding(name: str, language: Language) -> None:
+    page = (FOLDERS[language] / name).read_text("utf-8")
+    assert with_findings(page, PAGES[name], language) == page, "run python -m tools.findings --write"
+    for subject in PAGES[name]:
+        for known in CATALOGUE[subject].values():
+            assert f"`{known.name}` (" in page
+            assert f"### {known.texts[language].title}\n" in page
+
+
+def test_a_new_finding_follows_the_one_before_it_and_the_rest_stays() -> None:
+    page = (FOLDERS["en"] / "doctor.md").read_text("utf-8")
+    names = list(CATALOGUE["model"])
+    start, end = (page.index(f"({name})=\n") for name in (names[3], names[4]))
+    without = page[:start] + page[end:]
+    assert with_findings(without, ("model",), "en") == page
+    assert with_findings(without.replace("## How it works", "## How"), ("model",), "en") == page.replace(
+        "## How it works", "## How"
+    )
+
+
+def test_a_changed_text_is_written() -> None:
+    page = (FOLDERS["en"] / "doctor.md").read_text("utf-8")
+    known = next(iter(CATALOGUE["model"].values()))
+    changed = page.replace(known.texts["en"].title, "Another title")
+    assert changed != page
+    assert with_findings(changed, ("model",), "en") == page
