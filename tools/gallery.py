@@ -1,9 +1,10 @@
-"""Draw the pictures of the gallery with the commands that stand on its page.
+"""Draw the pictures of the gallery with the commands that stand on its pages.
 
     python -m tools.gallery FOLDER [NAME.svg ...]
 
-FOLDER holds the runs that docs/gallery.md names, trained as it says. Each command of the page that ends in
-`-o NAME.svg` is run there; the pictures go to docs/figures/gallery, all of them or those that are named.
+FOLDER holds the runs that docs/gallery.md names, trained as it says. Each command of the English and of the Korean
+page that ends in `-o NAME.svg` is run there; the pictures go to docs/figures/gallery and docs/figures/gallery/ko,
+all of them or those that are named.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from pathlib import Path
 
 from manyheads.cli.main import run
 
-__all__ = ["FIGURES", "MAX_BYTES", "PAGE", "drawing_commands", "main"]
+__all__ = ["FIGURES", "MAX_BYTES", "PAGES", "drawing_commands", "main"]
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGE = DOCS / "gallery.md"
 FIGURES = DOCS / "figures" / "gallery"
+PAGES = {".": DOCS / "gallery.md", "ko": DOCS / "ko" / "gallery.md"}  # by folder of the pictures below FIGURES
 MAX_BYTES = 60_000  # of a picture
 FENCE = re.compile(r"(?ms)^```bash\n(.*?)^```$")
 
@@ -32,23 +33,29 @@ def drawing_commands(text: str) -> dict[str, list[str]]:
     return {words[words.index("-o") + 1]: words for words in commands if "-o" in words}
 
 
+def draw(name: str, words: list[str], path: Path) -> bool:
+    """Run the command of a picture, print its size, and return whether it was drawn and is small enough."""
+    path.parent.mkdir(exist_ok=True)
+    code = run([str(path) if word == name else word for word in words[1:]])
+    size = path.stat().st_size if code == 0 else 0
+    shown = path.relative_to(FIGURES)
+    print(f"{shown}: {size:,} bytes" if code == 0 else f"{shown}: exit code {code}")
+    return code == 0 and size <= MAX_BYTES
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run the commands of the page; return 1 if one failed or a picture is too large."""
-    parser = argparse.ArgumentParser(description="Draw the pictures of docs/gallery.md.")
+    """Run the commands of the pages; return 1 if one failed or a picture is too large."""
+    parser = argparse.ArgumentParser(description="Draw the pictures of docs/gallery.md and its Korean page.")
     parser.add_argument("folder", type=Path, help="folder that holds runs/")
     parser.add_argument("names", nargs="*", help="pictures to draw (default: all)")
     given = parser.parse_args(arguments)
     FIGURES.mkdir(exist_ok=True)
-    commands = drawing_commands(PAGE.read_text(encoding="utf-8"))
-    failed = 0
+    drawn = []
     with contextlib.chdir(given.folder):
-        for name in given.names or commands:
-            path = FIGURES / name
-            code = run([str(path) if word == name else word for word in commands[name][1:]])
-            size = path.stat().st_size if code == 0 else 0
-            print(f"{name}: {size:,} bytes" if code == 0 else f"{name}: exit code {code}")
-            failed |= code != 0 or size > MAX_BYTES
-    return failed
+        for folder, page in PAGES.items():
+            commands = drawing_commands(page.read_text(encoding="utf-8"))
+            drawn += [draw(name, commands[name], FIGURES / folder / name) for name in given.names or commands]
+    return int(not all(drawn))
 
 
 if __name__ == "__main__":

@@ -80,6 +80,20 @@ def test_a_picture_has_the_width_that_is_asked_for(tmp_path: Path) -> None:
     assert 'width="160mm"' in path.read_text(encoding="utf-8")
 
 
+def test_a_picture_has_the_words_of_the_language_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "out.svg"
+    inspected = ["-q", "inspect", str(GOLDEN), SENTENCE, "--view", "attention"]
+    for command, words in ((inspected, "크로스 어텐션"), (["-q", "curves", str(GOLDEN)], "학습 스텝")):
+        assert run([*command, "-o", str(path)]) == 0
+        assert words not in path.read_text(encoding="utf-8")
+        assert run([*command, "--lang", "ko", "-o", str(path)]) == 0
+        assert words in path.read_text(encoding="utf-8")
+        assert run([*command, "--lang", "ko"]) == 0
+        assert words in capsys.readouterr().out
+
+
 def test_text_too_small_for_print_is_a_warning_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +149,7 @@ def test_a_text_comes_from_standard_input(
         (["curves", str(GOLDEN), "--width", "77"], 2, "--width 77 is the width of a picture"),
         (["inspect", str(GOLDEN), "Hund", "--width", "77", "-o", "x.html"], 2, "FILE.svg or FILE.png"),
         (["inspect", str(GOLDEN), "Hund", "--width", "5", "-o", "x.svg"], 2, "--width"),
+        (["inspect", str(GOLDEN), "Hund", "--lang", "fr", "-o", "x.svg"], 2, "--lang"),
     ],
 )
 def test_mistakes_are_one_line_with_a_cure(

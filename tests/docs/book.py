@@ -68,8 +68,8 @@ def name_of(page: Path) -> str:
 
 
 def bare(text: str) -> str:
-    """A command without the comment behind it."""
-    return re.sub(r"\s+#.*", "", text)
+    """A command without the comment behind it, and without the language of a picture."""
+    return re.sub(r"\s+#.*| --lang ko(?= -o )", "", text)
 
 
 def loose(page: Path) -> list[Fence]:

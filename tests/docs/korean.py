@@ -23,7 +23,8 @@ ORIGIN = re.compile(r"\A% of (\S+)\n")
 STAMP = re.compile(r"(?m)^(#{1,3} .*)\n(?:% ([0-9a-f]{8})\n)?")
 CODE = re.compile(r"(?ms)^```.*?^```$")
 BLOCK = re.compile(r"(?ms)^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<body>.*?)^ *```$")
-COMMENT = re.compile(r"(?m)(?:^|(?<=\s))(?:#|//) .*$|[ \t]+$")
+# Comments, and the language of pictures: what a block of a Korean page may have of its own.
+COMMENT = re.compile(r"""(?m)(?:^|(?<=\s))(?:#|//) .*$|[ \t]+$| --lang ko(?= -o )|, language="ko\"""")
 
 
 @dataclass(frozen=True)

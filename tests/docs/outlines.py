@@ -30,7 +30,9 @@ VARIES = re.compile(
     r"|mean of the last # checkpoints: loss #"  # and whether that is better
     r"|step # valid loss # perplexity # BLEU # chrF #"  # the same
     r"|as in models/\w+: d_model = #"  # and what else is taken
-    r"|int8 costs"  # how much, or nothing
+    r"|int# costs"  # how much, or nothing
+    r"|verdict:"  # and what the figures mean
+    r"|\w+, \w+: longest lines:"
 )
 
 
@@ -39,7 +41,7 @@ def outline(text: str) -> list[str]:
     found: list[str] = []
     for line in text.split("\n"):
         kept = "▒" if DRAWN.search(line) and "nrefs" not in line else without_figures(line)
-        if kept and not (kept == "▒" and found[-1:] == ["▒"]):
+        if kept and not (kept in ("▒", "verdict:") and found[-1:] == [kept]):
             found.append(kept)
     return found
 

@@ -115,8 +115,15 @@ def placeholders(string: ast.JoinedStr) -> list[str]:
     return sorted(ast.dump(part) for part in string.values if isinstance(part, ast.FormattedValue))
 
 
+def shown_in(call: ast.Call) -> str:
+    """The language in which a call draws a picture."""
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "language"]
+    return next((str(value.value) for value in given if isinstance(value, ast.Constant)), "en")
+
+
 def same_code(english: str, korean: str) -> bool:
-    """Whether two cells differ in comments alone, and in strings that are Korean or name the other language."""
+    """Whether two cells differ in comments alone, in strings that are Korean or name the other language, and in the
+    language of pictures."""
 
     def alike(one: Any, other: Any) -> bool:
         if isinstance(one, ast.JoinedStr) and isinstance(other, ast.JoinedStr):
@@ -125,6 +132,8 @@ def same_code(english: str, korean: str) -> bool:
                 for string in (one, other)
             ]
             return placeholders(one) == placeholders(other) and alike(*texts)
+        if isinstance(one, ast.Call) and isinstance(other, ast.Call) and shown_in(other) == "ko":
+            other.keywords = [keyword for keyword in other.keywords if keyword.arg != "language"]
         if isinstance(one, ast.AST):
             return type(one) is type(other) and all(
                 alike(getattr(one, name, None), getattr(other, name, None)) for name in one._fields
@@ -167,6 +176,9 @@ def test_the_korean_notebook_has_the_same_code_and_korean_texts(path: Path) -> N
         ('f"is {x:.2f}"', 'f"값은 {x:.2f}"', True),
         ('load("demo-de-en")', 'load("demo-ko-en")', True),
         ('load("demo-de-en")', 'load("demo-fr-en")', False),
+        ('found.to_svg("heads")', 'found.to_svg("heads", language="ko")', True),
+        ('found.to_svg("heads")', 'found.to_svg("heads", language="de")', False),
+        ('found.to_svg("heads")', 'found.to_svg("beam", language="ko")', False),
         ("x = 1", "x = 2", False),
         ('f"is {x:.2f}"', 'f"값은 {x:.3f}"', False),
     ],

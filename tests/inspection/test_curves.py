@@ -58,7 +58,7 @@ def test_a_half_written_last_line_and_strange_ones_are_counted_and_left_out() ->
     series = found.of("train_loss")
     assert series is not None
     assert series.steps == (10, 20)
-    assert "4 unreadable lines left out" in "\n".join(Curves((found,)).lines())
+    assert "unreadable lines left out: 4" in "\n".join(Curves((found,)).lines())
 
 
 def test_values_that_are_no_numbers_are_no_points() -> None:

@@ -25,7 +25,7 @@ def test_everything_stands_inside_the_view_box(kind: str, width: float | None) -
 
 
 @pytest.mark.parametrize("width", [77.0, 160.0])
-@pytest.mark.parametrize("kind", sorted(set(CHARTS) - {"tree"}))
+@pytest.mark.parametrize("kind", sorted(CHARTS))
 def test_the_width_is_in_millimetres_and_the_picture_is_laid_out_for_it(kind: str, width: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # text that is too small

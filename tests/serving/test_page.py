@@ -433,6 +433,19 @@ def test_the_command_writes_a_page_that_stands_alone(
     reader.close()
 
 
+def test_a_page_that_stands_alone_opens_in_the_language_of_the_command(
+    browser: Browser, runs: tuple[Path, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "page.html"
+    for options, language in (([], "en"), (["--lang", "ko"], "ko")):
+        assert manyheads(["-q", "inspect", str(runs[0]), SENTENCE, *options, "-o", str(path)]) == 0
+        page = browser.new_page(locale="en-GB")
+        page.goto(path.as_uri())
+        page.locator("#panel[aria-busy=false] .figure").first.wait_for()
+        assert page.locator("html").get_attribute("lang") == language
+        page.close()
+
+
 def test_the_explorer_has_a_form_for_every_operation_and_sends_it(browser: Browser, address: str) -> None:
     context = browser.new_context(base_url=address)
     page = context.new_page()

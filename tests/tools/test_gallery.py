@@ -14,35 +14,42 @@ from tools import gallery
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
-PAGES = [DOCS / "gallery.md", DOCS / "ko" / "gallery.md"]
 SECTION = re.compile(r"(?ms)^## .*?(?=^## |\Z)")
 PICTURE = re.compile(r"!\[[^\]]+\]\((\S+)\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=["en", "ko"])
-def test_each_section_has_a_command_and_its_picture_and_says_how_to_read_it(page: Path) -> None:
+every_page = pytest.mark.parametrize(("folder", "page"), gallery.PAGES.items(), ids=["en", "ko"])
+
+
+@every_page
+def test_each_section_has_a_command_and_its_picture_and_says_how_to_read_it(folder: str, page: Path) -> None:
     sections = SECTION.findall(page.read_text(encoding="utf-8"))
     assert len(sections) >= 15
     for section in sections:
         (picture,) = PICTURE.findall(section)
         (name,) = gallery.drawing_commands(section)
-        assert (page.parent / picture).resolve() == gallery.FIGURES / name
+        assert (page.parent / picture).resolve() == gallery.FIGURES / folder / name
         prose = section.partition(picture)[2]
         assert len(prose.split()) > 12, name
 
 
-def test_every_picture_is_there_small_and_on_the_page() -> None:
-    names = set(gallery.drawing_commands(gallery.PAGE.read_text(encoding="utf-8")))
-    assert {path.name for path in gallery.FIGURES.iterdir()} == names
+@every_page
+def test_every_picture_is_there_small_on_the_page_and_in_its_language(folder: str, page: Path) -> None:
+    names = set(gallery.drawing_commands(page.read_text(encoding="utf-8")))
+    assert {path.name for path in (gallery.FIGURES / folder).glob("*.*")} == names
     for name in names:
-        content = (gallery.FIGURES / name).read_bytes()
+        content = (gallery.FIGURES / folder / name).read_bytes()
         assert len(content) <= gallery.MAX_BYTES, name
-        assert ElementTree.fromstring(content).get("aria-label"), name
+        title = ElementTree.fromstring(content).get("aria-label")
+        assert title, name
+        assert bool(re.search("[가-힣]", title)) == (folder == "ko"), name
 
 
-def test_every_command_exists() -> None:
-    for words in gallery.drawing_commands(gallery.PAGE.read_text(encoding="utf-8")).values():
+@every_page
+def test_every_command_exists(folder: str, page: Path) -> None:
+    for words in gallery.drawing_commands(page.read_text(encoding="utf-8")).values():
         parsed(words[1:])
+        assert ("--lang" in words) == (folder == "ko")
 
 
 def test_the_commands_draw_the_pictures_again(
@@ -50,16 +57,19 @@ def test_the_commands_draw_the_pictures_again(
 ) -> None:
     for run in ("demo-de-en", "demo-ko-en"):
         shutil.copytree(GOLDEN, tmp_path / "runs" / run)
-    commands = gallery.drawing_commands(gallery.PAGE.read_text(encoding="utf-8"))
+    commands = gallery.drawing_commands(gallery.PAGES["."].read_text(encoding="utf-8"))
     names = [name for name, words in commands.items() if words[2] == "runs/demo-de-en"]
     monkeypatch.setattr(gallery, "FIGURES", tmp_path / "pictures")
     missing = ["attention.svg", "entropy.svg"]  # this small old run has no second layer and no entropy in its log
     drawn = [name for name in names if name not in missing]
     assert gallery.main([str(tmp_path), *drawn]) == 0
-    assert {path.name for path in (tmp_path / "pictures").iterdir()} == set(drawn)
+    for folder in gallery.PAGES:
+        assert {path.name for path in (tmp_path / "pictures" / folder).glob("*.*")} == set(drawn)
     capsys.readouterr()
     assert gallery.main([str(tmp_path), *missing]) == 1
-    assert capsys.readouterr().out.splitlines() == [f"{name}: exit code 2" for name in missing]
+    assert capsys.readouterr().out.splitlines() == [
+        f"{folder}{name}: exit code 2" for folder in ("", "ko/") for name in missing
+    ]
 
 
 def test_a_picture_that_is_too_large_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ __all__ = ["VERBS"]
 
 MIN_WIDTH, MAX_WIDTH = 40, 160  # columns
 FORMATS = ("html", "svg", "png", "json", "csv")
+LANGUAGES = ("en", "ko")
 
 
 view_option = partial(option, "--view", metavar="NAME", shell_complete=complete_views)
@@ -53,6 +54,14 @@ width_option = option(
     show_default="as wide as the picture needs",
     help="Width of an .svg or .png in millimetres for print, without titles: 77 is a column of the ACL format, 160 "
     "its page.",
+)
+
+
+language_option = option(
+    "--lang",
+    type=click.Choice(LANGUAGES),
+    show_default="en; an HTML page of all views follows the browser",
+    help="Language of titles, axes and legends; .csv and .json are always in English.",
 )
 
 
@@ -83,6 +92,7 @@ def deliver(
     *,
     as_json: bool,
     width: float | None = None,
+    lang: str | None = None,
     page: Callable[[], str] | None = None,
 ) -> None:
     """Write the result to the file of --output, or print it; `page` returns the HTML page of all views."""
@@ -93,7 +103,7 @@ def deliver(
         else:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                content = document.to_format(kind, view, selection, width=width)
+                content = document.to_format(kind, view, selection, width=width, language=lang or "en")
             for warning in caught:
                 warn(str(warning.message))
         try:
@@ -107,7 +117,7 @@ def deliver(
         click.echo(document.to_json())
         return
     columns = min(MAX_WIDTH, max(MIN_WIDTH, shutil.get_terminal_size((100, 24)).columns))
-    for line in document.lines(view, selection, width=columns):
+    for line in document.lines(view, selection, width=columns, language=lang or "en"):
         click.echo(line)
 
 
@@ -156,6 +166,7 @@ def deliver(
 @device_option
 @drawing_option
 @width_option
+@language_option
 @json_option
 def inspect(
     run: Path,
@@ -174,6 +185,7 @@ def inspect(
     device: str,
     output: Path | None,
     width: float | None,
+    lang: str | None,
     as_json: bool,
 ) -> None:
     """Show the internals of the model of RUN while it processes TEXT ("-" reads standard input).
@@ -205,8 +217,8 @@ def inspect(
             listener=progress,
         )
     selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
-    page = partial(stand_alone, run, inspection)
-    deliver(inspection, output, view, selection, as_json=as_json, width=width, page=page)
+    page = partial(stand_alone, run, inspection, language=lang)
+    deliver(inspection, output, view, selection, as_json=as_json, width=width, lang=lang, page=page)
 
 
 @verb("curves")
@@ -214,9 +226,15 @@ def inspect(
 @view_option(show_default="loss; all views in HTML", help="View to show, from the list above.")
 @drawing_option
 @width_option
+@language_option
 @json_option
 def curves(
-    run: tuple[Path, ...], view: str | None, output: Path | None, width: float | None, as_json: bool
+    run: tuple[Path, ...],
+    view: str | None,
+    output: Path | None,
+    width: float | None,
+    lang: str | None,
+    as_json: bool,
 ) -> None:
     """Plot the training curves of one or several RUNs, also while the training is still running.
 
@@ -229,7 +247,7 @@ def curves(
     from manyheads.runs.inspect import curves
     from manyheads.runs.outcome import training_verdict
 
-    deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width)
+    deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width, lang=lang)
     if output is None and not as_json:
         for path in run:
             for line in verdict_lines(training_verdict(path)):

@@ -21,6 +21,7 @@ from manyheads.inspection.parts import ModelFacts
 from manyheads.inspection.png import png_of
 from manyheads.inspection.svg import svg_of
 from manyheads.inspection.views import AttentionSelection
+from manyheads.inspection.words import written_in
 
 __all__ = ["FORMATS", "VERSION", "Document", "Inspection", "ViewFunction"]
 
@@ -35,6 +36,7 @@ class Document(ABC):
     """Data with named views, each a list of charts.
 
     Every method that takes a view and a selection raises `UsageError` if there is no such view or attention.
+    `language` is that of titles, axes and legends, one of `words.LANGUAGES`; csv and json are always in English.
 
     Attributes:
         format: name of the JSON format.
@@ -77,11 +79,13 @@ class Document(ABC):
         selection: AttentionSelection = DEFAULT_SELECTION,
         *,
         width: int = WIDTH,
+        language: str = "en",
     ) -> list[str]:
         """Return a view, by default the first, as text for a terminal of `width` columns."""
         lines: list[str] = []
-        for chart in self.view_charts(view, selection):
-            lines += [*([""] if lines else []), *chart_lines(chart, width)]
+        with written_in(language):
+            for chart in self.view_charts(view, selection):
+                lines += [*([""] if lines else []), *chart_lines(chart, width)]
         return lines
 
     def to_svg(
@@ -90,13 +94,15 @@ class Document(ABC):
         selection: AttentionSelection = DEFAULT_SELECTION,
         *,
         width: float | None = None,
+        language: str = "en",
     ) -> str:
         """Return a view, by default the first, as SVG.
 
         With a `width` in millimetres the picture is laid out for print: without titles, which belong into the
         caption. A `UserWarning` says when its text becomes too small.
         """
-        return svg_of(self.view_charts(view, selection), titled=width is None, width=width)
+        with written_in(language):
+            return svg_of(self.view_charts(view, selection), titled=width is None, width=width)
 
     def to_png(
         self,
@@ -104,17 +110,26 @@ class Document(ABC):
         selection: AttentionSelection = DEFAULT_SELECTION,
         *,
         width: float | None = None,
+        language: str = "en",
     ) -> bytes:
         """Render the SVG of a view as PNG (extra `plot`), with a `width` at 300 dpi; see `to_svg`."""
-        return png_of(self.view_charts(view, selection), width=width)
+        with written_in(language):
+            return png_of(self.view_charts(view, selection), width=width)
 
     def to_csv(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> str:
         """Return the values of a view, by default the first, as CSV."""
         return csv_of(self.view_charts(view, selection))
 
-    def to_html(self, view: str | None = None, selection: AttentionSelection = DEFAULT_SELECTION) -> str:
+    def to_html(
+        self,
+        view: str | None = None,
+        selection: AttentionSelection = DEFAULT_SELECTION,
+        *,
+        language: str = "en",
+    ) -> str:
         """Return a self-contained page with one view, or all."""
-        return page_of(self.title, self.charts(view, selection))
+        with written_in(language):
+            return page_of(self.title, self.charts(view, selection))
 
     def to_format(
         self,
@@ -123,6 +138,7 @@ class Document(ABC):
         selection: AttentionSelection = DEFAULT_SELECTION,
         *,
         width: float | None = None,
+        language: str = "en",
     ) -> bytes:
         """Return the content of a file in one of `FORMATS`; `width` in millimetres is for svg and png.
 
@@ -132,11 +148,11 @@ class Document(ABC):
         """
         match name:
             case "html":
-                return self.to_html(view, selection).encode()
+                return self.to_html(view, selection, language=language).encode()
             case "svg":
-                return self.to_svg(view, selection, width=width).encode()
+                return self.to_svg(view, selection, width=width, language=language).encode()
             case "png":
-                return self.to_png(view, selection, width=width)
+                return self.to_png(view, selection, width=width, language=language)
             case "json":
                 return self.to_json().encode() + b"\n"
             case "csv":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from manyheads.inspection.words import localized
 from manyheads.search.beam_state import BeamStep
 
 __all__ = ["DROPPED", "STOPS", "BeamNode", "BeamRecorder", "BeamTree", "reason"]
@@ -16,6 +17,16 @@ STOPS = {
     "beam-full": "as many outputs as the beam is wide had finished, none worse than the best open prefix",
     "settled": "no open prefix could still come to a better score",
     "limit": "the length limit was reached",
+}
+
+# Reason of each state in which a branch ends.
+REASONS = {
+    "pruned": "pruned: {total:.2f} < {threshold:.2f}, the last of the {beam} kept",
+    "outranked": "outranked: no continuation reached {threshold:.2f}, the last of the {twice} best",
+    "late-end": "no output: {total:.2f} < {threshold:.2f}, the last of the {beam} best",
+    "finished": "finished: score {score:.2f}",
+    "left": "left open when the search stopped",
+    "cut": "cut at the length limit",
 }
 
 
@@ -82,17 +93,10 @@ class BeamTree:
 
 def reason(node: BeamNode, tree: BeamTree) -> str:
     """Return why a branch ended at a node, in words with its numbers; "" if it continued."""
-    if node.state == "pruned" and node.threshold is not None:
-        return f"pruned: {node.total:.2f} < {node.threshold:.2f}, the last of the {tree.beam_size} kept"
-    if node.state == "outranked" and node.threshold is not None:
-        return f"outranked: no continuation reached {node.threshold:.2f}, the last of the {2 * tree.beam_size} best"
-    if node.state == "late-end" and node.threshold is not None:
-        return f"no output: {node.total:.2f} < {node.threshold:.2f}, the last of the {tree.beam_size} best"
-    if node.state == "finished":
-        return f"finished: score {node.score:.2f}"
-    if node.state == "left":
-        return "left open when the search stopped"
-    return "cut at the length limit" if node.state == "cut" else ""
+    if node.state not in REASONS or (node.state in DROPPED and node.threshold is None):
+        return ""
+    numbers = {"total": node.total, "threshold": node.threshold, "score": node.score}
+    return localized(REASONS[node.state], **numbers, beam=tree.beam_size, twice=2 * tree.beam_size)
 
 
 class BeamRecorder:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.inspection.beam_tree import BeamTree
 from manyheads.inspection.codec import Array
+from manyheads.inspection.words import localized
 
 __all__ = [
     "Bar",
@@ -107,7 +108,7 @@ class HeatMap:
     high: float = 1.0
     signed: bool = False
     hidden: BoolArray | None = None
-    hidden_title: str = "masked"
+    hidden_title: str = field(default_factory=lambda: localized("masked"))
 
     @property
     def low(self) -> float:
@@ -148,7 +149,7 @@ class Bars(Drawing):
     bars: tuple[Bar, ...]
     low: float = 0.0
     high: float = 1.0
-    value_title: str = "probability"
+    value_title: str = field(default_factory=lambda: localized("probability"))
     doubt: str = ""
 
     def number(self, value: float) -> str:
@@ -193,7 +194,7 @@ class Links(Drawing):
     links: tuple[tuple[int, int, float], ...]
     source_title: str
     target_title: str
-    legend: str = "attention weight"
+    legend: str = field(default_factory=lambda: localized("attention weight"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from manyheads.inspection.base import Document, ViewFunction
 from manyheads.inspection.charts import HeatMap, Line, Lines, Table
 from manyheads.inspection.metrics import RunCurves
 from manyheads.inspection.views import KIND_TITLES
+from manyheads.inspection.words import localized, named
 
 __all__ = ["Curves"]
 
@@ -55,7 +56,7 @@ class Curves(Document):
     @property
     def title(self) -> str:
         """Return the names of the runs."""
-        return "Training of " + ", ".join(run.name for run in self.runs)
+        return localized("Training of {runs}", runs=", ".join(run.name for run in self.runs))
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """Return the views of which a run has values; see `Document.view_functions`."""
@@ -73,7 +74,9 @@ class Curves(Document):
 
     def series_view(self, title: str, unit: str, series: tuple[str, ...]) -> ViewFunction:
         """Return the view of some series, each under its readable name."""
-        return lambda _: [self.chart(title, unit, [(name, NAMES[name]) for name in series])]
+        return lambda _: [
+            self.chart(localized(title), localized(unit), [(name, localized(NAMES[name])) for name in series])
+        ]
 
     def entropy_charts(self) -> Iterator[HeatMap]:
         """Return a heat map for each run and kind of attention, with a row for each head."""
@@ -88,17 +91,17 @@ class Curves(Document):
                     columns = np.searchsorted(steps, series.steps)
                     values[row, columns], missing[row, columns] = series.values, False
                 yield HeatMap(
-                    f"Entropy of the {KIND_TITLES[kind]} of {run.name}",
-                    "Mean over the validation text: 0 is attention to one token alone, more is wider.",
-                    ["layer {} head {}".format(*series.name.split("/")[2:]) for series in of_kind],
+                    localized("Entropy of the {kind} of {run}", kind=localized(KIND_TITLES[kind]), run=run.name),
+                    localized("Mean over the validation text: 0 is attention to one token alone, more is wider."),
+                    [head_name(series.name) for series in of_kind],
                     [f"{step:,}" for step in steps],
                     values,
-                    row_title="head",
-                    column_title=STEP,
-                    legend="entropy of the attention (nats)",
+                    row_title=localized("head"),
+                    column_title=localized(STEP),
+                    legend=localized("entropy of the attention (nats)"),
                     high=float(max(1e-6, values.max())),
                     hidden=missing if missing.any() else None,
-                    hidden_title="no value",
+                    hidden_title=localized("no value"),
                 )
 
     def chart(self, title: str, unit: str, series: list[tuple[str, str]]) -> Lines:
@@ -115,7 +118,14 @@ class Curves(Document):
                 full_label = label if len(self.runs) == 1 else f"{run.name}: {label}"
                 lines.append(thinned(full_label, curve.steps, curve.values))
         note = "; ".join(progress(run) for run in self.runs)
-        return Lines(Table(title, note, ("run", "curve", "step", "value"), tuple(rows)), tuple(lines), STEP, unit)
+        data = Table(title, note, named("run", "curve", "step", "value"), tuple(rows))
+        return Lines(data, tuple(lines), localized(STEP), unit)
+
+
+def head_name(series: str) -> str:
+    """Return the name of the head of a series, such as "attention_entropy/cross/2/0"."""
+    layer, head = series.split("/")[2:]
+    return localized("layer {layer} head {head}", layer=layer, head=head)
 
 
 def thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Line:
@@ -127,13 +137,14 @@ def thinned(name: str, steps: tuple[int, ...], values: tuple[float, ...]) -> Lin
 
 def progress(run: RunCurves) -> str:
     """Return the progress of a run in a few words."""
-    parts = [f"{run.name}: step {run.steps:,} of {run.total_steps:,}"]
+    counts = {"run": run.name, "steps": run.steps, "total": run.total_steps}
+    parts = [localized("{run}: step {steps:,} of {total:,}", **counts)]
     if run.best_step is None:
-        parts.append("no validation yet")
+        parts.append(localized("no validation yet"))
     else:
-        parts.append(f"best validation at step {run.best_step:,}")
+        parts.append(localized("best validation at step {step:,}", step=run.best_step))
     if run.unreadable:
-        parts.append(f"{run.unreadable} unreadable line{'s' * (run.unreadable > 1)} left out")
+        parts.append(localized("unreadable lines left out: {count}", count=run.unreadable))
     return ", ".join(parts)
 
 
@@ -142,8 +153,8 @@ def sample_chart(run: RunCurves) -> Table:
     sources = list(dict.fromkeys(sample.source for sample in run.samples))
     ordered = sorted(run.samples, key=lambda sample: (sources.index(sample.source), sample.step))
     return Table(
-        f"Sample translations of {run.name}",
-        "Validation sentences as the weights of each step translated them, sentence by sentence.",
-        ("source", "reference", "step", "output"),
+        localized("Sample translations of {run}", run=run.name),
+        localized("Validation sentences as the weights of each step translated them, sentence by sentence."),
+        named("source", "reference", "step", "output"),
         tuple((sample.source, sample.reference, sample.step, sample.output) for sample in ordered),
     )

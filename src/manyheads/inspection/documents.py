@@ -39,6 +39,7 @@ from manyheads.inspection.views import (
     token_chart,
     tree_chart,
 )
+from manyheads.inspection.words import localized
 
 __all__ = [
     "ClassificationInspection",
@@ -58,9 +59,14 @@ def attention_views(attentions: tuple[Attention, ...], axes: Axes) -> dict[str, 
     }
 
 
+def query_axis(name: str, tokens: list[str]) -> Axis:
+    """Return the axis of the queries of a side."""
+    return Axis(localized("{side}, query", side=name), tokens)
+
+
 def self_axes(kind: str, name: str, tokens: list[str]) -> Axes:
     """Return the axes of the attention of tokens to the same tokens."""
-    return {kind: (Axis(f"{name}, query", tokens), Axis(f"{name}, key", tokens))}
+    return {kind: (query_axis(name, tokens), Axis(localized("{side}, key", side=name), tokens))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +119,9 @@ class TranslationInspection(Inspection):
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
         source_title, target_title = side_title("source", self.source), side_title("target", self.target)
-        rows = Axis(f"{target_title}, query", self.target.pieces)
-        inputs = Axis(f"{target_title} so far, key", [token.piece for token in self.inputs])
+        rows = query_axis(target_title, self.target.pieces)
+        so_far = localized("{side} so far, key", side=target_title)
+        inputs = Axis(so_far, [token.piece for token in self.inputs])
         axes = self_axes("encoder", source_title, self.source.pieces)
         axes |= {"decoder": (rows, inputs), "cross": (rows, axes["encoder"][1])}
         attention = attention_views(self.attention, axes)
@@ -132,12 +139,12 @@ class TranslationInspection(Inspection):
         views["masks"] = attention["masks"]
         if self.source_neighbours:
             views["neighbours"] = lambda _: [
-                neighbours_chart("Nearest tokens of the source", self.source_neighbours),
-                neighbours_chart("Nearest tokens of the target", self.target_neighbours),
+                neighbours_chart(localized("Nearest tokens of the source"), self.source_neighbours),
+                neighbours_chart(localized("Nearest tokens of the target"), self.target_neighbours),
             ]
         views["tokens"] = lambda _: [
-            token_chart("Tokens of the source", self.source),
-            token_chart("Tokens of the target", self.target),
+            token_chart(localized("Tokens of the source"), self.source),
+            token_chart(localized("Tokens of the target"), self.target),
         ]
         return views
 
@@ -173,16 +180,16 @@ class ClassificationInspection(Inspection):
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
-        attention = attention_views(self.attention, self_axes("encoder", "text", self.text.pieces))
+        attention = attention_views(self.attention, self_axes("encoder", localized("text"), self.text.pieces))
         occlusion = self.occlusion
         views: dict[str, ViewFunction] = {"classes": lambda _: [class_chart(self.classes)]}
         views |= {"attention": attention["attention"], "heads": attention["heads"]}
         if occlusion is not None:
-            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.text, "label", "class")
+            views["occlusion"] = lambda _: occlusion_charts(occlusion, self.text, "label", localized("class"))
         views["masks"] = attention["masks"]
         if self.neighbours:
-            views["neighbours"] = lambda _: [neighbours_chart("Nearest tokens", self.neighbours)]
-        views["tokens"] = lambda _: [token_chart("Tokens", self.text)]
+            views["neighbours"] = lambda _: [neighbours_chart(localized("Nearest tokens"), self.neighbours)]
+        views["tokens"] = lambda _: [token_chart(localized("Tokens"), self.text)]
         return views
 
 
@@ -222,10 +229,10 @@ class LanguageModelInspection(Inspection):
         read = [*(token.piece for token in self.inputs), *self.text.pieces[-1:]]
         views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
         if self.next:
-            note = "After the last token of the text."
-            views["next"] = lambda _: [rivals_chart("Most probable next tokens", note, self.next)]
-        views |= attention_views(self.attention, self_axes("decoder", "text", read))
+            note = localized("After the last token of the text.")
+            views["next"] = lambda _: [rivals_chart(localized("Most probable next tokens"), note, self.next)]
+        views |= attention_views(self.attention, self_axes("decoder", localized("text"), read))
         if self.neighbours:
-            views["neighbours"] = lambda _: [neighbours_chart("Nearest tokens", self.neighbours)]
-        views["tokens"] = lambda _: [token_chart("Tokens", self.text)]
+            views["neighbours"] = lambda _: [neighbours_chart(localized("Nearest tokens"), self.neighbours)]
+        views["tokens"] = lambda _: [token_chart(localized("Tokens"), self.text)]
         return views

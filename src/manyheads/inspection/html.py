@@ -9,6 +9,7 @@ from html import escape
 
 from manyheads.inspection.charts import Chart, Table, shown, visible
 from manyheads.inspection.svg import svg_of
+from manyheads.inspection.words import localized, reader_language
 
 __all__ = ["fragment_of", "page_of"]
 
@@ -33,7 +34,7 @@ th, td { border: 1px solid #8a8a8a; padding: 0.15rem 0.5rem; text-align: start; 
 NUMBER_CLASS = ' class="number"'
 PAGE = """\
 <!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-{digest}'; img-src data:">
@@ -52,7 +53,8 @@ PAGE = """\
 def page_of(title: str, charts: Sequence[Chart]) -> str:
     """Return a page; its content security policy allows its own style and nothing else."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode("ascii")
-    return PAGE.format(digest=digest, title=escape(visible(title)), style=STYLE, body=fragment_of(charts))
+    parts = {"title": escape(visible(title)), "style": STYLE, "body": fragment_of(charts)}
+    return PAGE.format(digest=digest, language=reader_language(), **parts)
 
 
 def fragment_of(charts: Sequence[Chart]) -> str:
@@ -69,7 +71,7 @@ def section(chart: Chart) -> str:
     picture = svg_of([chart], titled=False)
     return (
         f'<section>\n{head}\n<div class="picture">{picture}</div>\n'
-        f"<details><summary>Show as table</summary>{table}</details>\n</section>"
+        f"<details><summary>{localized('Show as table')}</summary>{table}</details>\n</section>"
     )
 
 

@@ -27,6 +27,7 @@ from manyheads.inspection.charts import (
     visible,
 )
 from manyheads.inspection.terminal import fit, heat_map, padded
+from manyheads.inspection.words import localized
 
 __all__ = ["chart_lines", "csv_of"]
 
@@ -77,8 +78,8 @@ def table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
 
 def heat_map_lines(chart: HeatMap, width: int) -> list[str]:
     """Return the titles of the axes, and shade blocks; see `terminal.heat_map`."""
-    axes = f"Rows: {visible(chart.row_title)}. Columns: {visible(chart.column_title)}."
-    lines = [axes]
+    titles = {"rows": visible(chart.row_title), "columns": visible(chart.column_title)}
+    lines = [localized("Rows: {rows}. Columns: {columns}.", **titles)]
     if not chart.columns:
         chart, said = thinned(chart, width)
         lines += said
@@ -103,7 +104,8 @@ def thinned(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     )
     if row_step == column_step == 1:
         return fewer, []
-    return fewer, [f"Shown: one row in {row_step}, one column in {column_step}."]
+    steps = {"rows": row_step, "columns": column_step}
+    return fewer, [localized("Shown: one row in {rows}, one column in {columns}.", **steps)]
 
 
 def bar_lines(chart: Bars, width: int) -> list[str]:
@@ -156,10 +158,10 @@ def curve_lines(chart: Lines, width: int) -> list[str]:
     """Return each curve in a plot of its own, all with the same axes."""
     curves = [line for line in chart.lines if line.x]
     if not curves:
-        return ["(no points yet)"]
-    lines = [f"x: {chart.x_title}; y: {chart.y_title}"]
+        return [localized("(no points yet)")]
+    lines = [localized("x: {x}; y: {y}", x=chart.x_title, y=chart.y_title)]
     for line in curves:
-        lines.append(f"{visible(line.name)}, last {line.y[-1]:.4g}")
+        lines.append(localized("{curve}, last {value:.4g}", curve=visible(line.name), value=line.y[-1]))
         lines += plot(line, *chart.extent())
     return lines
 

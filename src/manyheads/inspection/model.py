@@ -13,6 +13,7 @@ import numpy as np
 from manyheads.inspection.base import Inspection, ViewFunction
 from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Line, Lines, Table, rounded
 from manyheads.inspection.codec import Array
+from manyheads.inspection.words import localized, named
 
 __all__ = ["Block", "LearningRate", "ModelInspection", "Positions", "Symbol", "TensorRow"]
 
@@ -134,7 +135,8 @@ class ModelInspection(Inspection):
     @property
     def title(self) -> str:
         """Return the run and its task."""
-        return f"{self.run or 'model'}: {self.model.task}, {self.parameters:,} parameters"
+        name, task = self.run or localized("model"), localized(self.model.task)
+        return localized("{run}: {task}, {count:,} parameters", run=name, task=task, count=self.parameters)
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
@@ -152,43 +154,45 @@ def position_charts(positions: Positions) -> list[Chart]:
     kind, signal, products = positions.kind, positions.signal, positions.products
     count, width = signal.shape
     signal_chart = HeatMap(
-        f"Positions ({kind})",
-        POSITION_NOTES[kind],
+        localized("Positions ({kind})", kind=kind),
+        localized(POSITION_NOTES[kind]),
         [],
         [],
         signal,
-        row_title="position",
-        column_title="dimension",
-        legend="value of the position encoding",
+        row_title=localized("position"),
+        column_title=localized("dimension"),
+        legend=localized("value of the position encoding"),
         high=largest(signal),
         signed=True,
     )
     product_chart = HeatMap(
-        "Similarity of two positions",
-        "Dot products of their signals."
-        if kind != "rotary"
-        else "Mean cosine between a vector rotated to the one position and to the other.",
+        localized("Similarity of two positions"),
+        localized(
+            "Dot products of their signals."
+            if kind != "rotary"
+            else "Mean cosine between a vector rotated to the one position and to the other."
+        ),
         [],
         [],
         products,
-        row_title="position",
-        column_title="position",
-        legend="cosine" if kind == "rotary" else "dot product",
+        row_title=localized("position"),
+        column_title=localized("position"),
+        legend=localized("cosine" if kind == "rotary" else "dot product"),
         high=largest(products),
         signed=True,
     )
     x = tuple(map(float, range(count)))
     curves = [
-        Line(f"dimension {dimension}", x, tuple(map(float, signal[:, dimension])))
+        Line(localized("dimension {number}", number=dimension), x, tuple(map(float, signal[:, dimension])))
         for dimension in sorted({min(width - 1, width * quarter // 4) for quarter in QUARTERS})
     ]
     table = Table(
-        "Single dimensions of the positions",
-        "Later dimensions change more slowly.",
-        ("position", *(curve.name for curve in curves)),
+        localized("Single dimensions of the positions"),
+        localized("Later dimensions change more slowly."),
+        (localized("position"), *(curve.name for curve in curves)),
         tuple((position, *(curve.y[position] for curve in curves)) for position in range(count)),
     )
-    return [signal_chart, Lines(table, tuple(curves), "position", "value"), product_chart]
+    return [signal_chart, Lines(table, tuple(curves), *named("position", "value")), product_chart]
 
 
 def largest(values: Array) -> float:
@@ -199,19 +203,19 @@ def largest(values: Array) -> float:
 def block_chart(blocks: Sequence[Block]) -> Bars:
     """Chart the number of parameters of each block."""
     total = max(1, sum(block.parameters for block in blocks))
-    note = f"{total:,} in all; a matrix that blocks share counts once."
+    note = localized("{total:,} in all; a matrix that blocks share counts once.", total=total)
     rows = tuple((block.name, block.parameters) for block in blocks)
-    data = Table("Parameters of each block", note, ("block", "parameters"), rows)
+    data = Table(localized("Parameters of each block"), note, named("block", "parameters"), rows)
     bars = [Bar(block.name, float(block.parameters), f"{block.parameters / total:.1%}") for block in blocks]
-    return Bars(data, tuple(bars), high=max(bar.value for bar in bars), value_title="parameters")
+    return Bars(data, tuple(bars), high=max(bar.value for bar in bars), value_title=localized("parameters"))
 
 
 def tensor_chart(tensors: Sequence[TensorRow]) -> Table:
     """Chart every tensor."""
     return Table(
-        "Tensors",
-        "All tensors of model.safetensors.",
-        ("name", "shape", "parameters", "deviation", "same as"),
+        localized("Tensors"),
+        localized("All tensors of model.safetensors."),
+        named("name", "shape", "parameters", "deviation", "same as"),
         tuple(
             rounded(row.name, " x ".join(map(str, row.shape)), row.parameters, row.deviation, row.tied_to)
             for row in tensors
@@ -222,23 +226,26 @@ def tensor_chart(tensors: Sequence[TensorRow]) -> Table:
 def learning_rate_chart(planned: LearningRate) -> Lines:
     """Chart the planned learning rate."""
     data = Table(
-        f"Learning rate ({planned.schedule})",
-        f"{planned.total_steps:,} updates, {planned.warmup_steps:,} of them warm-up.",
-        ("step", "rate"),
+        localized("Learning rate ({schedule})", schedule=planned.schedule),
+        localized(
+            "{total:,} updates, {warmup:,} of them warm-up.", total=planned.total_steps, warmup=planned.warmup_steps
+        ),
+        named("step", "rate"),
         tuple(zip(planned.steps, planned.rates, strict=True)),
     )
-    line = Line(f"{planned.schedule} schedule", tuple(map(float, planned.steps)), planned.rates)
-    return Lines(data, (line,), "training step", "learning rate")
+    name = localized("{schedule} schedule", schedule=planned.schedule)
+    line = Line(name, tuple(map(float, planned.steps)), planned.rates)
+    return Lines(data, (line,), *named("training step", "learning rate"))
 
 
 def symbol_chart(symbols: Sequence[Symbol]) -> Table:
     """Chart the symbols of the paper."""
     return Table(
-        "Symbols of the paper",
-        "Sections of Vaswani et al. (2017); lines below src/manyheads.",
-        ("symbol", "meaning", "equation", "section", "source", "shape"),
+        localized("Symbols of the paper"),
+        localized("Sections of Vaswani et al. (2017); lines below src/manyheads."),
+        named("symbol", "meaning", "equation", "section", "source line", "shape"),
         tuple(
-            (symbol.symbol, symbol.meaning, symbol.equation, symbol.section, symbol.source, symbol.shape)
+            (symbol.symbol, localized(symbol.meaning), symbol.equation, symbol.section, symbol.source, symbol.shape)
             for symbol in symbols
         ),
     )

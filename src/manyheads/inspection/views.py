@@ -21,6 +21,7 @@ from manyheads.inspection.parts import (
     Rival,
     Text,
 )
+from manyheads.inspection.words import localized, named
 from manyheads.text.languages import language_name
 
 __all__ = [
@@ -72,7 +73,8 @@ Axes = dict[str, tuple[Axis, Axis]]  # kind of attention: its queries (rows) and
 
 def side_title(side: str, text: Text) -> str:
     """Return the name of a side with its language if it is known: source (German)."""
-    return f"{side} ({language_name(text.language)})" if text.language else side
+    language, name = localized(language_name(text.language)), localized(side)
+    return localized("{side} ({language})", side=name, language=language) if language else name
 
 
 @dataclass(frozen=True)
@@ -110,17 +112,20 @@ class AttentionSelection:
 def attention_chart(attentions: Sequence[Attention], selection: AttentionSelection, axes: Axes) -> HeatMap:
     """Chart the weights of a head."""
     attention, layer = selection.select(attentions)
-    head = "mean of the heads" if selection.head is None else f"head {selection.head}"
+    head = localized("mean of the heads")
+    if selection.head is not None:
+        head = localized("head {head}", head=selection.head)
+    kind = localized(KIND_TITLES[attention.kind])
     rows, columns = axes[attention.kind]
     return HeatMap(
-        f"{KIND_TITLES[attention.kind]}, layer {layer}, {head}".capitalize(),
-        "Each row adds up to 1: the attention of the token at the left to each token above.",
+        localized("{kind}, layer {layer}, {head}", kind=kind, layer=layer, head=head).capitalize(),
+        localized("Each row adds up to 1: the attention of the token at the left to each token above."),
         rows.tokens,
         columns.tokens,
         attention.of(layer, selection.head),
         row_title=rows.title,
         column_title=columns.title,
-        legend=ATTENTION_LEGEND,
+        legend=localized(ATTENTION_LEGEND),
         hidden=attention.mask == 0,
     )
 
@@ -129,9 +134,11 @@ def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, 
     """Chart all heads of a kind of attention as small heat maps."""
     attention, _ = selection.select(attentions)
     data = Table(
-        f"All heads of the {KIND_TITLES[attention.kind]}",
-        "The number is the mean entropy of the rows in nats: 0 is attention to one token alone, more is wider.",
-        ("layer", *(f"head {head}" for head in range(attention.weights.shape[1]))),
+        localized("All heads of the {kind}", kind=localized(KIND_TITLES[attention.kind])),
+        localized(
+            "The number is the mean entropy of the rows in nats: 0 is attention to one token alone, more is wider."
+        ),
+        (localized("layer"), *(localized("head {head}", head=head) for head in range(attention.weights.shape[1]))),
         tuple((layer, *map(float, row)) for layer, row in enumerate(attention.entropy)),
     )
     rows, columns = axes[attention.kind]
@@ -143,7 +150,7 @@ def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, 
         columns.tokens,
         row_title=rows.title,
         column_title=columns.title,
-        legend=ATTENTION_LEGEND,
+        legend=localized(ATTENTION_LEGEND),
     )
 
 
@@ -152,14 +159,14 @@ def mask_chart(attentions: Sequence[Attention], selection: AttentionSelection, a
     attention, _ = selection.select(attentions)
     rows, columns = axes[attention.kind]
     return HeatMap(
-        f"Mask of the {KIND_TITLES[attention.kind]}",
-        f"1 = may attend. {MASK_NOTES[attention.kind]}",
+        localized("Mask of the {kind}", kind=localized(KIND_TITLES[attention.kind])),
+        localized("1 = may attend. {note}", note=localized(MASK_NOTES[attention.kind])),
         rows.tokens,
         columns.tokens,
         attention.mask,
         row_title=rows.title,
         column_title=columns.title,
-        legend="1 = may attend",
+        legend=localized("1 = may attend"),
         hidden=attention.mask == 0,
     )
 
@@ -169,28 +176,30 @@ def predictions_chart(predictions: Sequence[Prediction]) -> Bars:
     rows, bars = [], []
     for token in predictions:
         others = ", ".join(f"{rival.piece} {rival.probability:.3f}" for rival in token.rivals)
-        given = "yes" if token.forced else "no"
+        given = localized("yes" if token.forced else "no")
         numbers = (token.probability, token.log_probability, token.rank, token.entropy)
         rows.append(rounded(token.piece, *numbers, given, others))
-        detail = f"rank {token.rank}  entropy {token.entropy:.2f}{'  given' if token.forced else ''}  {others}"
-        bars.append(Bar(token.piece, token.probability, detail, token.probability < DOUBTFUL))
+        detail = localized("rank {rank}  entropy {entropy:.2f}", rank=token.rank, entropy=token.entropy)
+        detail += f"  {localized('given')}" * token.forced
+        bars.append(Bar(token.piece, token.probability, f"{detail}  {others}", token.probability < DOUBTFUL))
     columns = ("token", "probability", "log-probability", "rank", "entropy", "given", "others")
-    note = "The probability after all tokens before it, and the likeliest alternatives."
-    data = Table("Probability of each token", note, columns, tuple(rows))
-    return Bars(data, tuple(bars), doubt=f"probability below {DOUBTFUL}")
+    note = localized("The probability after all tokens before it, and the likeliest alternatives.")
+    data = Table(localized("Probability of each token"), note, named(*columns), tuple(rows))
+    return Bars(data, tuple(bars), doubt=localized("probability below {limit}", limit=DOUBTFUL))
 
 
 def rivals_chart(title: str, note: str, rivals: Sequence[Rival]) -> Bars:
     """Chart the likeliest tokens of one position."""
     rows = [rounded(rival.piece, rival.probability, rival.log_probability) for rival in rivals]
-    data = Table(title, note, ("token", "probability", "log-probability"), tuple(rows))
+    data = Table(title, note, named("token", "probability", "log-probability"), tuple(rows))
     return Bars(data, tuple(Bar(rival.piece, rival.probability) for rival in rivals))
 
 
 def class_chart(classes: Sequence[ClassProbability]) -> Bars:
     """Chart the probability of each class."""
     rows = tuple(rounded(entry.label, entry.probability) for entry in classes)
-    data = Table("Probability of each class", "The probabilities add up to 1.", ("class", "probability"), rows)
+    title, note = localized("Probability of each class"), localized("The probabilities add up to 1.")
+    data = Table(title, note, named("class", "probability"), rows)
     return Bars(data, tuple(Bar(entry.label, entry.probability) for entry in classes))
 
 
@@ -200,11 +209,11 @@ def tree_chart(tree: BeamTree) -> Tree:
     for node in tree.nodes:
         token = (node.number, node.parent, node.step, node.piece)
         numbers = (node.log_probability, node.total, node.score, node.rank)
-        rows.append(rounded(*token, *numbers, node.state, reason(node, tree)))
+        rows.append(rounded(*token, *numbers, localized(node.state), reason(node, tree)))
     data = Table(
-        f"Beam search, beam size {tree.beam_size}",
-        f"Stopped after {tree.steps} steps: {STOPS[tree.stop]}.",
-        ("node", "parent", "step", "token", "log-probability", "total", "score", "rank", "state", "reason"),
+        localized("Beam search, beam size {beam}", beam=tree.beam_size),
+        localized("Stopped after {steps} steps: {stop}.", steps=tree.steps, stop=localized(STOPS[tree.stop])),
+        named("node", "parent", "step", "token", "log-probability", "total", "score", "rank", "state", "reason"),
         tuple(rows),
     )
     return Tree(data, tree)
@@ -213,9 +222,9 @@ def tree_chart(tree: BeamTree) -> Tree:
 def hypotheses_chart(outputs: Sequence[Output]) -> Table:
     """Chart the outputs of the search, best first."""
     return Table(
-        "Outputs of the search",
-        "score = log-probability / length ** length_penalty",
-        ("rank", "text", "score", "log-probability", "tokens"),
+        localized("Outputs of the search"),
+        localized("score = log-probability / length ** length_penalty"),
+        named("rank", "text", "score", "log-probability", "tokens"),
         tuple(
             rounded(rank, output.text, output.score, output.log_probability, len(output.ids))
             for rank, output in enumerate(outputs, start=1)
@@ -227,9 +236,13 @@ def alignment_chart(alignment: Alignment, source: Text, target: Text) -> Links:
     """Chart the word alignment."""
     weights = [float(alignment.weights[below, above]) for above, below in alignment.links]
     data = Table(
-        "Word alignment",
-        f"From cross-attention, layer {alignment.layer}, mean of the heads. Pharaoh: {alignment.pharaoh}",
-        ("source word", "target word", "source", "target", "weight"),
+        localized("Word alignment"),
+        localized(
+            "From cross-attention, layer {layer}, mean of the heads. Pharaoh: {links}",
+            layer=alignment.layer,
+            links=alignment.pharaoh,
+        ),
+        named("source word", "target word", "source", "target", "weight"),
         tuple(
             rounded(above, below, source.words[above], target.words[below], weight)
             for (above, below), weight in zip(alignment.links, weights, strict=True)
@@ -246,11 +259,13 @@ def occlusion_charts(occlusion: Occlusion, text: Text, output: str, column_title
     `output` names the output ("translation"), `column_title` its parts.
     """
     words = text.words
-    part = "class" if output == "label" else f"token of the {output}"
+    part = localized("class" if output == "label" else f"token of the {output}")
     data = Table(
-        "Each word left out",
-        f"How much less likely the {output} becomes without the word, in nats, and the {output} without it.",
-        ("word", "drop", f"{output} without it"),
+        localized("Each word left out"),
+        localized(
+            f"How much less likely the {output} becomes without the word, in nats, and the {output} without it."
+        ),
+        named("word", "drop", f"{output} without it"),
         tuple(rounded(words[occluded.word], occluded.drop, occluded.output) for occluded in occlusion.words),
     )
     values = [occluded.drop for occluded in occlusion.words]
@@ -259,19 +274,22 @@ def occlusion_charts(occlusion: Occlusion, text: Text, output: str, column_title
         tuple(Bar(words[occluded.word], occluded.drop, occluded.output) for occluded in occlusion.words),
         low=min(0.0, *values) if values else 0.0,
         high=max(1e-6, *values) if values else 1.0,
-        value_title="drop of the log-probability (nats); below 0: more likely without the word",
+        value_title=localized("drop of the log-probability (nats); below 0: more likely without the word"),
     )
+    row_title = localized("word left out")
+    if output != "label":
+        row_title += f", {side_title('source', text)}"
     drops = np.array([occluded.drops for occluded in occlusion.words], np.float32)
     drops = drops.reshape(len(values), len(occlusion.columns))
     each = HeatMap(
-        f"Each word left out, for each {part}",
-        "Above 0, it becomes less likely without the word; below 0, more likely.",
+        localized("Each word left out, for each {part}", part=part),
+        localized("Above 0, it becomes less likely without the word; below 0, more likely."),
         [bar.label for bar in bars.bars],
         list(occlusion.columns),
         drops,
-        row_title="word left out" if column_title == "class" else f"word left out, {side_title('source', text)}",
+        row_title=row_title,
         column_title=column_title,
-        legend="drop of the log-probability (nats)",
+        legend=localized("drop of the log-probability (nats)"),
         high=float(max(1e-6, np.abs(drops).max(initial=0.0))),
         signed=True,
     )
@@ -283,8 +301,8 @@ def neighbours_chart(title: str, neighbours: Sequence[Neighbours]) -> Table:
     most = max((len(token.near) for token in neighbours), default=0)
     return Table(
         title,
-        "Nearest tokens in the embedding, with the cosine.",
-        ("token", *(str(rank + 1) for rank in range(most))),
+        localized("Nearest tokens in the embedding, with the cosine."),
+        (localized("token"), *(str(rank + 1) for rank in range(most))),
         tuple((token.piece, *(f"{near.piece} {near.cosine:.2f}" for near in token.near)) for token in neighbours),
     )
 
@@ -295,4 +313,4 @@ def token_chart(title: str, text: Text) -> Table:
         (position, token.piece, token.id, None if token.word is None else text.words[token.word])
         for position, token in enumerate(text.tokens)
     ]
-    return Table(title, text.text, ("position", "token", "id", "word"), tuple(rows))
+    return Table(title, text.text, named("position", "token", "id", "word"), tuple(rows))

@@ -70,8 +70,10 @@ def example_of(run: Path) -> str:
     return samples[-1].source if samples else ""
 
 
-def stand_alone(run: str | Path, inspection: Inspection) -> str:
+def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None = None) -> str:
     """Return a self-contained page with an inspection of a text or model, the model and its training curves.
+
+    It opens in `language`, one of `LANGUAGES`; None is the language of the browser.
 
     Raises:
         RunError: there is no such run.
@@ -93,6 +95,7 @@ def stand_alone(run: str | Path, inspection: Inspection) -> str:
     return page_with(
         {
             "strings": {language: json.loads(text_of(f"{language}.json")) for language in LANGUAGES},
+            "language": language,
             "about": about,
             "inspection": None if inspection is model else inspection.packed_dict(),
             "model": model_document(model),

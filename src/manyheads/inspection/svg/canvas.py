@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
-from textwrap import wrap
 
 from rich.cells import cell_len
 
@@ -15,10 +14,8 @@ from manyheads.inspection.colours import INK
 
 __all__ = ["FONTS", "FONT_SIZE", "SMALL", "Canvas", "clipped", "displayed", "text_width", "widest"]
 
-FONTS = (
-    "'DejaVu Sans','Noto Sans KR','Noto Sans CJK KR','Malgun Gothic','Apple SD Gothic Neo',NanumGothic,"
-    "'Nanum Gothic',Arial,sans-serif"
-)
+KOREAN_FONTS = "'Noto Sans KR','Noto Sans CJK KR','Malgun Gothic','Apple SD Gothic Neo',NanumGothic,'Nanum Gothic'"
+FONTS = "'DejaVu Sans',Arial,sans-serif"
 FONT_SIZE, SMALL = 12, 11  # pixels
 # Width of a letter over the size of its font, a little more than in DejaVu Sans, the widest of the fonts above.
 NARROW, COMMON, CAPITAL, BROAD = 0.38, 0.63, 0.75, 1.0
@@ -89,9 +86,13 @@ class Canvas:
         shown = displayed(text)
         turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
         weight = ' font-weight="bold"' if bold else ""
+        # A renderer may take letters that the first font lacks from a font of any weight.
+        korean = (
+            f' font-family="{KOREAN_FONTS},sans-serif"' if any("가" <= letter <= "힣" for letter in shown) else ""
+        )
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{fill}"{weight}'
-            f'{turned} xml:space="preserve">{escape(shown)}</text>'
+            f'{turned}{korean} xml:space="preserve">{escape(shown)}</text>'
         )
         self.smallest = min(self.smallest, size)
         width = text_width(shown, size) * (1.1 if bold else 1.0)
@@ -103,9 +104,14 @@ class Canvas:
 
     def paragraph(self, x: float, y: float, text: str, width: float, size: float = SMALL) -> float:
         """Add a text in as many lines as its width needs; return the y of the last line."""
-        for number, line in enumerate(wrap(visible(text), max(8, int(width / (0.6 * size))))):
-            y += (size + 4) * bool(number)
-            self.text(x, y, line, size=size)
+        line = ""
+        for word in visible(text).split():
+            longer = f"{line} {word}" if line else word
+            if line and text_width(longer, size) > width:
+                self.text(x, y, line, size=size)
+                y, longer = y + size + 4, word
+            line = longer
+        self.text(x, y, line, size=size)
         return y
 
     def box(

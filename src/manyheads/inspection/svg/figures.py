@@ -7,6 +7,7 @@ from html import escape
 from manyheads.inspection.charts import Bars, Lines, Links, Table, fraction, minus, shown, tick_text, ticks
 from manyheads.inspection.colours import DASHES, INK, LINES, MARKERS, NEGATIVE, POSITIVE
 from manyheads.inspection.svg.canvas import SMALL, Canvas, clipped, text_width, widest
+from manyheads.inspection.words import localized
 
 __all__ = ["draw_bars", "draw_lines", "draw_links", "draw_table"]
 
@@ -83,7 +84,7 @@ def draw_lines(chart: Lines, room: float) -> Canvas:
     canvas = Canvas()
     lines = [line for line in chart.lines if line.x]
     if not lines:
-        canvas.text(0, 14, "(no points yet)")
+        canvas.text(0, 14, localized("(no points yet)"))
         return canvas
     x_range, (y_low, y_high) = chart.extent()
     names = [f"{line.name}: {shown(line.y[-1])}" for line in lines]
@@ -209,5 +210,6 @@ def draw_table(table: Table, room: float) -> Canvas:
         x += width
     canvas.line(0, 18, x, 18)
     if len(table.rows) > MAX_ROWS:
-        canvas.text(0, 33 + MAX_ROWS * 18, f"... {len(table.rows) - MAX_ROWS:,} more rows", size=SMALL)
+        more = localized("... {count:,} more rows", count=len(table.rows) - MAX_ROWS)
+        canvas.text(0, 33 + MAX_ROWS * 18, more, size=SMALL)
     return canvas

@@ -10,6 +10,7 @@ from manyheads.inspection.charts import HeatMap, Thumbnails, fraction, minus, ti
 from manyheads.inspection.codec import Array
 from manyheads.inspection.colours import INK, hexadecimal, ink_on, shade
 from manyheads.inspection.svg.canvas import FONT_SIZE, SMALL, Canvas, clipped, text_width, widest
+from manyheads.inspection.words import localized
 
 __all__ = ["draw_heat_map", "draw_thumbnails"]
 
@@ -239,11 +240,12 @@ def draw_thumbnails(chart: Thumbnails, room: float) -> Canvas:
                 draw_column_names(canvas, column_names, x, top, size, turn)
             if place == 0:
                 draw_row_names(canvas, row_names, left, top, size)
-                canvas.text(TITLE + 6, caption, f"layer {layer}", size=SMALL, bold=True)
-            canvas.text(x, caption, f"head {head}", size=SMALL)
+                canvas.text(TITLE + 6, caption, localized("layer {layer}", layer=layer), size=SMALL, bold=True)
+            canvas.text(x, caption, localized("head {head}", head=head), size=SMALL)
             draw_squares(canvas, chart.weights[layer, head], (0.0, 1.0), x, top, size)
             canvas.box(x, top, columns * size, rows * size, "none", extra=f'stroke="{INK}" stroke-width="0.5"')
-            canvas.text(x, top + rows * size + 13, f"{chart.entropy[layer, head]:.2f} nats", size=10)
+            entropy = localized("{entropy:.2f} nats", entropy=chart.entropy[layer, head])
+            canvas.text(x, top + rows * size + 13, entropy, size=10)
     draw_axis_titles(
         canvas,
         [chart.row_title],

@@ -1,4 +1,4 @@
-"""The tree of a beam search, from left to right.
+"""The tree of a beam search: a column for each step, or a row for each step where the columns do not fit.
 
 Branches that continue are solid, pruned ones dashed; the box of a finished output has a double border.
 """
@@ -6,90 +6,138 @@ Branches that continue are solid, pruned ones dashed; the box of a finished outp
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 from manyheads.inspection.beam_tree import DROPPED, BeamNode, BeamTree, reason
 from manyheads.inspection.charts import Tree, minus, visible
 from manyheads.inspection.colours import INK
 from manyheads.inspection.svg.canvas import SMALL, Canvas, clipped, text_width, widest
+from manyheads.inspection.words import localized
 
 __all__ = ["draw_tree"]
 
 TOKEN = 90  # longer tokens are cut
 HEAD = 20
-ROW = 34
-BOX = 28
-GAP = 34
+ROW, DOWN_ROW = 34, 56  # from one box to the next one below: of the same step, of the next step
+BOX, NARROW_BOX, COMMON_BOX = 28, 28, 52  # height, least width, and least width with letters of the common size
+GAP, NARROW_GAP = 34, 3  # between boxes beside each other: of two steps, of the same step
+STEP_NUMBER = 18  # width of the number of a step at the left of its row
 BEST, PLAIN, FAINT = "#0072B2", "#1a1a1a", "#6b6b6b"
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The boxes of a tree.
+
+    Attributes:
+        down: whether the steps are rows, from top to bottom, instead of columns.
+        width: width of a box.
+        corners: number of a node -> x and y of the upper left corner of its box.
+    """
+
+    down: bool
+    width: float
+    corners: dict[int, tuple[float, float]]
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """Return the sizes of the letters of a token and of its number."""
+        return (SMALL, 9) if self.width >= COMMON_BOX else (8, 7.5)
+
+    def token(self, node: BeamNode) -> str:
+        """Return the text in the box of a node."""
+        return clipped(node.piece, min(TOKEN, self.width - 4), self.sizes[0])
+
+
+def layout_of(tree: BeamTree, room: float) -> Layout:
+    """Place the candidates of each step by rank: in a column, or in a row where the columns are too wide."""
+    wide = max(widest(clipped(node.piece, TOKEN) for node in tree.nodes), COMMON_BOX) + 12
+    seen: Counter[int] = Counter()
+    cells = {}
+    for node in tree.nodes:
+        cells[node.number] = (node.step, seen[node.step])
+        seen[node.step] += 1
+    down = (1 + max(seen, default=0)) * (wide + GAP) - GAP > room
+    if not down:
+        corners = {node: (step * (wide + GAP), HEAD + float(rank * ROW)) for node, (step, rank) in cells.items()}
+        return Layout(down, wide, corners)
+    pitch = max(NARROW_BOX + NARROW_GAP, min(wide + GAP, (room - STEP_NUMBER) / max(seen.values())))
+    wide = min(wide, pitch - NARROW_GAP)
+    corners = {
+        node: (STEP_NUMBER + rank * pitch, HEAD + float(step * DOWN_ROW)) for node, (step, rank) in cells.items()
+    }
+    return Layout(down, wide, corners)
+
+
 def draw_tree(chart: Tree, room: float) -> Canvas:
-    """Draw a column for each step with its candidates by rank; the path of the best output is thick."""
+    """Draw the candidates of each step by rank; the path of the best output is thick."""
     canvas, tree = Canvas(), chart.tree
-    wide = max(widest(map(label, tree.nodes)), 52.0) + 12
-    corners = positions(tree, wide)
-    for step in sorted({node.step for node in tree.nodes}):
-        canvas.text(step * (wide + GAP) + wide / 2, 11, f"step {step + 1}", anchor="middle", size=SMALL)
+    layout = layout_of(tree, room)
+    draw_steps(canvas, tree, layout)
     for node in tree.nodes:
-        draw_branch(canvas, node, corners, wide)
+        draw_branch(canvas, node, layout)
     for node in tree.nodes:
-        draw_node(canvas, node, corners[node.number], wide, reason(node, tree))
-    draw_legend(canvas, canvas.height + 22, max(room, canvas.width))
+        draw_node(canvas, node, layout, reason(node, tree))
+    draw_legend(canvas, canvas.height + 22, room if layout.down else max(room, canvas.width))
     return canvas
 
 
-def label(node: BeamNode) -> str:
-    """Return the text in the box of a node."""
-    return clipped(node.piece, TOKEN)
+def draw_steps(canvas: Canvas, tree: BeamTree, layout: Layout) -> None:
+    """Draw the number of each step above its column, or at the left of its row."""
+    for step, number in {node.step: node.number for node in reversed(tree.nodes)}.items():  # the first of each step
+        x, y = layout.corners[number]
+        if layout.down:
+            canvas.text(STEP_NUMBER - 5, y + BOX / 2 + 4, str(step + 1), anchor="end", size=9)
+        else:
+            name = localized("step {step}", step=step + 1)
+            canvas.text(x + layout.width / 2, 11, name, anchor="middle", size=SMALL)
+    if layout.down:
+        canvas.text(0, 11, localized("step"), size=SMALL)
 
 
-def positions(tree: BeamTree, wide: float) -> dict[int, tuple[float, float]]:
-    """Return the upper left corner of each node: a column for each step, in the order of ranks."""
-    seen: Counter[int] = Counter()
-    corners = {}
-    for node in tree.nodes:
-        corners[node.number] = (node.step * (wide + GAP), HEAD + float(seen[node.step] * ROW))
-        seen[node.step] += 1
-    return corners
-
-
-def draw_branch(canvas: Canvas, node: BeamNode, corners: dict[int, tuple[float, float]], wide: float) -> None:
+def draw_branch(canvas: Canvas, node: BeamNode, layout: Layout) -> None:
     """Draw the branch from the parent."""
     if node.parent is None:
         return
-    (x, y), (left, top) = corners[node.parent], corners[node.number]
-    start, middle, end_y = x + wide, y + BOX / 2, top + BOX / 2
+    (x, y), (left, top) = layout.corners[node.parent], layout.corners[node.number]
+    if layout.down:
+        x, y, left = x + layout.width / 2, y + BOX, left + layout.width / 2
+        bends = f"{x:.1f} {(y + top) / 2:.1f} {left:.1f} {(y + top) / 2:.1f}"
+    else:
+        x, y, top = x + layout.width, y + BOX / 2, top + BOX / 2
+        bends = f"{(x + left) / 2:.1f} {y:.1f} {(x + left) / 2:.1f} {top:.1f}"
     canvas.path(
-        f"M{start:.1f} {middle:.1f}C{start + GAP / 2:.1f} {middle:.1f} {left - GAP / 2:.1f} {end_y:.1f} "
-        f"{left:.1f} {end_y:.1f}",
+        f"M{x:.1f} {y:.1f}C{bends} {left:.1f} {top:.1f}",
         stroke=BEST if node.best else FAINT,
         width=3 if node.best else 1,
         dash="4 3" if node.state in DROPPED else "",
     )
 
 
-def draw_node(canvas: Canvas, node: BeamNode, corner: tuple[float, float], wide: float, why: str) -> None:
+def draw_node(canvas: Canvas, node: BeamNode, layout: Layout, why: str) -> None:
     """Draw a box with token and log-probability so far; its border shows its state."""
-    x, y = corner
+    (x, y), wide = layout.corners[node.number], layout.width
     dropped = node.state in DROPPED
     colour = BEST if node.best else FAINT if dropped else PLAIN
-    title = f"{node.piece} {node.total:.3f} {why or 'continued'}"
+    title = f"{node.piece} {node.total:.3f} {why or localized('continued')}"
     extra = f'stroke="{colour}" stroke-width="{2.5 if node.best else 1}" rx="3"'
     extra += ' stroke-dasharray="4 3"' if dropped else ""
     canvas.box(x, y, wide, BOX, "#ffffff", extra=extra, title=visible(title))
     if node.state == "finished":
         canvas.box(x + 3, y + 3, wide - 6, BOX - 6, "none", extra=f'stroke="{colour}" rx="2"')
     ink = FAINT if dropped else INK
-    canvas.text(x + wide / 2, y + 12, label(node), anchor="middle", size=SMALL, fill=ink)
-    canvas.text(x + wide / 2, y + 23, minus(f"{node.total:.2f}"), anchor="middle", size=9, fill=ink)
+    token_size, number_size = layout.sizes
+    canvas.text(x + wide / 2, y + 12, layout.token(node), anchor="middle", size=token_size, fill=ink)
+    canvas.text(x + wide / 2, y + 23, minus(f"{node.total:.2f}"), anchor="middle", size=number_size, fill=ink)
 
 
 def draw_legend(canvas: Canvas, top: float, room: float) -> None:
     """Draw the meaning of the borders, in as many lines as needed."""
     entries = [
-        ("continued, or left open", f'stroke="{PLAIN}"', False),
-        ("pruned or outranked", f'stroke="{FAINT}" stroke-dasharray="4 3"', False),
-        ("finished", f'stroke="{PLAIN}"', True),
-        ("on the path of the best output", f'stroke="{BEST}" stroke-width="2.5"', False),
+        (localized("continued, or left open"), f'stroke="{PLAIN}"', False),
+        (localized("pruned or outranked"), f'stroke="{FAINT}" stroke-dasharray="4 3"', False),
+        (localized("finished"), f'stroke="{PLAIN}"', True),
+        (localized("on the path of the best output"), f'stroke="{BEST}" stroke-width="2.5"', False),
     ]
     x = 0.0
     for text, extra, double in entries:
@@ -101,4 +149,5 @@ def draw_legend(canvas: Canvas, top: float, room: float) -> None:
             canvas.box(x + 3, top + 3, 20, 10, "none", extra=extra)
         canvas.text(x + 34, top + 12, text, size=SMALL)
         x += width + 24
-    canvas.text(0, top + 34, "number: log-probability of all tokens up to here (nats)", size=SMALL)
+    meaning = localized("number: log-probability of all tokens up to here (nats)")
+    canvas.paragraph(0, top + 34, meaning, room)

@@ -90,7 +90,7 @@ function nothing() {
 
 async function start() {
   dress(recall("theme"));
-  const wish = new URLSearchParams(location.search).get("lang") || recall("language") || navigator.language.slice(0, 2);
+  const wish = new URLSearchParams(location.search).get("lang") || recall("language") || embedded?.language || navigator.language.slice(0, 2);
   await speak(wish in LANGUAGES ? wish : "en");
   mh.about = await about();
   readAddress();

@@ -1,0 +1,174 @@
+"""Pictures speak the language of the reader; values, tokens and files of values do not change with it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.inspection.svg.drawing import texts
+from tests.tasks.test_classification import make_classifier
+from tests.tasks.test_inspecting import KOREAN, korean
+from tests.tasks.test_language_modeling import make_generator
+
+from manyheads import inspection
+from manyheads.errors import UsageError
+from manyheads.inspection import beam_tree, curves, views, words
+from manyheads.inspection.base import Document
+from manyheads.inspection.curves import Curves
+from manyheads.inspection.metrics import read_metrics
+from manyheads.tasks.inspecting import (
+    inspect_classification,
+    inspect_language_model,
+    inspect_model,
+    inspect_translation,
+)
+from manyheads.text.languages import NAMES
+
+SOURCES = sorted(Path(inspection.__file__).parent.rglob("*.py"))
+HANGUL = re.compile("[가-힣]")
+LOG = [
+    b'{"step": 10, "total_steps": 20, "nll": 2.0, "learning_rate": 0.1, "gradient_norm": 1.0, '
+    b'"target_tokens_per_second": 9.0}',
+    b'{"kind": "validation", "step": 20, "loss": 1.5, "perplexity": 4.0, "bleu": 7.0, "chrf": 8.0, "best": true, '
+    b'"attention_entropy": {"cross": [[1.0, 0.5]]}, "samples": [["a", "b", "c"]]}',
+    b"{",
+]
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    translator = korean()
+    runs = tuple(read_metrics(name, "translation", LOG) for name in ("one", "two"))
+    return [
+        inspect_translation(translator, KOREAN),
+        inspect_classification(make_classifier(), "abc de"),
+        inspect_language_model(make_generator(), "ab\nc"),
+        inspect_model(translator.config, translator.model),
+        Curves(runs[:1]),
+        Curves(runs),
+        Curves((read_metrics("empty", "translation", LOG[:1]),)),
+    ]
+
+
+def literals() -> Iterator[str]:
+    """The texts that the code hands to `localized` or `named` as they are."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("localized", "named"):
+                for value in node.args:
+                    options = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+                    yield from (one.value for one in options if isinstance(one, ast.Constant))
+
+
+def test_every_text_of_the_code_is_in_the_table() -> None:
+    table = words.words_of("ko")
+    titles = {text for title, unit, _ in curves.VIEWS.values() for text in (title, unit)}
+    tables = [views.KIND_TITLES, views.MASK_NOTES, beam_tree.STOPS, beam_tree.REASONS, curves.NAMES, NAMES]
+    known = {*literals(), *titles, *(text for table in tables for text in table.values())}
+    assert known - set(table) == set()
+    assert len(known) > 150
+
+
+def placeholders(text: str) -> list[tuple[str, str | None]]:
+    return sorted((name, form) for _, name, form, _ in string.Formatter().parse(text) if name is not None)
+
+
+def test_a_translation_has_the_same_values_as_the_text_and_is_korean() -> None:
+    for text, translation in words.words_of("ko").items():
+        assert placeholders(text) == placeholders(translation), text
+        assert HANGUL.search(translation) or placeholders(text) or "nats" in text, text
+
+
+class Recorder(dict[str, str]):
+    """A table that records which texts it does not have."""
+
+    def __init__(self, table: dict[str, str]) -> None:
+        super().__init__(table)
+        self.missing: set[str] = set()
+
+    def get(self, key: str, default: str = "") -> str:  # type: ignore[override]
+        self.missing |= {key} - set(self)
+        return super().get(key, default)
+
+
+def test_all_views_are_drawn_without_a_missing_text(
+    documents: list[Document], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder(words.words_of("ko"))
+    monkeypatch.setattr(words, "words_of", lambda language: recorder)
+    for document in documents:
+        for view in document.views:
+            document.to_svg(view, language="ko")
+            document.lines(view, language="ko")
+        document.to_html(language="ko")
+    assert recorder.missing == set()
+
+
+@pytest.mark.parametrize(
+    "place", ["title", "note", "row_title", "column_title", "legend", "value_title", "x_title"]
+)
+def test_titles_axes_and_legends_are_korean(documents: list[Document], place: str) -> None:
+    seen = 0
+    for document in documents:
+        for view in document.views:
+            with words.written_in("ko"):
+                charts = document.charts(view)
+            for chart in charts:
+                text = getattr(chart, place, None)
+                if text and not (view == "tokens" and place == "note"):  # the note is the text itself
+                    assert HANGUL.search(text), (view, text)
+                    seen += 1
+    assert seen
+
+
+def test_sides_languages_layers_and_heads_are_named_in_korean(documents: list[Document]) -> None:
+    drawn = ", ".join(texts(documents[0].to_svg("heads", language="ko")))
+    assert {"원문(독일어)", "번역문(영어)", "쿼리", "키", "0번 층", "1번 헤드"} <= set(drawn.split(", "))
+    lines = documents[0].lines("attention", language="ko")
+    assert "행: 번역문(영어), 쿼리. 열: 원문(독일어), 키." in lines
+    assert "검증 손실: 1.5" in texts(documents[4].to_svg("loss", language="ko"))
+
+
+def test_tokens_and_numbers_are_the_same_in_both_languages(documents: list[Document]) -> None:
+    english, korean = (set(texts(documents[0].to_svg("attention", language=code))) for code in words.LANGUAGES)
+    assert english - korean == {text for text in english - korean if re.search("[a-z]{3}", text)}
+    assert {piece.replace("▁", "␣") for piece in documents[0].source.pieces} <= english & korean  # type: ignore[attr-defined]
+
+
+def test_files_of_values_stay_english(documents: list[Document]) -> None:
+    for document in documents:
+        for kind in ("csv", "json"):
+            view = document.views[0]
+            assert document.to_format(kind, view, language="ko") == document.to_format(kind, view), kind
+
+
+@pytest.mark.filterwarnings("ignore:no font here")
+def test_a_png_has_the_words_of_its_svg(documents: list[Document]) -> None:
+    pytest.importorskip("resvg_py")
+    english, korean = (documents[0].to_format("png", language=code) for code in words.LANGUAGES)
+    assert english != korean
+
+
+def test_a_page_says_its_language(documents: list[Document]) -> None:
+    page = documents[0].to_html(language="ko")
+    assert '<html lang="ko">' in page
+    assert "표로 보기" in page
+    assert '<html lang="en">' in documents[0].to_html()
+
+
+def test_after_a_picture_in_korean_or_a_mistake_texts_are_english_again(documents: list[Document]) -> None:
+    before = documents[0]._repr_html_()
+    assert documents[0].to_svg(language="ko") != documents[0].to_svg()
+    with pytest.raises(UsageError, match='no view "nothing"'):
+        documents[0].to_svg("nothing", language="ko")
+    assert words.reader_language() == "en"
+    assert documents[0]._repr_html_() == before
+
+
+def test_another_language_is_refused(documents: list[Document]) -> None:
+    with pytest.raises(UsageError, match=r'no words in "fr" for charts\. Use en or ko\.'):
+        documents[0].to_svg(language="fr")
