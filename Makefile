@@ -22,6 +22,8 @@ PIP := $(IN_VENV) -m pip --disable-pip-version-check --quiet install --no-compil
 # pip compiles on one core only
 COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 $(VENV)/lib >/dev/null || true
 PYTEST := $(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
+# Hundreds of processes import the same modules, and pytest compiles its own form of the tests.
+unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 
@@ -124,13 +126,17 @@ $(READY): $(IN_VENV) constraints.txt pyproject.toml
 	@$(COMPILE)
 	@touch $@
 
-# The names are those of [dependency-groups] of pyproject.toml; older pips know no --group. Of argostranslate the
-# tests use one module, which imports nothing else.
-$(READY_FOR_TESTS): $(READY)
-	@echo "Installing the tools for tests."
-	@$(PIP) --constraint constraints.txt --editable ".[all]" $$($(IN_VENV) -c \
-		'import re, tomllib; groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]; \
-		print(*(re.match(r"[\w.-]+", name)[0] for group in groups.values() for name in group if isinstance(name, str)))')
+# In one go, not on top of $(READY): pip chooses versions and builds the package once. What is there already is
+# compiled while pip fetches the rest. The names are those of [dependency-groups] of pyproject.toml; older pips know no
+# --group. Of argostranslate the tests use one module, which imports nothing else.
+$(READY_FOR_TESTS): $(IN_VENV) constraints.txt pyproject.toml
+	@echo "Installing into $(VENV), with the tools for tests; the first time this takes a minute or two."
+	@$(PIP) "$$(grep '^torch==' constraints.txt)"
+	@{ $(COMPILE); } & \
+		$(PIP) --constraint constraints.txt --editable ".[all]" $$($(IN_VENV) -c \
+			'import re, tomllib; groups = tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]; \
+			print(*(re.match(r"[\w.-]+", name)[0] for group in groups.values() for name in group if isinstance(name, str)))'); \
+		installed=$$?; wait; exit $$installed
 	@$(PIP) --no-deps "$$(grep '^argostranslate==' constraints.txt)"
 	@$(COMPILE)
-	@touch $@
+	@touch $(READY) $@

@@ -33,6 +33,8 @@ import machine
 PROGRAM = [sys.executable, "-m", "manyheads"]
 PARTS = ("training", "scoring", "single", "server")
 CLIENTS = 2
+SETTINGS = ("training.steps=4", "training.warmup_steps=2", "training.valid_sentences=0", "data.limit=300")
+TINY = tuple(part for setting in SETTINGS for part in ("--set", setting))
 SENTENCE = "Der kleine Hund schläft heute im Garten."
 
 
@@ -112,7 +114,15 @@ def demos_per_second(out: Path) -> float:
 
 def measures(run: Path, given: argparse.Namespace, demo: Path) -> dict[str, Callable[[], float]]:
     """Return how each part is measured once."""
-    training = ("train", "demo-de-en", "--rounds", "1", "--updates", str(given.updates))
+    training = (
+        "train",
+        "demo-de-en",
+        "--rounds",
+        "1",
+        "--updates",
+        str(given.updates),
+        *(TINY if given.tiny else ()),
+    )
     decoding = ("decode", str(run), "--rounds", "1", "--sentences", str(given.sentences))
     return {
         "training": lambda: bench(*training)["median"],
@@ -159,13 +169,19 @@ def main() -> None:
         help="programs to measure (default: all but demo)",
     )
     parser.add_argument("--run", type=Path, help="finished run of demo-de-en (default: train one first)")
-    smallest = {"busy": [1], "updates": 2, "sentences": 10, "seconds": 0.5}
+    # `scoring` is the command of `single` with other options
+    smallest = {
+        "busy": [1],
+        "updates": 2,
+        "sentences": 10,
+        "seconds": 0.5,
+        "parts": ["training", "single", "server"],
+    }
     given = machine.parse(parser, tiny=smallest)
     with tempfile.TemporaryDirectory() as folder:
         run = given.run or Path(folder) / "run"
         if given.run is None:
-            steps = ["--set", "training.steps=4", "--set", "training.warmup_steps=2"] if given.tiny else []
-            program("train", "demo-de-en", "-o", str(run), *steps)
+            program("train", "demo-de-en", "-o", str(run), *(TINY if given.tiny else ()))
         found: dict[int, dict[str, float]] = {}
         for busy in sorted({0, *given.busy}):
             measure = measures(run, given, Path(folder) / f"demo-{busy}")

@@ -52,6 +52,7 @@ def files(names: str) -> tuple[str, ...]:
 # Tests whose results depend on kernels, by what they are about.
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
+QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
 TEAMS = files("decoding/native/test_model.py decoding/test_continuous.py decoding/native/test_threads.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py interop/test_onnx.py runs/test_export.py")
@@ -119,10 +120,11 @@ ROWS = [
     Row("AVX2, no compiler: all but the book and slow tests", ("tests", "--ignore=tests/docs", "-m", "not slow"),
         AVX2, ("avx2",), compiler=False),
     Row("AVX2: learning", LEARNING, AVX2, ("avx2",)),
-    Row("AVX2: decoding, 8 threads", DECODING, AVX2, ("avx2",), threads=8, short=True),
+    Row("AVX2: decoding, 8 threads", (*DECODING, *QUICK), AVX2, ("avx2",), threads=8, short=True),
     Row("AVX2: numbers and exports, 2 threads", (*NUMBERS, *EXPORTS), AVX2, ("avx2",), threads=2),
     Row("SSE: numbers, training, exports", (*NUMBERS, *TRAINING, *EXPORTS), SSE, ("sse4_2",)),
-    Row("SSE, no compiler: decoding, learning", (*DECODING, *HEART), SSE, ("sse4_2",), compiler=False, short=True),
+    Row("SSE, no compiler: decoding, learning", (*DECODING, *HEART, *QUICK), SSE, ("sse4_2",), compiler=False,
+        short=True),
     Row("SSE, C switched off: numbers, 1 thread", NUMBERS, SSE | NO_C, ("sse4_2",), threads=1),
     Row("AVX-512: numbers, 1 thread", NUMBERS, AVX512, ("avx512f",), threads=1),
     Row("AVX-512, no compiler: numbers, exports", (*NUMBERS, *EXPORTS), AVX512, ("avx512f",), compiler=False),

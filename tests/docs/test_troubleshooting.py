@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ PAGE = ROOT / "docs" / "howto" / "troubleshooting.md"
 NOT_OURS = {"manyheads: command not found", "pip install", "nan", "<unk>", "timeout"}
 
 
+@functools.cache
 def messages() -> str:
     """Every piece of text in the source of the package, one below the other."""
     pieces = []

@@ -26,10 +26,14 @@ def busy_processes(count: int) -> Iterator[None]:
 @pytest.mark.slow
 def test_beside_busy_programs_it_starts_fewer_threads() -> None:
     cores = os.cpu_count() or 1
-    code = "from manyheads.runs.demo import useful_threads; print(useful_threads(8))"
+    code = "from manyheads.runs.demo import useful_threads; print(flush=True); input(); print(useful_threads(8))"
     environment = os.environ | {"OMP_NUM_THREADS": "8"}
-    with busy_processes(4 * cores):
-        printed = subprocess.check_output([sys.executable, "-c", code], env=environment)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "\n"  # all is imported, at full speed
+        with busy_processes(4 * cores):
+            printed, _ = process.communicate("now\n")
     assert 1 <= int(printed) < 8
 
 

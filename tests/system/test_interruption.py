@@ -40,6 +40,9 @@ valid_sentences = 4
 precision = "fp32"
 """
 
+# Without processes: tests/runs/test_train.py kills at every write, and tests/runs/test_signals.py signals.
+pytestmark = pytest.mark.slow
+
 PATIENCE = 300  # seconds
 NUMBERS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
 
@@ -89,9 +92,9 @@ def start_and_interrupt(config: Path, out: Path, number: signal.Signals, after_s
     ("number", "after_step"),
     [
         (signal.SIGKILL, 22),
-        pytest.param(signal.SIGINT, 22, marks=pytest.mark.slow),
-        pytest.param(signal.SIGTERM, 22, marks=pytest.mark.slow),
-        pytest.param(signal.SIGTERM, 107, marks=pytest.mark.slow),
+        (signal.SIGINT, 22),
+        (signal.SIGTERM, 22),
+        (signal.SIGTERM, 107),
     ],
     ids=str,
 )
@@ -107,7 +110,6 @@ def test_the_same_line_goes_on_and_ends_with_the_same_weights(
     assert_same(out, undisturbed)
 
 
-@pytest.mark.slow
 def test_a_request_to_save_is_heeded_and_training_goes_on(config: Path, undisturbed: Path, tmp_path: Path) -> None:
     out, seen = tmp_path / "run", set[int]()
     for _ in range(10):  # on a busy machine training may be over before the signal comes
@@ -125,7 +127,6 @@ def test_a_request_to_save_is_heeded_and_training_goes_on(config: Path, undistur
     assert_same(out, undisturbed)
 
 
-@pytest.mark.slow
 def test_another_trainer_in_the_same_directory_is_refused(config: Path, undisturbed: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     first = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -166,9 +167,8 @@ def losses(run: Path) -> list[tuple[int, float]]:
     return [(record["step"], record["loss"]) for record in records]
 
 
-@pytest.mark.slow
-def test_twenty_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
+def test_ten_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
     """Another seed each time; `python -m tests.system.kills` does it two hundred times."""
     seed = random.SystemRandom().randrange(10**6)
-    ended, _ = kill_and_compare(tmp_path, 20, seed)
+    ended, _ = kill_and_compare(tmp_path, 10, seed)
     assert ended > 0, f"seed {seed}"

@@ -60,7 +60,7 @@ DEFAULTS = {
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Random words: few to train on or very many, and a few or many to validate on."""
     folder, generator = tmp_path_factory.mktemp("corpus"), random.Random(2)
-    sizes = {"train": 900, "large": 250_000, "valid": 20, "many": 12_000}
+    sizes = {"train": 900, "large": 150_000, "valid": 20, "some": 4_000, "many": 12_000}
     for split, count in sizes.items():
         lines = [
             " ".join("".join(generator.choices("abcdefghij", k=generator.randint(2, 9))) for _ in range(3))
@@ -138,19 +138,19 @@ class Training:
 
 
 @pytest.mark.parametrize(
-    ("phase", "number"),
+    ("phase", "tokenizer", "number"),
     [
-        ("reading the text", signal.SIGINT),
-        ("reading the text", signal.SIGTERM),
-        ("training the tokenizer", signal.SIGINT),
-        ("training the tokenizer", signal.SIGTERM),
-        ("tokenizing", signal.SIGTERM),  # only once: the tokenizer takes more than a minute before
+        ("reading the text", "unigram", signal.SIGINT),
+        ("reading the text", "unigram", signal.SIGTERM),
+        ("training the tokenizer", "unigram", signal.SIGINT),
+        ("training the tokenizer", "unigram", signal.SIGTERM),
+        ("tokenizing", "characters", signal.SIGTERM),  # a unigram tokenizer takes more than a minute before
     ],
 )
 def test_a_signal_during_the_preparation_ends_it_with_a_word(
-    corpus: Path, tmp_path: Path, phase: str, number: signal.Signals
+    corpus: Path, tmp_path: Path, phase: str, tokenizer: str, number: signal.Signals
 ) -> None:
-    training = Training(corpus, tmp_path, "large", tokenizer="unigram", vocab_size=2_000)
+    training = Training(corpus, tmp_path, "large", tokenizer=tokenizer, vocab_size=2_000)
     training.wait_for(training.says(phase))
     assert training.stop(number) == [{signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]]
     assert not training.run.exists
@@ -253,7 +253,7 @@ def validations(run: RunDirectory) -> list[Any]:
 def test_a_signal_while_checkpoints_are_averaged_lets_the_same_line_average_them(
     corpus: Path, tmp_path: Path
 ) -> None:
-    training = Training(corpus, tmp_path, valid="many", width=128, layers=2)
+    training = Training(corpus, tmp_path, valid="some", width=128, layers=2)
     training.wait_for(lambda: 4 in training.logged("validation"))
     told = training.stop(signal.SIGTERM)
     assert told[-1] == "stopped and saved at step 4; run the same command again to resume"

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyheads.config.schema import DataConfig
 from manyheads.data.copies import CopyKeys, connected
 from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.filtering import digest
+from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
 from manyheads.data.lines import COMPRESSIONS, read_lines
 from manyheads.data.locate import contents, existing
 from manyheads.data.placing import open_packed, placing_files
@@ -28,13 +28,7 @@ from manyheads.errors import DataError
 
 __all__ = ["SplitOptions", "SplitResult", "split_corpus"]
 
-SPLITS = ("train", "valid", "test")
-TRAIN, VALID, TEST, REPEATED, EMPTY = range(5)  # destinations of a pair; the last two are not written
 CHUNK = 4_096  # pairs
-LEAST_PAIRS = 3  # one for each split
-SHARE, MOST = 0.05, 2_000  # of the pairs, and pairs, for valid and for test unless other numbers are given
-LARGEST_GROUP = 0.1  # of a held-out split; larger groups of copies stay in train
-OVERSHOOT = 0.5  # of a held-out split, by which it may become larger because documents are not divided
 
 Advance = Callable[[int], object]
 
@@ -96,21 +90,6 @@ class SplitResult:
 
 
 @dataclass(frozen=True)
-class Text:
-    """The keys and the documents of the pairs of a text.
-
-    Attributes:
-        columns: keys of the pairs with text on both sides, each (N,).
-        complete: 1 for each pair with text on both sides, 0 for the others, as bytes.
-        documents: number of the document of each such pair (N,); None where documents are not known.
-    """
-
-    columns: list[NDArray[np.uint64]]
-    complete: bytearray
-    documents: NDArray[np.uint64] | None
-
-
-@dataclass(frozen=True)
 class SplitOptions:
     """How a text is divided.
 
@@ -129,11 +108,6 @@ class SplitOptions:
     near: bool = True
     documents: Path | None = None
     blank_lines: bool = False
-
-
-def default_size(pairs: int) -> int:
-    """Return how many of so many pairs valid and test get each: 5 %, at least one and at most 2,000."""
-    return max(1, min(MOST, int(SHARE * pairs)))
 
 
 def split_corpus(
@@ -159,12 +133,12 @@ def split_corpus(
     first = config.train if isinstance(config.train, str) else config.train[0]
     packed = next(filter(first.endswith, COMPRESSIONS), "")
     refuse_existing(out, languages)
-    text = read_keys(config, options, advance)
-    sizes = checked_sizes(text.complete.count(1), options)
-    groups = connected(text.columns, text.complete.count(1))
-    where = np.full(len(text.complete), EMPTY, np.uint8)
-    where[np.frombuffer(text.complete, np.uint8) == 1] = choose(
-        groups, text, sizes, np.random.default_rng(options.seed)
+    keys = read_keys(config, options, advance)
+    sizes = checked_sizes(keys.complete.count(1), options.valid, options.test)
+    groups = connected(keys.columns, keys.complete.count(1))
+    where = np.full(len(keys.complete), EMPTY, np.uint8)
+    where[np.frombuffer(keys.complete, np.uint8) == 1] = choose(
+        groups, keys, sizes, np.random.default_rng(options.seed)
     )
     write(config, where.tobytes(), out, packed, advance)
     counts, members = np.bincount(where, minlength=5).tolist(), np.bincount(groups)
@@ -180,28 +154,10 @@ def split_corpus(
         test=counts[TEST],
         copies=int(members[members > 1].sum()),
         largest_group=int(members.max()),
-        documents=None if text.documents is None else len(np.unique(text.documents)),
+        documents=None if keys.documents is None else len(np.unique(keys.documents)),
         near=options.near,
         seed=options.seed,
     )
-
-
-def checked_sizes(pairs: int, options: SplitOptions) -> dict[int, int]:
-    """Return the number of pairs wanted for valid and test.
-
-    Raises:
-        DataError: less than half of the pairs would be left for train.
-    """
-    default = default_size(pairs)
-    valid, test = (default if size is None else size for size in (options.valid, options.test))
-    if pairs < LEAST_PAIRS:
-        raise DataError(f"There are {pairs} pairs with text on both sides; at least {LEAST_PAIRS} can be divided.")
-    if 2 * (valid + test) > pairs and (valid, test) != (default, default):
-        raise DataError(
-            f"valid = {valid:,} and test = {test:,} would leave less than half of {pairs:,} pairs for train. "
-            f"Ask for fewer, such as --valid {default} --test {default}."
-        )
-    return {VALID: valid, TEST: test}
 
 
 def corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConfig:
@@ -218,9 +174,9 @@ def corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConf
     return DataConfig(root=".", source=languages[0], target=languages[1], train=train)
 
 
-def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> Text:
+def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> PairKeys:
     """Read the text once, for the keys and the documents of its pairs."""
-    keys, complete, owners, number = CopyKeys(near=options.near), bytearray(), bytearray(), 0
+    hashes, complete, owners, number = CopyKeys(near=options.near), bytearray(), bytearray(), 0
     known = options.blank_lines or options.documents is not None
     for chunk in chunked(with_documents(read_pairs(config, "train"), options.documents), CHUNK):
         sources, targets, names = [], [], []
@@ -232,11 +188,11 @@ def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> Te
                 targets.append(pair.target.replace("\n", " "))
                 names.append(number if name is None else digest(name))
             number += not (pair.source.strip() or pair.target.strip())
-        keys.add(sources, targets)
+        hashes.add(sources, targets)
         if known:
             owners.extend(np.asarray(names, np.uint64).tobytes())
         advance(len(chunk))
-    return Text(keys.arrays(), complete, np.frombuffer(owners, np.uint64) if known else None)
+    return PairKeys(hashes.arrays(), complete, np.frombuffer(owners, np.uint64) if known else None)
 
 
 def with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tuple[Pair, str | None]]:
@@ -249,66 +205,6 @@ def with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tu
             more, fewer = ("names of documents", "pairs") if pair is None else ("pairs", "names of documents")
             raise DataError(f"{documents}: after line {count:,} there are more {more}, but no more {fewer}.")
         yield pair, name
-
-
-def choose(
-    groups: NDArray[np.int64], text: Text, sizes: dict[int, int], rng: np.random.Generator
-) -> NDArray[np.uint8]:
-    """Return where each pair goes (N,): whole groups of copies, or whole documents, drawn at random.
-
-    A unit (group or document) is drawn in proportion to its pairs. Of documents, the pairs that have a copy in
-    another document are written to train only, as are all groups above `LARGEST_GROUP`.
-    """
-    size = len(groups)
-    source, target = text.columns[:2]
-    held = first_of_each(source ^ (target * np.uint64(3)))  # whether a pair may stand in a held-out split
-    units = groups
-    if text.documents is not None:
-        units = np.unique(text.documents, return_inverse=True)[1]
-        lowest, highest = np.full(size, size), np.full(size, -1)
-        np.minimum.at(lowest, groups, units)
-        np.maximum.at(highest, groups, units)
-        held &= (lowest == highest)[groups]
-    usable = np.bincount(units[held], minlength=size)
-    owner = np.zeros(size, np.uint8)
-    order = units[rng.permutation(size)].tolist()
-    for split in (TEST, VALID):
-        wanted, count = sizes[split], 0
-        most = wanted if text.documents is not None else max(1, int(LARGEST_GROUP * wanted))
-        room = int(OVERSHOOT * wanted) if text.documents is not None else 0
-        for unit in order if wanted else ():
-            if owner[unit] == TRAIN and 0 < usable[unit] <= min(most + room, wanted + room - count):
-                owner[unit] = split
-                count += int(usable[unit])
-                if count >= wanted:
-                    break
-        if 2 * count < wanted:
-            raise too_connected(SPLITS[split], wanted, count, groups, text)
-    where = owner[units]
-    where[(where != TRAIN) & ~held] = REPEATED
-    return where
-
-
-def first_of_each(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return whether each value is the first of its kind (N,)."""
-    first = np.zeros(len(values), np.bool_)
-    first[np.unique(values, return_index=True)[1]] = True
-    return first
-
-
-def too_connected(split: str, wanted: int, count: int, groups: NDArray[np.int64], text: Text) -> DataError:
-    """Return the error for a text in which too many pairs belong together."""
-    largest = int(np.bincount(groups).max())
-    what = "documents" if text.documents is not None else "groups of copies"
-    near = " or separate equal sentences only (--equal-only)" if len(text.columns) > 2 else ""
-    return DataError(
-        f"{split}: {wanted:,} pairs are wanted, and only {count:,} of {len(groups):,} can be held out. The others "
-        f"are in {what} that are too large (the largest group of copies has {largest:,} pairs). "
-        f"Ask for fewer (--{split} {max(1, count)}){near}."
-    )
-
-
-# --- files ---
 
 
 def refuse_existing(out: Path, languages: tuple[str, str]) -> None:

@@ -36,11 +36,12 @@ from manyheads.runs.translation import Validation
 from manyheads.tasks.classification import longest_text
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.batches import BatchSource
+from manyheads.training.costs import Costs, expectation
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import NO_LISTENER, Listener, tracked
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
-from manyheads.training.timing import Costs, expectation, sampled_validation
+from manyheads.training.timing import sampled_validation
 
 __all__ = ["examine_config", "examine_config_text"]
 

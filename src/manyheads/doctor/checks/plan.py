@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from manyheads.config.schema import Config
 from manyheads.doctor.catalogue import config_finding
 from manyheads.doctor.report import Finding
+from manyheads.training.costs import Costs
 from manyheads.training.schedule import Schedule
-from manyheads.training.timing import Costs
 
 __all__ = ["Plan", "duration", "epoch_findings", "machine_findings", "rate_findings", "size_findings", "usual_rate"]
 

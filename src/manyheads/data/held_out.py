@@ -1,0 +1,117 @@
+"""Choose the pairs that are held out for valid and test: whole groups of copies or whole documents, at random.
+
+`data.split` reads the text and writes the splits. Shapes: N pairs with text on both sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyheads.errors import DataError
+
+__all__ = ["EMPTY", "REPEATED", "SPLITS", "TEST", "TRAIN", "VALID", "PairKeys", "checked_sizes", "choose"]
+
+SPLITS = ("train", "valid", "test")
+TRAIN, VALID, TEST, REPEATED, EMPTY = range(5)  # destinations of a pair; the last two are not written
+LEAST_PAIRS = 3  # one for each split
+SHARE, MOST = 0.05, 2_000  # of the pairs, and pairs, for valid and for test unless other numbers are given
+LARGEST_GROUP = 0.1  # of a held-out split; larger groups of copies stay in train
+OVERSHOOT = 0.5  # of a held-out split, by which it may become larger because documents are not divided
+
+
+@dataclass(frozen=True)
+class PairKeys:
+    """The keys and the documents of the pairs of a text.
+
+    Attributes:
+        columns: keys of the pairs with text on both sides, each (N,).
+        complete: 1 for each pair with text on both sides, 0 for the others, as bytes.
+        documents: number of the document of each such pair (N,); None where documents are not known.
+    """
+
+    columns: list[NDArray[np.uint64]]
+    complete: bytearray
+    documents: NDArray[np.uint64] | None
+
+
+def default_size(pairs: int) -> int:
+    """Return how many of so many pairs valid and test get each: 5 %, at least one and at most 2,000."""
+    return max(1, min(MOST, int(SHARE * pairs)))
+
+
+def checked_sizes(pairs: int, valid: int | None, test: int | None) -> dict[int, int]:
+    """Return the number of pairs wanted for valid and test; None is the default.
+
+    Raises:
+        DataError: less than half of the pairs would be left for train.
+    """
+    default = default_size(pairs)
+    valid, test = (default if size is None else size for size in (valid, test))
+    if pairs < LEAST_PAIRS:
+        raise DataError(f"There are {pairs} pairs with text on both sides; at least {LEAST_PAIRS} can be divided.")
+    if 2 * (valid + test) > pairs and (valid, test) != (default, default):
+        raise DataError(
+            f"valid = {valid:,} and test = {test:,} would leave less than half of {pairs:,} pairs for train. "
+            f"Ask for fewer, such as --valid {default} --test {default}."
+        )
+    return {VALID: valid, TEST: test}
+
+
+def choose(
+    groups: NDArray[np.int64], keys: PairKeys, sizes: dict[int, int], rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Return where each pair goes (N,): whole groups of copies, or whole documents, drawn at random.
+
+    A unit (group or document) is drawn in proportion to its pairs. Of documents, the pairs that have a copy in
+    another document are written to train only, as are all groups above `LARGEST_GROUP`.
+    """
+    size = len(groups)
+    source, target = keys.columns[:2]
+    held = first_of_each(source ^ (target * np.uint64(3)))  # whether a pair may stand in a held-out split
+    units = groups
+    if keys.documents is not None:
+        units = np.unique(keys.documents, return_inverse=True)[1]
+        lowest, highest = np.full(size, size), np.full(size, -1)
+        np.minimum.at(lowest, groups, units)
+        np.maximum.at(highest, groups, units)
+        held &= (lowest == highest)[groups]
+    usable = np.bincount(units[held], minlength=size)
+    owner = np.zeros(size, np.uint8)
+    order = units[rng.permutation(size)].tolist()
+    for split in (TEST, VALID):
+        wanted, count = sizes[split], 0
+        most = wanted if keys.documents is not None else max(1, int(LARGEST_GROUP * wanted))
+        room = int(OVERSHOOT * wanted) if keys.documents is not None else 0
+        for unit in order if wanted else ():
+            if owner[unit] == TRAIN and 0 < usable[unit] <= min(most + room, wanted + room - count):
+                owner[unit] = split
+                count += int(usable[unit])
+                if count >= wanted:
+                    break
+        if 2 * count < wanted:
+            raise too_connected(SPLITS[split], wanted, count, groups, keys)
+    where = owner[units]
+    where[(where != TRAIN) & ~held] = REPEATED
+    return where
+
+
+def first_of_each(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return whether each value is the first of its kind (N,)."""
+    first = np.zeros(len(values), np.bool_)
+    first[np.unique(values, return_index=True)[1]] = True
+    return first
+
+
+def too_connected(split: str, wanted: int, count: int, groups: NDArray[np.int64], keys: PairKeys) -> DataError:
+    """Return the error for a text in which too many pairs belong together."""
+    largest = int(np.bincount(groups).max())
+    what = "documents" if keys.documents is not None else "groups of copies"
+    near = " or separate equal sentences only (--equal-only)" if len(keys.columns) > 2 else ""
+    return DataError(
+        f"{split}: {wanted:,} pairs are wanted, and only {count:,} of {len(groups):,} can be held out. The others "
+        f"are in {what} that are too large (the largest group of copies has {largest:,} pairs). "
+        f"Ask for fewer (--{split} {max(1, count)}){near}."
+    )

@@ -1,0 +1,72 @@
+"""A clock that only updates, validations and checkpoints move forward, and benches whose parts take its seconds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from tests.training.parts import Bench, scored
+
+from manyheads.training import timing, trainer, validation
+from manyheads.training.batches import Losses, MicroBatch
+from manyheads.training.log import ValidationReport
+from manyheads.training.snapshot import Snapshot
+
+
+def no_losses(micro_batches: Sequence[MicroBatch], tokens: float) -> list[Losses]:
+    """Return a loss of 0 for each micro-batch."""
+    return [Losses(batch, torch.tensor(0.0), torch.tensor(0.0)) for batch in micro_batches]
+
+
+class Clock:
+    """A clock that only updates, validations and checkpoints move forward."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1_000.0
+        for part in (trainer, timing, validation):
+            monkeypatch.setattr(part, "time", SimpleNamespace(perf_counter=lambda: self.now))
+
+    def bench(
+        self,
+        update: Callable[[int], float] | float,
+        *,
+        validation: float = 0.0,
+        saving: float = 0.0,
+        **settings: Any,
+    ) -> Bench:
+        """A bench in which update n of this object, the first being 1, takes update(n) seconds."""
+
+        def validate(step: int) -> ValidationReport:
+            self.now += validation
+            return scored(step, 1 / max(1, step))
+
+        return self.slow(Bench(validate=validate, **settings), update, saving)
+
+    def idle_bench(self, update: Callable[[int], float] | float, **settings: Any) -> Bench:
+        """A bench whose updates take these seconds and compute nothing: for tests of time alone."""
+        bench = self.bench(lambda number: 0.0, **settings)
+        bench.trainer.updater.gradients = no_losses  # type: ignore[method-assign]
+        bench.trainer.updater.clip_gradients = lambda: 1.0  # type: ignore[method-assign]
+        bench.trainer.updater.step = lambda rate, step: None  # type: ignore[method-assign]
+        return self.slow(bench, update)
+
+    def slow(self, bench: Bench, update: Callable[[int], float] | float, saving: float = 0.0) -> Bench:
+        """Let the updates and checkpoints of a bench take these seconds."""
+        numbers = itertools.count(1)
+        clip, save = bench.trainer.updater.clip_gradients, bench.storage.save
+
+        def slow_clip() -> float:
+            self.now += update(next(numbers)) if callable(update) else update
+            return clip()
+
+        def slow_save(snapshot: Snapshot) -> None:
+            self.now += saving
+            save(snapshot)
+
+        bench.trainer.updater.clip_gradients = slow_clip  # type: ignore[method-assign]
+        bench.storage.save = slow_save  # type: ignore[method-assign]
+        return bench
