@@ -21,7 +21,6 @@ from manyheads.doctor.museum import exhibits
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 Completed = Callable[..., list[str]]
-BASH = shutil.which("bash")
 
 
 @pytest.fixture
@@ -130,47 +129,84 @@ def test_completion_imports_neither_torch_nor_numpy(folder: Path) -> None:
         assert not {"'torch'", "'numpy'", "'rich'"} & set(modules.strip("[]").split(", ")), line
 
 
-@pytest.mark.skipif(BASH is None or sys.platform != "linux", reason="there is no bash 4.4 on a pseudo-terminal")
-def test_bash_completes_the_line_of_a_person(folder: Path) -> None:
-    """Bash itself splits the line into words, calls the script, and adds a space behind a complete word."""
-    lines = {
-        "manyheads show-c": "manyheads show-config ",
-        "manyheads translate runs/t": "manyheads translate runs/two ",
-        "manyheads translate runs/": "manyheads translate runs/",
-        "manyheads train --set tr": "manyheads train --set training.",
-        "manyheads train --set training.prec": "manyheads train --set training.precision=",
-        "manyheads train --set model.norm=po": "manyheads train --set model.norm=post ",
-        "manyheads train x --set model.norm=pre --set ta": "manyheads train x --set model.norm=pre --set task=",
-        "manyheads bench decode runs/one --device=cp": "manyheads bench decode runs/one --device=cpu ",
-    }
+LINES = {
+    "manyheads show-c": "manyheads show-config ",
+    "manyheads train --fo": "manyheads train --force ",
+    "manyheads train my": "manyheads train my.toml ",
+    "manyheads init x --from demo-k": "manyheads init x --from demo-ko-en ",
+    "manyheads translate runs/t": "manyheads translate runs/two ",
+    "manyheads translate runs/": "manyheads translate runs/",
+    "manyheads translate runs/a": "manyheads translate runs/a,b ",
+    "manyheads doctor runs/o": "manyheads doctor runs/one ",
+    "manyheads train --set tr": "manyheads train --set training.",
+    "manyheads train --set training.prec": "manyheads train --set training.precision=",
+    "manyheads train --set model.norm=po": "manyheads train --set model.norm=post ",
+    "manyheads train --set=model.norm=po": "manyheads train --set=model.norm=post ",
+    "manyheads train x --set model.norm=pre --set ta": "manyheads train x --set model.norm=pre --set task=",
+    "manyheads bench decode runs/one --device=cp": "manyheads bench decode runs/one --device=cpu ",
+    "manyheads inspect runs/one TEXT --view pr": "manyheads inspect runs/one TEXT --view probabilities ",
+    "manyheads export runs/one --to a": "manyheads export runs/one --to argos ",
+    "manyheads data split te": "manyheads data split text.de ",
+    "manyheads translate runs/one --output=te": "manyheads translate runs/one --output=text.de ",
+    "manyheads data split --output=dee": "manyheads data split --output=deep/",
+}
+# Of each shell: how it is started, and what makes Ctrl-X p print the line typed and Ctrl-U delete it.
+SHELLS = {
+    "bash": (
+        ["bash", "--norc", "--noprofile", "-i"],
+        """bind -x '"\\C-xp": printf "<%s>" "$READLINE_LINE"'; bind "set completion-query-items 0" """,
+        'eval "$(manyheads completion bash)"',
+    ),
+    "zsh": (
+        ["zsh", "-f", "-i"],
+        "autoload -Uz compinit; compinit -u -D; LISTMAX=1000; zle -N show; bindkey '^Xp' show; "
+        "bindkey '^U' kill-whole-line; show() { print -rn -- \"<$BUFFER>\" }",
+        'eval "$(manyheads completion zsh)"',
+    ),
+    "fish": (
+        ["fish", "--no-config", "-i"],
+        """bind \\cxp 'echo -n "<"(commandline)">"'; bind \\cu 'commandline ""'; bind \\t complete""",
+        "manyheads completion fish | source",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["bash", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zsh", "fish"))]
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="the test starts shells on a pseudo-terminal of Linux")
+def test_a_shell_completes_the_line_of_a_person(name: str, folder: Path) -> None:
+    """The shell itself splits the line into words, calls the script, and adds a space behind a complete word."""
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    shutil.copytree("runs/one", "runs/a,b")
     program = folder / "bin" / "manyheads"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m manyheads "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    with Bash({**os.environ, "PATH": path, "PYTHONPATH": str(SOURCE)}) as bash:
-        bash.run('eval "$(manyheads completion bash)"')
-        assert {line: bash.complete(line) for line in lines} == lines
+    command, keys, script = SHELLS[name]
+    with Shell(command, {**os.environ, "PATH": path, "PYTHONPATH": str(SOURCE), "HOME": str(folder)}) as shell:
+        shell.run(keys)
+        shell.run(script)
+        assert {line: shell.complete(line) for line in LINES} == LINES
 
 
-class Bash:
-    """An interactive bash on a terminal of its own."""
+class Shell:
+    """An interactive shell on a terminal of its own."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.terminal, inner = os.openpty()
         self.process = subprocess.Popen(
-            [str(BASH), "--norc", "--noprofile", "-i"],
+            ["setsid", "--ctty", *command],
             stdin=inner,
             stdout=inner,
             stderr=inner,
-            env={**environment, "TERM": "dumb", "INPUTRC": os.devnull, "PS1": "$ "},
-            start_new_session=True,
+            env={**environment, "TERM": "dumb", "INPUTRC": os.devnull, "PS1": "$ ", "COLUMNS": "200"},
         )
         os.close(inner)
-        # after Tab, Ctrl-X p prints the line, and Ctrl-U deletes it
-        self.run("""bind -x '"\\C-xp": printf "<%s>" "$READLINE_LINE"'; bind "set completion-query-items 0" """)
 
-    def __enter__(self) -> Bash:
+    def __enter__(self) -> Shell:
         return self
 
     def __exit__(self, *_: object) -> None:

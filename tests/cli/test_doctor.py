@@ -1,8 +1,9 @@
-"""Long lines are folded between words, below their own beginning."""
+"""`doctor`: the device of an examination, and long lines, which are folded between words."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -11,6 +12,7 @@ from manyheads.cli.doctor import fold_lines
 from manyheads.cli.main import run
 from manyheads.doctor.catalogue import CATALOGUE
 from manyheads.doctor.museum import EXHIBIT_TEXTS
+from manyheads.doctor.report import Diagnosis, Report
 from manyheads.doctor.texts import LANGUAGES
 
 
@@ -73,3 +75,18 @@ def test_a_report_is_written_to_a_file(form: str, tmp_path: Path, capsys: pytest
     assert capsys.readouterr().out == ""
     assert run(["doctor", "--format", form]) in (0, 1)
     assert file.read_text("utf-8").splitlines()[:1] == capsys.readouterr().out.splitlines()[:1]
+
+
+@pytest.mark.parametrize(("options", "device"), [([], "cpu"), (["--device", "cuda:1"], "cuda:1")])
+def test_a_run_is_examined_on_the_device_named(
+    options: list[str], device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def examine_run(path: Path, **arguments: Any) -> Diagnosis:
+        calls.append(arguments)
+        return Diagnosis({}, Report((), (), ()), {})
+
+    monkeypatch.setattr("manyheads.runs.examine_run.examine_run", examine_run)
+    assert run(["doctor", str(tmp_path), *options, "-q"]) == 0
+    assert [call["device"] for call in calls] == [device]

@@ -301,3 +301,15 @@ def test_advance_counts_both_readings(tmp_path: Path) -> None:
     seen: list[int] = []
     split_corpus(write(tmp_path, sentences(70)), tmp_path / "out", ("aa", "bb"), SplitOptions(), seen.append)
     assert sum(seen) == 140
+
+
+def test_bytes_that_are_not_utf8_are_an_error_with_advice_or_are_replaced_and_counted(tmp_path: Path) -> None:
+    files = write(tmp_path, sentences(20))
+    files[0].write_bytes(files[0].read_bytes() + b"gr\xfc\xdfe\n")
+    files[1].write_text(files[1].read_text(encoding="utf-8") + "greetings\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 21: byte 0xFC.*iconv -f LATIN1.*--replace-invalid in data split"):
+        split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions())
+    result = split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions(replace_invalid=True))
+    assert result.replaced == 2
+    assert "  2 bytes that are no UTF-8 were replaced by U+FFFD" in result.lines()
+    assert ("gr\ufffd\ufffde", "greetings") in [pair for pairs in read(tmp_path / "out").values() for pair in pairs]

@@ -209,8 +209,11 @@ def run_make(words: list[str], given: str) -> Outcome:
 
 
 def run_pip(words: list[str], given: str) -> Outcome:
-    """Look the package and its extras up."""
+    """Look the package, its extras and the file of constraints up."""
     assert words[1] == "install"
+    if words[2] == "-c":
+        assert (ROOT / words.pop(3)).is_file()
+        words.remove("-c")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = set(project["optional-dependencies"])
     for word in words[2:]:

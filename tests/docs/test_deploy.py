@@ -83,7 +83,8 @@ def test_nginx_reads_the_site(tmp_path: Path) -> None:
     )  # fmt: skip
     site = re.sub(r"/etc/\S+fullchain\.pem", str(certificate), block("nginx"))
     site = re.sub(r"/etc/\S+privkey\.pem", str(key), site)
-    site = site.replace("listen 80;", "listen 8080;").replace("listen 443 ssl;", "listen 8443 ssl;")
+    site = re.sub(r"(listen (?:\[::\]:)?)80;", r"\g<1>8080;", site)
+    site = re.sub(r"(listen (?:\[::\]:)?)443 ssl;", r"\g<1>8443 ssl;", site)
     whole = tmp_path / "nginx.conf"
     whole.write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\n{site}}}\n", encoding="utf-8")
     command = ["nginx", "-t", "-p", str(tmp_path), "-c", str(whole)]

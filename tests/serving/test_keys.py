@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ def test_the_file_does_not_hold_the_key_and_is_for_its_owner_only(tmp_path: Path
     assert secret not in text
     assert secret[3:20] not in text
     assert file.path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_a_change_by_root_leaves_the_file_to_the_user_of_the_service(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / "keys.json")
+    file.add("one")
+    os.chown(file.path, 12_345, 12_345)
+    file.add("two")
+    file.remove("one")
+    assert (file.path.stat().st_uid, file.path.stat().st_gid) == (12_345, 12_345)
 
 
 def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

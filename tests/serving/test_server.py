@@ -172,3 +172,4 @@ def test_only_loopback_needs_no_key(host: str) -> None:
 def test_loopback_is_loopback(host: str) -> None:
     assert ServeSettings(host=host).is_loopback
     assert ServeSettings(host=host).requests_a_minute == 0
+    assert ServeSettings(host=host, trust_forwarded_for=True).requests_a_minute == 120

@@ -18,6 +18,8 @@ import click
 from click.shell_completion import (
     BashComplete,
     CompletionItem,
+    FishComplete,
+    ShellComplete,
     ZshComplete,
     add_completion_class,
     get_completion_class,
@@ -42,7 +44,7 @@ def complete_configs(context: click.Context, parameter: click.Parameter, word: s
     """Complete the recipes and TOML files."""
     from manyheads.config.load import recipe_paths
 
-    files = [path for path in paths(word) if path.endswith((".toml", "/"))]
+    files = [path for path in paths(word) if path.endswith((".toml", "/")) and not is_run(path)]
     return matching([*verbs_below(context, parameter), *recipe_paths(), *files], word)
 
 
@@ -162,8 +164,21 @@ def choices(schema: Mapping[str, Any]) -> list[str]:
 # --- shells ---
 
 
+class WholeWords(ShellComplete):
+    """Completion for a shell that replaces whole words, such as "--device=c", of which click completes the end."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
+        """Return the items that complete a word, each with the "--option=" that the word begins with."""
+        items = super().get_completions(args, incomplete)
+        option, equals, _ = incomplete.partition("=")
+        if equals and option.startswith("--"):
+            for item in items:
+                item.value = f"{option}={item.value}"
+        return items
+
+
 @add_completion_class
-class Bash(BashComplete):
+class Bash(WholeWords, BashComplete):
     """Completion for bash, which splits words at "=" and completes what follows it."""
 
     # No space after a section, a key or a directory: the word continues.
@@ -190,11 +205,20 @@ class Bash(BashComplete):
 
 
 @add_completion_class
-class Zsh(ZshComplete):
+class Zsh(WholeWords, ZshComplete):
     """Completion for zsh, without a space after a section, a key or a directory."""
 
     source_template = ZshComplete.source_template.replace(
         "compadd -U -V unsorted -a", 'compadd -U -V unsorted -S "${${completions[1]##*[=./]}:+ }" -a'
+    ).replace("_path_files", "compset -P 1 '--*='; _path_files")
+
+
+@add_completion_class
+class Fish(WholeWords, FishComplete):
+    """Completion for fish, with commas in paths and descriptions, and with paths behind "--option="."""
+
+    source_template = FishComplete.source_template.replace('string split ","', 'string split --max 1 ","').replace(
+        "__fish_complete_path $metadata[2]", """complete -C"'' "(commandline -ct)"""
     )
 
 

@@ -84,6 +84,7 @@ def fetch(name: str | None, root: Path, as_json: bool) -> None:
     help="File with the name of the document of each pair, one a line; documents are not divided.",
 )
 @option("--blank-lines", is_flag=True, help="End a document at each line that is blank in both files.")
+@option("--replace-invalid", is_flag=True, help="Replace bytes that are not UTF-8 by U+FFFD instead of stopping.")
 @json_option
 def split(
     files: tuple[Path, ...],
@@ -96,6 +97,7 @@ def split(
     equal_only: bool,
     documents: Path | None,
     blank_lines: bool,
+    replace_invalid: bool,
     as_json: bool,
 ) -> None:
     """Divide parallel text into train, valid and test, without the same sentence or a near copy in two of them.
@@ -112,7 +114,8 @@ def split(
         raise UsageError("--document-file and --blank-lines both say where documents end. Give one of them.")
     languages = languages_of(files, source, target)
     out = out or Path("data") / "-".join(languages)
-    result = divide(files, out, languages, SplitOptions(valid, test, seed, not equal_only, documents, blank_lines))
+    options = SplitOptions(valid, test, seed, not equal_only, documents, blank_lines, replace_invalid)
+    result = divide(files, out, languages, options)
     folder = shlex.quote(str(out))
     direction = f"--source {languages[0]} --target {languages[1]}"
     following = f"Next: manyheads init {'-'.join(languages)} --data {folder} {direction}"

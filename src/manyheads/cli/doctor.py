@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from manyheads.cli.completion import complete_exhibits, complete_findings, complete_subjects
+from manyheads.cli.completion import complete_devices, complete_exhibits, complete_findings, complete_subjects
 from manyheads.cli.options import (
     LANGUAGE,
     json_option,
     option,
     output_option,
     set_option,
-    training_device_option,
     with_device,
 )
 from manyheads.cli.verbs import current_settings, echo, echo_json, json_text, verb, verb_with_subverbs
@@ -42,7 +41,13 @@ LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 @verb_with_subverbs("doctor")
 @click.argument("subject", metavar="[CONFIG|RUN]", required=False, shell_complete=complete_subjects)
 @set_option
-@training_device_option
+@option(
+    "--device",
+    metavar="NAME",
+    shell_complete=complete_devices,
+    show_default="training.device of the configuration, cpu for a run",
+    help="Device to compute on: cpu, cuda, cuda:1, or auto.",
+)
 @option(
     "--lang",
     "language",
@@ -79,7 +84,7 @@ def doctor(
 
     CONFIG is a TOML file or the name of a recipe: the doctor examines its text, its settings and a newly
     initialised model. RUN is a run directory: the doctor examines its training curves, weights, decoding and
-    outputs, on the CPU. No file is changed.
+    outputs. No file is changed.
     """
     if explain is not None:
         print_lines(explanation(explain, language))
@@ -137,19 +142,13 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def examine(subject: str, overrides: tuple[str, ...], device: str | None) -> Diagnosis:
-    """Examine a run if `subject` is a directory, else a configuration on a device.
-
-    Raises:
-        UsageError: a device is given for a run.
-    """
+    """Examine a run if `subject` is a directory, else a configuration."""
     if Path(subject).is_dir():
-        if device:
-            raise UsageError(f"--device {device} is for a configuration: the run {subject} is examined on the CPU.")
         from manyheads.cli.progress import open_progress
         from manyheads.runs.examine_run import examine_run
 
         with open_progress(current_settings()) as progress:
-            return examine_run(Path(subject), overrides=overrides, listener=progress)
+            return examine_run(Path(subject), overrides=overrides, device=device or "cpu", listener=progress)
     from manyheads.config.load import load_config, resolve_recipe
 
     config = load_config(resolve_recipe(subject), with_device(overrides, device))

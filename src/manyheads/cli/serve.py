@@ -49,7 +49,7 @@ REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "pr
     "req_limit",
     "N",
     type=NOT_NEGATIVE,
-    show_default="120; unlimited on a loopback address",
+    show_default="120; unlimited on a loopback address without --trust-forwarded-for",
 )
 @field_option(ServeSettings, "max_batch_tokens", "N", type=COUNT)
 @field_option(ServeSettings, "max_wait_ms", "MS", type=click.FloatRange(min=0))

@@ -30,11 +30,13 @@ class PairKeys:
         columns: keys of the pairs with text on both sides, each (N,).
         complete: 1 for each pair with text on both sides, 0 for the others, as bytes.
         documents: number of the document of each such pair (N,); None where documents are not known.
+        replaced: number of bytes replaced by U+FFFD.
     """
 
     columns: list[NDArray[np.uint64]]
     complete: bytearray
     documents: NDArray[np.uint64] | None
+    replaced: int = 0
 
 
 def default_size(pairs: int) -> int:

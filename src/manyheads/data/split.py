@@ -20,7 +20,7 @@ from manyheads.data.copies import CopyKeys, connected
 from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.filtering import digest
 from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
-from manyheads.data.lines import COMPRESSIONS, read_lines
+from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
 from manyheads.data.locate import contents, existing
 from manyheads.data.placing import open_packed, placing_files
 from manyheads.data.store import chunked
@@ -45,6 +45,7 @@ class SplitResult:
         train, valid, test: number of pairs written.
         copies: number of pairs with a copy or near copy.
         largest_group: number of pairs in the largest group of copies.
+        replaced: number of bytes that are not UTF-8, replaced by U+FFFD.
         documents: number of documents; None where they are not known.
         near: whether near copies were kept together, too.
         seed: seed of the choice.
@@ -61,6 +62,7 @@ class SplitResult:
     test: int
     copies: int
     largest_group: int
+    replaced: int
     documents: int | None
     near: bool
     seed: int
@@ -77,6 +79,8 @@ class SplitResult:
         if self.repeated:
             reason = "they also stand in other documents" if self.documents else "repetitions of held-out pairs"
             lines.append(f"  {self.repeated:,} left out: {reason}")
+        if self.replaced:
+            lines.append(f"  {self.replaced:,} bytes that are no UTF-8 were replaced by U+FFFD")
         test = f", test {self.test:,}" if self.test else ""
         lines.append(f"{self.root}: train {self.train:,}, valid {self.valid:,}{test} pairs (seed {self.seed})")
         shared = "no document and no sentence" if self.documents else "no sentence"
@@ -100,6 +104,7 @@ class SplitOptions:
         near: whether near copies are kept together, too; else only pairs with an equal source or target are.
         documents: file with the name of the document of each pair, one a line.
         blank_lines: whether a line that is blank on both sides ends a document.
+        replace_invalid: whether bytes that are not UTF-8 are replaced by U+FFFD; else they are an error.
     """
 
     valid: int | None = None
@@ -108,6 +113,7 @@ class SplitOptions:
     near: bool = True
     documents: Path | None = None
     blank_lines: bool = False
+    replace_invalid: bool = False
 
 
 def split_corpus(
@@ -129,7 +135,8 @@ def split_corpus(
     Raises:
         DataError: the text cannot be read or divided so, or a file to be written is there already.
     """
-    config = corpus_config(files, languages)
+    invalid: InvalidUtf8 = "replace" if options.replace_invalid else "error"
+    config = corpus_config(files, languages).model_copy(update={"invalid_utf8": invalid})
     first = config.train if isinstance(config.train, str) else config.train[0]
     packed = next(filter(first.endswith, COMPRESSIONS), "")
     refuse_existing(out, languages)
@@ -154,6 +161,7 @@ def split_corpus(
         test=counts[TEST],
         copies=int(members[members > 1].sum()),
         largest_group=int(members.max()),
+        replaced=keys.replaced,
         documents=None if keys.documents is None else len(np.unique(keys.documents)),
         near=options.near,
         seed=options.seed,
@@ -176,13 +184,14 @@ def corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConf
 
 def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> PairKeys:
     """Read the text once, for the keys and the documents of its pairs."""
-    hashes, complete, owners, number = CopyKeys(near=options.near), bytearray(), bytearray(), 0
+    hashes, complete, owners, number, replaced = CopyKeys(near=options.near), bytearray(), bytearray(), 0, 0
     known = options.blank_lines or options.documents is not None
     for chunk in chunked(with_documents(read_pairs(config, "train"), options.documents), CHUNK):
         sources, targets, names = [], [], []
         for pair, name in chunk:
             filled = bool(pair.source.strip() and pair.target.strip())
             complete.append(filled)
+            replaced += pair.replaced
             if filled:
                 sources.append(pair.source.replace("\n", " "))
                 targets.append(pair.target.replace("\n", " "))
@@ -192,7 +201,7 @@ def read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> Pa
         if known:
             owners.extend(np.asarray(names, np.uint64).tobytes())
         advance(len(chunk))
-    return PairKeys(hashes.arrays(), complete, np.frombuffer(owners, np.uint64) if known else None)
+    return PairKeys(hashes.arrays(), complete, np.frombuffer(owners, np.uint64) if known else None, replaced)
 
 
 def with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[tuple[Pair, str | None]]:

@@ -40,6 +40,7 @@ from manyheads.tasks.language_modeling import GenerateOptions, Generator
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.translation import Translator
 from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.training.precision import pick_device
 
 __all__ = ["examine_run", "trained_model"]
 
@@ -49,12 +50,22 @@ EXPORTS = "exports give what the run gives"
 STREAM = 8_192  # maximum number of tokens of the validation text of a language model
 
 
-def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener = NO_LISTENER) -> Diagnosis:
-    """Examine a trained run, with overrides of settings such as `data.root=DIR`; no file is changed.
+def examine_run(
+    path: Path, *, overrides: Sequence[str] = (), device: str = "cpu", listener: Listener = NO_LISTENER
+) -> Diagnosis:
+    """Examine a trained run; no file is changed.
+
+    Args:
+        path: the run directory.
+        overrides: settings such as `data.root=DIR`, instead of those of the run.
+        device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one. Exports are compared on the CPU.
+        listener: receives messages.
 
     Raises:
         RunError: the directory holds no run, or a damaged one.
+        ConfigError: there is no such device.
     """
+    torch_device = pick_device(device)
     run = RunDirectory.existing(path)
     config = with_overrides(run.config(), overrides)
     weights = run.weights()
@@ -69,6 +80,7 @@ def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener
         listener.message("reading the text")
         with listener.phase("reading the text"):
             trained = trained_model(run, config, curves.best[1] if curves.validations else None)
+            trained.model.to(torch_device)
         facts["text"] = (
             f"{len(trained.train):,} of train and {len(trained.valid):,} of the validation set were read"
             if trained.train or trained.valid
@@ -78,7 +90,7 @@ def examine_run(path: Path, *, overrides: Sequence[str] = (), listener: Listener
         report += examine_trained(trained, listener)
         unigram_loss = trained.unigram_loss()
         if isinstance(trained, TrainedTranslator):
-            opened = LoadedModel(config, trained.tokenizers, trained.model)
+            opened = LoadedModel(config, trained.tokenizers, trained.model.cpu())
             with listener.phase("comparing the exports"):
                 report += compare_exports(run.path, opened, trained.facts)
         facts |= trained.facts

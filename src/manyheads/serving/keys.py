@@ -67,10 +67,13 @@ class KeyFile:
             raise DataError(f"{self.path} cannot be read as a file of keys: {type(error).__name__}.") from error
 
     def write(self, keys: Sequence[Key]) -> None:
-        """Replace the file by one with these keys."""
+        """Replace the file by one with these keys; its owner, such as the user of a service, stays the same."""
         with saving("the keys", self.path):
+            before = self.path.stat() if self.path.exists() else None
             write_atomically(self.path, as_json({"format": FORMAT, "keys": [vars(key) for key in keys]}))
             os.chmod(self.path, 0o600)
+            if before is not None and before.st_uid != self.path.stat().st_uid:
+                os.chown(self.path, before.st_uid, before.st_gid)
 
     def add(self, name: str, req_limit: int | None = None) -> str:
         """Add a new key and return its secret, which is not stored.

@@ -89,7 +89,10 @@ class ServeSettings:
 
     @property
     def requests_a_minute(self) -> int:
-        """Return the default rate limit of a key or address; 0 means no limit."""
+        """Return the default rate limit of a key or address; 0 means no limit.
+
+        On a loopback address there is one only behind a proxy, which lets others in (`trust_forwarded_for`).
+        """
         if self.req_limit is not None:
             return self.req_limit
-        return 0 if self.is_loopback else PUBLIC_REQUESTS
+        return 0 if self.is_loopback and not self.trust_forwarded_for else PUBLIC_REQUESTS

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from manyheads.data.corpus import Pair
 from manyheads.doctor.checks.lines import LineCounts, NearCopies, damage
+from manyheads.doctor.checks.splits import LONG_ENOUGH
 
 SOUND = [
     "Ein Mann läuft über die Straße und grüßt.",
@@ -69,9 +72,42 @@ def test_damaged_lines_are_named_from_three_on_with_their_lines() -> None:
 
 def test_a_near_copy_differs_in_one_word_and_a_copy_is_none() -> None:
     held_out = [Pair("one two three four five", "a b", 1), Pair("six seven eight nine", "c", 2)]
-    near = NearCopies(held_out)
+    near = NearCopies({"valid": held_out})
     near.add(Pair("one two three four six", "a b", 9))
     near.add(held_out[1])
     (finding,) = near.findings("valid", 2)
     assert "1 of 2 (50 %)" in finding.evidence
     assert "line 1:" in finding.evidence
+
+
+def test_near_copies_are_those_of_a_comparison_of_all_words() -> None:
+    rng = random.Random(1)
+    pairs = [Pair(" ".join(rng.choices("abc", k=rng.randint(0, 6))), "d", line) for line in range(300)]
+    held_out, train = pairs[:60], pairs[60:]
+    near = NearCopies({"valid": held_out[:30], "test": held_out[30:]})
+    for pair in train:
+        near.add(pair)
+    expected = {
+        index
+        for index, held in enumerate(held_out)
+        for pair in train
+        if held.source != pair.source and is_near(held.source.split(), pair.source.split())
+    }
+    assert near.copied == {
+        "valid": {index for index in expected if index < 30},
+        "test": {index - 30 for index in expected if index >= 30},
+    }
+    assert 0 < len(expected) < 60
+
+
+def is_near(words: list[str], others: list[str]) -> bool:
+    """Whether as many words differ in one at most; the target has one more word, and three are enough with it."""
+    differing = sum(word != other for word, other in zip(words, others, strict=False))
+    return len(words) == len(others) and differing <= (len(words) >= LONG_ENOUGH - 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"), [("????? a", True), ("??? ab\u2003?", True), ("?? abc ?", False), ("????", False)]
+)
+def test_a_line_of_which_most_is_question_marks_has_lost_its_letters(text: str, lost: bool) -> None:
+    assert (damage(text) == "lost") is lost

@@ -17,6 +17,7 @@ from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.doctor.catalogue import model_finding, run_finding
 from manyheads.doctor.checks.tokens import entropy
+from manyheads.doctor.model_adapter import device_of
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.doctor.tolerances import SAME_NATS, TIE
@@ -113,19 +114,30 @@ def differ(output: Hypothesis, other: Hypothesis) -> bool:
 def search_parameters(trained: TrainedTranslator, rows: Rows) -> SearchParameters:
     """Return the parameters of a greedy search with the length limits of the run."""
     max_lengths = torch.tensor(trained.options.longest(rows, trained.config.model.max_positions - 1))
+    max_lengths = max_lengths.to(device_of(trained.model))
     return SearchParameters(max_lengths=max_lengths, bos=BOS, eos=EOS, suppressed=SUPPRESSED_IDS)
+
+
+def source_ids(model: EncoderDecoder, rows: Rows) -> Tensor:
+    """Return sources with their end marks as a tensor (B, S) on the device of a model."""
+    return pad_rows(rows, PAD, last=EOS).to(device_of(model))
+
+
+def target_ids(model: EncoderDecoder, rows: Rows) -> Tensor:
+    """Return decoder inputs, which begin with the begin mark, as a tensor (B, T) on the device of a model."""
+    return pad_rows([[BOS, *row] for row in rows], PAD).to(device_of(model))
 
 
 def greedy(trained: TrainedTranslator, rows: Rows) -> list[Hypothesis]:
     """Return greedy outputs."""
-    stepper = EncoderDecoderStepper(trained.model, pad_rows(rows, PAD, last=EOS))
+    stepper = EncoderDecoderStepper(trained.model, source_ids(trained.model, rows))
     with torch.no_grad():
         return greedy_search(stepper, search_parameters(trained, rows))
 
 
 def search_beam(trained: TrainedTranslator, rows: Rows, beam_size: int) -> list[Hypothesis]:
     """Return the best outputs of a beam search."""
-    stepper = EncoderDecoderStepper(trained.model, pad_rows(rows, PAD, last=EOS))
+    stepper = EncoderDecoderStepper(trained.model, source_ids(trained.model, rows))
     parameters = search_parameters(trained, rows)
     length_penalty = trained.options.length_penalty
     return best(beam_search(stepper, replace(parameters, beam_size=beam_size, length_penalty=length_penalty)))
@@ -134,8 +146,7 @@ def search_beam(trained: TrainedTranslator, rows: Rows, beam_size: int) -> list[
 @torch.no_grad()
 def cache_gap(model: EncoderDecoder, rows: Rows, outputs: Rows) -> float:
     """Return the largest difference of log-probabilities of outputs, step by step from all at once, in nats."""
-    source = pad_rows(rows, PAD, last=EOS)
-    target = pad_rows([[BOS, *row] for row in outputs], PAD)
+    source, target = source_ids(model, rows), target_ids(model, outputs)
     at_once = model(source, target).float().log_softmax(-1)
     stepper, largest = EncoderDecoderStepper(model, source), 0.0
     for position in range(target.size(1)):
@@ -161,7 +172,7 @@ def score_gap(model: EncoderDecoder, rows: Rows, outputs: Sequence[Hypothesis]) 
 @torch.no_grad()
 def token_losses(model: EncoderDecoder, sources: Rows, targets: Rows) -> list[list[float]]:
     """Return the negative log-likelihood of each target token and of the end mark, in nats."""
-    logits = model(pad_rows(sources, PAD, last=EOS), pad_rows([[BOS, *row] for row in targets], PAD))
+    logits = model(source_ids(model, sources), target_ids(model, targets)).cpu()
     labels = pad_rows([[*row, EOS] for row in targets], EOS)
     losses = -logits.float().log_softmax(-1).gather(2, labels[:, :, None])[:, :, 0]
     return [row[: len(target) + 1].tolist() for row, target in zip(losses, targets, strict=True)]
@@ -170,17 +181,18 @@ def token_losses(model: EncoderDecoder, sources: Rows, targets: Rows) -> list[li
 @torch.no_grad()
 def check_steps(trained: TrainedLanguageModel) -> Iterator[Finding]:
     """Continue some texts step by step, beside all at once, and together beside alone."""
-    model, half = trained.model, max(1, trained.window // 2)
+    model, half, device = trained.model, max(1, trained.window // 2), device_of(trained.model)
     rows = [trained.tokens[start : start + half].tolist() for start in range(0, half * TEXTS, half)]
     rows = [row[: len(row) - index] for index, row in enumerate(rows) if len(row) > index + 1]
     largest, others = 0.0, 0
     stepper = DecoderOnlyStepper(model, rows, trained.window)
-    step = stepper.step(torch.tensor([row[-1] for row in rows]))
+    step = stepper.step(torch.tensor([row[-1] for row in rows], device=device))
     for _ in range(min(STEPS, half)):
         for index, row in enumerate(rows):
-            gap = likeliest_gap(step[index], model(torch.tensor([row]))[0, -1].float().log_softmax(-1))
+            at_once = model(torch.tensor([row], device=device))[0, -1].float().log_softmax(-1)
+            gap = likeliest_gap(step[index], at_once)
             largest = max(largest, gap)
-            alone = DecoderOnlyStepper(model, [row], trained.window).step(torch.tensor([row[-1]]))
+            alone = DecoderOnlyStepper(model, [row], trained.window).step(torch.tensor(row[-1:], device=device))
             others += int(alone[0].argmax()) != int(step[index].argmax()) and gap > TIE
         tokens = step.argmax(-1)
         rows = [[*row, int(token)] for row, token in zip(rows, tokens, strict=True)]

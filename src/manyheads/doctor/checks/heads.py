@@ -17,6 +17,7 @@ from manyheads.data.batch import pad_rows
 from manyheads.data.examples import make_texts
 from manyheads.doctor.catalogue import run_finding
 from manyheads.doctor.evidence import Share
+from manyheads.doctor.model_adapter import device_of
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedClassifier, TrainedLanguageModel, TrainedTranslator
 from manyheads.inspection.capture import recording
@@ -38,6 +39,7 @@ __all__ = [
 EVEN = 0.98  # of the greatest entropy that a head's weights can have
 ONE_TOKEN = 0.98  # mean weight on the first or the last token
 MOSTLY_IDLE = 0.5  # of the heads
+Inputs = tuple[Tensor | None, ...]
 TEXTS, STREAM_TEXTS = 12, 8  # texts whose attention is measured; of a language model
 
 
@@ -66,22 +68,21 @@ def check_translator_heads(trained: TrainedTranslator) -> Iterator[Finding]:
     """Measure the heads of a translator by teacher forcing of some validation pairs, evenly spread."""
     sources, targets = trained.read_rows
 
-    def forward(index: int) -> object:
-        target = pad_rows([[BOS, *targets[index]]], PAD)
-        return trained.model(pad_rows([sources[index]], PAD, last=EOS), target)
+    def inputs(index: int) -> Inputs:
+        return pad_rows([sources[index]], PAD, last=EOS), pad_rows([[BOS, *targets[index]]], PAD)
 
     indices = range(0, len(sources), max(1, len(sources) // TEXTS))
-    return head_findings(measure_heads(trained.model, forward, indices))
+    return head_findings(measure_heads(trained.model, inputs, indices))
 
 
 def check_classifier_heads(trained: TrainedClassifier) -> Iterator[Finding]:
     """Measure the heads of a classifier on some validation texts."""
 
-    def forward(index: int) -> object:
+    def inputs(index: int) -> Inputs:
         row, types = trained.rows[index][: trained.longest], trained.config.model.token_types > 1
-        return trained.model(*make_texts([row], pad=PAD, bos=BOS, eos=EOS, with_types=types))
+        return make_texts([row], pad=PAD, bos=BOS, eos=EOS, with_types=types)
 
-    return head_findings(measure_heads(trained.model, forward, range(min(TEXTS, len(trained.rows)))))
+    return head_findings(measure_heads(trained.model, inputs, range(min(TEXTS, len(trained.rows)))))
 
 
 def check_language_model_heads(trained: TrainedLanguageModel) -> Iterator[Finding]:
@@ -89,19 +90,20 @@ def check_language_model_heads(trained: TrainedLanguageModel) -> Iterator[Findin
     tokens, width = trained.tokens, trained.config.data.max_length
     starts = range(0, max(1, len(tokens) - width), max(1, (len(tokens) - width) // STREAM_TEXTS))[:STREAM_TEXTS]
 
-    def forward(start: int) -> object:
-        return trained.model(torch.from_numpy(tokens[start : start + width].astype(np.int64))[None])
+    def inputs(start: int) -> Inputs:
+        return (torch.from_numpy(tokens[start : start + width].astype(np.int64))[None],)
 
-    return head_findings(measure_heads(trained.model, forward, starts))
+    return head_findings(measure_heads(trained.model, inputs, starts))
 
 
-def measure_heads(model: Transformer, forward: Callable[[int], object], texts: Sequence[int]) -> list[Head]:
-    """Return every head, its figures averaged over the forward passes of some texts."""
+def measure_heads(model: Transformer, inputs: Callable[[int], Inputs], texts: Sequence[int]) -> list[Head]:
+    """Return every head, its figures averaged over texts, of which `inputs` makes the arguments of the model."""
+    device = device_of(model)
     attentions = list(named_attentions(model))
     sums = [torch.zeros(3, attention.num_heads, dtype=torch.float64) for _, attention, _ in attentions]
     for text in texts:
         with torch.inference_mode(), recording([attention for _, attention, _ in attentions]) as weights:
-            forward(text)
+            model(*(tensor if tensor is None else tensor.to(device) for tensor in inputs(text)))
         for index, (_, _, causal) in enumerate(attentions):
             sums[index] += head_figures(weights[index][0].double().cpu(), causal=causal)
     return [

@@ -58,7 +58,7 @@ def by_words(source: Iterable[str], target: Iterable[str]) -> Classifier:
 
     def classify(text: str) -> Side | None:
         words = WORD.findall(text.casefold())
-        counts = sum(word in own for word in words), sum(word in other for word in words)
+        counts = sum(map(own.__contains__, words)), sum(map(other.__contains__, words))
         if min(counts) > 0 or max(counts) < AT_LEAST:
             return None
         return "source" if counts[0] else "target"

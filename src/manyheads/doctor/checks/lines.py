@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.report import SplitReport
 from manyheads.doctor.catalogue import config_finding
-from manyheads.doctor.checks.splits import near_keys, text_of
+from manyheads.doctor.checks.splits import Words, near_keys, words_of
 from manyheads.doctor.evidence import QuotedLines, Share
 from manyheads.doctor.report import Finding
 
@@ -64,8 +64,9 @@ def damage(text: str) -> Damage | None:
 
 def mostly_question_marks(text: str) -> bool:
     """Return whether most visible characters of a line are question marks."""
-    visible = [symbol for symbol in text if not symbol.isspace()]
-    return len(visible) > 4 and visible.count("?") > MOST_LOST * len(visible)
+    marks = text.count("?")
+    visible = sum(map(len, text.split())) if marks else 0
+    return visible > 4 and marks > MOST_LOST * visible
 
 
 def misread(run: str) -> bool:
@@ -115,32 +116,45 @@ class LineCounts:
 
 
 class NearCopies:
-    """Pairs of a held-out split with a near copy in train: the same words, or all but one; not the same pair."""
+    """Pairs of held-out splits with a near copy in train: the same words, or all but one; not the same pair."""
 
-    def __init__(self, held_out: Iterable[Pair]) -> None:
-        self.pairs = list(held_out)
-        self.keys: dict[tuple[str, ...], list[int]] = {}
-        for index, pair in enumerate(self.pairs):
-            for key in near_keys(text_of((pair.source, pair.target))):
-                self.keys.setdefault(key, []).append(index)
-        self.copied: set[int] = set()
+    def __init__(self, held_out: Mapping[str, Iterable[Pair]]) -> None:
+        self.pairs = {name: list(pairs) for name, pairs in held_out.items()}
+        self.copied: dict[str, set[int]] = {name: set() for name in held_out}
+        self.keys: dict[Words, list[tuple[str, int]]] = {}
+        self.halves: set[tuple[int, str, Words]] = set()
+        for name, pairs in self.pairs.items():
+            for index, pair in enumerate(pairs):
+                words = words_of((pair.source, pair.target))
+                self.halves.update(halves_of(words))
+                for key in near_keys(words):
+                    self.keys.setdefault(key, []).append((name, index))
 
     def add(self, pair: Pair) -> None:
         """Compare a pair of train."""
-        for key in near_keys(text_of((pair.source, pair.target))):
-            for index in self.keys.get(key, ()):
-                held_out = self.pairs[index]
+        words = words_of((pair.source, pair.target))
+        if self.halves.isdisjoint(halves_of(words)):
+            return
+        for key in near_keys(words):
+            for name, index in self.keys.get(key, ()):
+                held_out = self.pairs[name][index]
                 if (held_out.source, held_out.target) != (pair.source, pair.target):
-                    self.copied.add(index)
+                    self.copied[name].add(index)
 
     def findings(self, name: str, size: int) -> Iterator[Finding]:
         """Yield a finding if a held-out split of `size` pairs has near copies in train."""
         quoted = QuotedLines()
-        for index in sorted(self.copied):
-            quoted.add(self.pairs[index].line, self.pairs[index].source)
+        for index in sorted(self.copied[name]):
+            quoted.add(self.pairs[name][index].line, self.pairs[name][index].source)
         copied = Share(quoted.count, size)
         if copied > NEAR:
             yield config_finding("near-copies-in-train", f"{name}: of {copied} a near copy stands in train{quoted}")
+
+
+def halves_of(words: Words) -> list[tuple[int, str, Words]]:
+    """Return two keys, one of which near copies share, as one word differs at most: number of words, and a half."""
+    middle = len(words) // 2
+    return [(len(words), "first", words[:middle]), (len(words), "second", words[middle:])]
 
 
 def split_findings(name: str, split: SplitReport, config: Config) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from manyheads.doctor.catalogue import run_finding
+from manyheads.doctor.model_adapter import device_of
 from manyheads.doctor.report import Finding
 from manyheads.doctor.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.doctor.tolerances import SAME_LOSS
@@ -90,7 +91,7 @@ def context_change(trained: TrainedLanguageModel) -> tuple[int, float]:
     Returns:
         The number of windows N, and the mean change of the loss of their last tokens, either way, in nats.
     """
-    tokens, model = trained.tokens, trained.model
+    tokens, model, device = trained.tokens, trained.model, device_of(trained.model)
     width = min(trained.config.data.max_length, len(tokens) // 2)
     starts = np.unique(np.linspace(0, len(tokens) - width - 1, CONTEXTS).astype(np.int64))
     windows = torch.from_numpy(tokens[starts[:, None] + np.arange(width + 1)]).long()  # (N, T + 1)
@@ -99,8 +100,8 @@ def context_change(trained: TrainedLanguageModel) -> tuple[int, float]:
     other[:, -1] = own[:, -1]
     losses = []
     for contexts in (own, other):
-        rows = contexts.split(READ_TOGETHER)
-        log_probabilities = torch.cat([model(ids)[:, -1].float().log_softmax(-1) for ids in rows])  # (N, V)
+        rows = contexts.to(device).split(READ_TOGETHER)
+        log_probabilities = torch.cat([model(ids)[:, -1].float().log_softmax(-1) for ids in rows]).cpu()  # (N, V)
         losses.append(-log_probabilities.gather(1, labels))
     return len(windows), float((losses[0] - losses[1]).abs().mean())
 

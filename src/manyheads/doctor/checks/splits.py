@@ -11,6 +11,7 @@ from manyheads.doctor.report import Finding, Report, make_report
 __all__ = ["examine_split", "examine_split_function"]
 
 Pair = str | Sequence[str]
+Words = tuple[str, ...]
 WORDS = re.compile(r"[^\W\d_]+")
 WRONG = 0.05  # the share of test pairs seen in training from which on a score means little
 LONG_ENOUGH = 4  # words from which on one other word makes a near copy
@@ -43,9 +44,9 @@ def examine_split_function(split: Callable[[], tuple[Sequence[Pair], Sequence[Pa
 def overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
     """Yield a finding if test pairs or near copies of them stand in the training data."""
     exact = {text_of(pair) for pair in train}
-    near = {key for pair in train for key in near_keys(text_of(pair))}
+    near = {key for pair in train for key in near_keys(words_of(pair))}
     same = [pair for pair in test if text_of(pair) in exact]
-    alike = [pair for pair in test if text_of(pair) not in exact and near & set(near_keys(text_of(pair)))]
+    alike = [pair for pair in test if text_of(pair) not in exact and near & set(near_keys(words_of(pair)))]
     share = (len(same) + len(alike)) / max(len(test), 1)
     if share == 0:
         return
@@ -60,9 +61,13 @@ def text_of(pair: Pair) -> str:
     return pair if isinstance(pair, str) else "\t".join(pair)
 
 
-def near_keys(text: str) -> Iterator[tuple[str, ...]]:
+def words_of(pair: Pair) -> Words:
+    """Return the words of a pair, case folded."""
+    return tuple(WORDS.findall(text_of(pair).casefold()))
+
+
+def near_keys(words: Words) -> Iterator[Words]:
     """Yield keys, one of which near copies share: the words, and the words with each one left out in turn."""
-    words = tuple(WORDS.findall(text.casefold()))
     yield words
     if LONG_ENOUGH <= len(words) < TOO_LONG:
         for index in range(len(words)):

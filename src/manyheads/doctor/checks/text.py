@@ -56,15 +56,15 @@ def examine_text(
         findings += [*count_findings(figures, config), *language_findings(pairs)]
         for name, counts in pairs.items():
             findings += counts.findings(name)
-            if name in near_copies:
-                findings += near_copies[name].findings(name, counts.pairs)
+            if name in near_copies.pairs:
+                findings += near_copies.findings(name, counts.pairs)
         return diagnosis(findings, PAIRS, figures, facts(figures, config))
     if config.task == "classification":
         labels = {name: LabelCounts() for name in splits}
         figures, near_copies = count_splits(config, splits, labels, normalize)
         findings += [*count_findings(figures, config), *label_findings(labels)]
-        for name, near in near_copies.items():
-            findings += near.findings(name, len(near.pairs))
+        for name, texts in near_copies.pairs.items():
+            findings += near_copies.findings(name, len(texts))
         classes = labels["train"].classes
         named = ", ".join(f'{count:,} of "{label}"' for label, count in classes.most_common(5))
         more = ", ..." if len(classes) > 5 else ""
@@ -85,11 +85,11 @@ def count_splits(
     splits: Mapping[str, Iterable[Pair]],
     counts: Mapping[str, PairCounts] | Mapping[str, LabelCounts],
     normalize: Callable[[str], str],
-) -> tuple[DataReport, dict[str, NearCopies]]:
-    """Read all splits through their counts; return the report on the data, and near copies by held-out split."""
+) -> tuple[DataReport, NearCopies]:
+    """Read all splits through their counts; return the report on the data, and near copies of held-out splits."""
     held_out = {name: list(pairs) for name, pairs in splits.items() if name != "train"}
-    near_copies = {name: NearCopies(pairs) for name, pairs in held_out.items()}
-    watched = {"train": watch(splits["train"], [*near_copies.values(), counts["train"]])}
+    near_copies = NearCopies(held_out)
+    watched = {"train": watch(splits["train"], [near_copies, counts["train"]])}
     watched |= {name: watch(pairs, [counts[name]]) for name, pairs in held_out.items()}
     named = {} if config.task == "translation" else {"source": "text", "target": "label"}
     data = config.data.model_copy(update=named)
