@@ -140,11 +140,11 @@ def options_by_name() -> dict[str, dict[str, click.Option]]:
 
 
 OPTIONS = options_by_name()
-# Options that have another kind of value by verb: the destination of a verb is what that verb writes.
-DESTINATIONS = ("-o", "--output")
+# Options that have another kind of value by verb: what the verb writes, and a kind of attention or of model.
+BY_VERB = ("-o", "--output", "--kind")
 
 
-@pytest.mark.parametrize("name", [name for name, verbs in OPTIONS.items() if name not in DESTINATIONS])
+@pytest.mark.parametrize("name", [name for name, verbs in OPTIONS.items() if name not in BY_VERB])
 def test_an_option_has_one_kind_of_value_in_all_verbs(name: str) -> None:
     kinds = {
         (option.is_flag, option.make_metavar(context))
@@ -159,7 +159,7 @@ def test_languages_files_and_destinations_have_the_names_agreed() -> None:
         "LANGUAGE"
     }
     files = {name for name, verbs in OPTIONS.items() for option in verbs.values() if option.metavar == "FILE"}
-    assert all(name.endswith("-file") for name in files - {*DESTINATIONS, "--keys"})
+    assert all(name.endswith("-file") for name in files - {*BY_VERB, "--keys"})
     assert list(OPTIONS["-o"]) == list(OPTIONS["--output"])
     assert {f"manyheads {verb}" for verb in WRITING} <= set(OPTIONS["-o"])
     assert {f"manyheads {verb}" for verb in COMPUTING} <= set(OPTIONS["--device"])

@@ -72,6 +72,15 @@ LONG_PAGES = {
     "howto/fine-tune-opus-mt.md", "howto/own-language-pair.md", "howto/prepare-a-corpus.md", "howto/python-api.md",
     "howto/two-million-pairs.md", "inspecting.md", "start/engineer.md", "tutorial/teaching.md",
 }  # fmt: skip
+# The file model.py that pages examine as a stranger's.
+STRANGER = """
+from manyheads.config.schema import ModelConfig
+from manyheads.model.encoder_decoder import EncoderDecoder
+
+def build_model():
+    config = ModelConfig(d_model=16, d_ff=16, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
+    return EncoderDecoder(config, 1000, 1000, pad=0)
+"""
 INLINE = re.compile(r"`manyheads ([^`\n]+)`")
 LANGUAGES = {"bash", "console", "ini", "json", "nginx", "python", "text", "toml", "yaml"}  # of blocks
 
@@ -128,6 +137,7 @@ def test_what_stands_on_a_page_runs_and_prints_what_is_shown(
     name = name_of(page)
     folder = workbench.bench(name.replace("/", "-"), page.read_text(encoding="utf-8"), MINE.get(name))
     monkeypatch.chdir(folder)
+    Path("model.py").write_text(STRANGER, encoding="utf-8")
     for file, content in configurations(page).items():
         Path(file).write_text(content, encoding="utf-8")
         load_config(Path(file))

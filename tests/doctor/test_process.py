@@ -23,7 +23,6 @@ from manyheads.doctor import (
     examine_split,
     examine_split_function,
 )
-from manyheads.errors import UsageError
 
 MARKS = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS}
 Rows = list[list[int]]
@@ -295,15 +294,6 @@ def test_of_a_batch_of_hugging_face_the_labels_are_read_not_the_mask(limit: int,
         }
 
     assert sorted(examine_collate(collate, **MARKS).names) == names
-
-
-def test_a_schedule_that_wants_a_loss_is_told_what_to_do() -> None:
-    def make() -> tuple[torch.optim.Optimizer, Any]:
-        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 1e-2)
-        return optimizer, torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
-
-    with pytest.raises(UsageError, match="passes one on"):
-        examine_schedule(make)
 
 
 def test_labels_that_are_padded_below_zero_to_one_length_are_named() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import manyheads
-from manyheads.doctor.checks.behaviour import OUTPUT_CHECKS, STEPPING
+from manyheads.doctor.checks.behaviour import OUTPUT_CHECKS
+from manyheads.doctor.checks.learning import ALL_CHECKS, REASONS
 from manyheads.doctor.checks.registry import NEW_TRAINING, TRAINED
+from manyheads.doctor.checks.stepping import STEPPING
 from manyheads.doctor.checks.text import LABELS, LINES, PAIRS
-from manyheads.doctor.examination import LOSS_ABOVE_CHANCE
 from manyheads.doctor.texts import (
     CHECKS_IN_KOREAN,
     FINDING_TEXTS,
@@ -38,7 +39,7 @@ def test_every_check_and_every_reason_has_a_korean_name() -> None:
     tables = [NEW_TRAINING, *TRAINED.values(), OUTPUT_CHECKS]
     named = {text for table in tables for check in table for text in (check.sentence,) if text}
     named |= {check.reason for table in (NEW_TRAINING, *TRAINED.values()) for check in table if check.reason}
-    named |= {*PAIRS, *LABELS, *LINES, CURVES, EXPORTS, STEPPING, LOSS_ABOVE_CHANCE}
+    named |= {*PAIRS, *LABELS, *LINES, CURVES, EXPORTS, STEPPING, *ALL_CHECKS, *REASONS}
     assert named - CHECKS_IN_KOREAN.keys() == set()
     assert check_text(STEPPING, "en") == STEPPING
     assert check_text(STEPPING, "ko") == CHECKS_IN_KOREAN[STEPPING]

@@ -36,4 +36,10 @@ def test_a_project_is_told_exactly_what_was_planted_in_it(defects: tuple[int, ..
     torch.manual_seed(training_seed)
     report = Project(*defects).examined()
     assert numbers(report) == set(defects), report
-    assert len(report.asked) == 24
+    assert len(report.asked) == 25
+
+
+@pytest.mark.parametrize("defect", ["unseeded-split", "vocabulary-from-test-set", "wrong-tokenizer/same-text"])
+def test_defects_of_data_that_no_exhibit_shows_are_named(defect: str, training_seed: int) -> None:
+    torch.manual_seed(training_seed)
+    assert Project(defect).examined().names == [defect.partition("/")[0]]

@@ -21,6 +21,7 @@ from manyheads.doctor import (
     examine_evaluation,
     examine_schedule,
     examine_split_function,
+    examine_vocabulary,
 )
 from manyheads.doctor.catalogue import CATALOGUE
 
@@ -28,6 +29,9 @@ LIMIT, FIXED = 24, 40
 TEXTS = [("eins zwei", "one two"), ("drei vier fünf", "three four five"), ("sechs", "six")]
 LINES = [f"{who} {does} it {where}" for who in "abcde" for does in "fghij" for where in "kl"]
 OTHERS = ["quite another text", "nothing like that"]
+UNLIKE = [chr(97 + index) * 9 for index in range(26)]
+STEMS = [f"{first}{vowel}{last}" for first in "bcdfg" for vowel in "aeiou" for last in "klm"]
+SEEN_WORDS, UNSEEN_WORDS = ([f"{stem}{end}" for stem in STEMS] for end in ("lo", "ri"))
 LOSSES = [[2.0, 1.5, 2.5, 1.0], [4.0], [0.5, 0.7], [3.0, 3.5, 2.9]]
 
 
@@ -69,7 +73,7 @@ def letters(words: list[str], others: list[str]) -> float:
 class Project(Course):
     """All of it."""
 
-    def __init__(self, *defects: int) -> None:
+    def __init__(self, *defects: int | str) -> None:
         super().__init__(Transformer(*defects), *defects)
 
     def collate(self, sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
@@ -89,13 +93,25 @@ class Project(Course):
 
     def encode_pair(self, source: str, target: str) -> tuple[list[int], list[int]]:
         german, english = self.tokenizers
+        if "wrong-tokenizer/same-text" in self.defects:
+            return english.encode(source), german.encode(target)
         return german.encode(source), (german if 2 in self.defects else english).encode(target)
 
     @property
     def tokenizers(self) -> tuple[Words, Words]:
+        if "wrong-tokenizer/same-text" in self.defects:  # each knows the words of both, in its own order
+            both = [text for pair in TEXTS for text in pair]
+            return Words(both), Words([*both, "aa"])
         return Words([source for source, _ in TEXTS]), Words([target for _, target in TEXTS])
 
+    @property
+    def vocabulary(self) -> Words:
+        return Words(SEEN_WORDS + (UNSEEN_WORDS if "vocabulary-from-test-set" in self.defects else []))
+
     def split(self) -> tuple[list[str], list[str]]:
+        if "unseeded-split" in self.defects:
+            mixed = random.sample(UNLIKE, len(UNLIKE))
+            return mixed[9:], mixed[:9]
         if 6 not in self.defects:
             return LINES, OTHERS
         mixed = random.sample(LINES, len(LINES))
@@ -143,6 +159,9 @@ class Project(Course):
             + examine_evaluation(self.perplexity, LOSSES, [loss for losses in LOSSES for loss in losses])
             + examine_bleu(self.bleu)
             + examine_schedule(self.schedule)
+            + examine_vocabulary(
+                self.vocabulary, vocab_size=len(self.vocabulary.words), train=SEEN_WORDS, test=UNSEEN_WORDS
+            )
         )
 
 

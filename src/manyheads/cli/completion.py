@@ -6,6 +6,7 @@ functions import neither torch nor numpy, so that a shell gets its answer at onc
 
 from __future__ import annotations
 
+import ast
 import glob
 import json
 import os
@@ -55,8 +56,22 @@ def complete_runs(context: click.Context, parameter: click.Parameter, word: str)
 
 
 def complete_subjects(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:
-    """Complete the run directories, recipes and TOML files."""
-    return [*run_directories(word), *complete_configs(context, parameter, word)]
+    """Complete the run directories, recipes, TOML files and Python files, and what a Python file defines."""
+    file, colon, name = word.rpartition(":")
+    if colon and file.endswith(".py"):
+        return [f"{file}:{defined}" for defined in matching(definitions(Path(file)), name)]
+    programs = [path for path in paths(word) if path.endswith(".py")]
+    return [*run_directories(word), *complete_configs(context, parameter, word), *programs]
+
+
+def definitions(path: Path) -> list[str]:
+    """Return the public functions and classes that a Python file defines, without running it."""
+    try:
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+    except (OSError, ValueError, SyntaxError):
+        return []
+    names = [each.name for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+    return [name for name in names if not name.startswith("_")]
 
 
 def complete_settings(context: click.Context, parameter: click.Parameter, word: str) -> list[str]:

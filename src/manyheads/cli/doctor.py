@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from manyheads.cli.completion import complete_devices, complete_exhibits, complete_findings, complete_subjects
+from manyheads.cli.doctor_model import ModelOptions, examine_model, is_model, model_options
 from manyheads.cli.options import (
     LANGUAGE,
     json_option,
@@ -39,7 +40,8 @@ LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 
 
 @verb_with_subverbs("doctor")
-@click.argument("subject", metavar="[CONFIG|RUN]", required=False, shell_complete=complete_subjects)
+@click.argument("subject", metavar="[CONFIG|RUN|MODEL]", required=False, shell_complete=complete_subjects)
+@model_options
 @set_option
 @option(
     "--device",
@@ -79,25 +81,31 @@ def doctor(
     as_json: bool,
     output: Path | None,
     explain: str | None,
+    options: ModelOptions,
 ) -> None:
-    """Find problems in this machine, a configuration or a trained run; exit with code 1 if there are any.
+    """Find problems in this machine, a configuration, a run or a model; exit with code 1 if there are any.
 
     CONFIG is a TOML file or the name of a recipe: the doctor examines its text, its settings and a newly
     initialised model. RUN is a run directory: the doctor examines its training curves, weights, decoding and
-    outputs. No file is changed.
+    outputs. MODEL is any PyTorch model: FILE.py:NAME or package.module:NAME, where NAME is a function
+    without arguments that makes the model, a class or an object; or a Hugging Face folder with safetensors. The
+    code of FILE.py runs. No file is changed.
     """
     if explain is not None:
         print_lines(explanation(explain, language))
         return
     report: Diagnosis
     if subject is None:
+        options.refuse()
         if overrides or device:
-            raise UsageError("--set and --device are for the examination of a configuration or a run. Name one.")
+            raise UsageError(
+                "--set and --device are for the examination of a configuration, a run or a model. Name one."
+            )
         from manyheads.doctor import examine_machine
 
         report = examine_machine()
     else:
-        report = examine(subject, overrides, device)
+        report = examine(subject, overrides, device, options)
     write_report(report, "json" if as_json else form, language, output)
     raise click.exceptions.Exit(report.exit_code)
 
@@ -141,8 +149,20 @@ def print_lines(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def examine(subject: str, overrides: tuple[str, ...], device: str | None) -> Diagnosis:
-    """Examine a run if `subject` is a directory, else a configuration."""
+def examine(subject: str, overrides: tuple[str, ...], device: str | None, options: ModelOptions) -> Diagnosis:
+    """Examine a model, a run if `subject` is a directory, else a configuration on a device.
+
+    Raises:
+        UsageError: an option is given that is not for this subject.
+    """
+    if is_model(subject):
+        if overrides:
+            raise UsageError(f"--set is for a configuration or a run: {subject} is a model.")
+        from manyheads.cli.progress import open_progress
+
+        with open_progress(current_settings()) as progress:
+            return examine_model(subject, options, device, progress)
+    options.refuse()
     if Path(subject).is_dir():
         from manyheads.cli.progress import open_progress
         from manyheads.runs.examine_run import examine_run

@@ -1,17 +1,20 @@
 """Trace every attention that a model computes, without knowledge of its modules.
 
 A `TorchFunctionMode` sees each call of a torch function. The tracer follows a few facts from call to call: which
-matrix product became a softmax, how it was scaled and masked, what its weights were multiplied with, which linear
-layer computed its queries. An attention that is written in an unknown way leaves no trace; the model is then judged
-by its outputs alone.
+matrix product became a softmax, which element of it each later number belongs to, what its weights were multiplied
+with, which layer computed its queries. An attention that is written in an unknown way leaves no trace; the model is
+then judged by its outputs alone. Tracing never raises an error of its own.
 
 Shapes: B batch, T queries, S keys, H heads, E head width.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,32 +25,44 @@ from manyheads.doctor.trace import (
     NO_TRACE,
     Attention,
     Lookup,
+    Product,
     Projection,
+    ScorePart,
     TensorTrace,
-    add_mask,
+    additive_mask,
     as_float,
-    einsum_sizes,
     flatten_values,
     is_active_dropout,
-    product_sizes,
+    is_parameter,
+    product_of,
     same_ids,
 )
 
 __all__ = ["AttentionTracer"]
 
 # Names of torch functions by their effect on the facts that are followed.
-PRODUCTS = {"matmul", "__matmul__", "bmm", "einsum", "baddbmm"}
-SCALINGS = {"div", "__truediv__", "true_divide", "div_", "__itruediv__", "divide"}
-MULTIPLICATIONS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply"}
-ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
+PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "einsum", "baddbmm"}
+SCALINGS = {"div", "__truediv__", "true_divide", "div_", "__itruediv__", "divide", "divide_"}
+MULTIPLICATIONS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply", "multiply_"}
 FILLS = {"masked_fill", "masked_fill_", "__setitem__"}
+ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "sub_", "__isub__"}
+# Rotations by positions put halves of one tensor together again.
+JOINTS = {*ADDITIONS, "cat", "concat", "stack", "neg", "__neg__", "view_as_complex", "view_as_real", "complex"}
 READERS = {"layer_norm", "rms_norm", "batch_norm", "linear", "addmm", "multi_head_attention_forward"}
-# The same numbers, perhaps in another order, another type, or fewer of them.
-SAME = {
-    "view", "reshape", "transpose", "permute", "contiguous", "float", "double", "half", "to", "type_as", "type",
-    "unsqueeze", "squeeze", "flatten", "unflatten", "expand", "chunk", "split", "unbind", "__getitem__", "t",
-    "movedim", "swapaxes", "swapdims", "clone", "detach", "dropout", "repeat_interleave", "view_as", "tensor_split",
+# The same numbers in another order, or fewer of them.
+ARRANGEMENTS = {
+    "view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "unflatten", "expand", "chunk",
+    "split", "unbind", "__getitem__", "t", "movedim", "swapaxes", "swapdims", "repeat_interleave", "view_as",
+    "tensor_split", "expand_as", "moveaxis", "narrow", "select", "__get__", "flip", "roll", "reshape_as",
+    "adjoint", "repeat", "split_with_sizes",
 }  # fmt: skip
+# The same numbers in the same order, perhaps of another type.
+COPIES = {
+    "contiguous", "float", "double", "half", "bfloat16", "to", "type_as", "type", "clone", "detach", "dropout",
+    "cpu", "alias", "requires_grad_",
+}  # fmt: skip
+OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+SUM_TOLERANCE = 1e-2  # of the sum of the weights of a query
 
 
 class AttentionTracer(TorchFunctionMode):
@@ -81,13 +96,13 @@ class AttentionTracer(TorchFunctionMode):
         """Call the function and record its result."""
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        name = func.__name__
-        if name == "embedding" and isinstance(result, Tensor):
-            return self._trace_lookup(result, *args, **kwargs)
-        changed = args[0] if name == "__setitem__" else result
-        for part in changed if isinstance(changed, (tuple, list)) else [changed]:
-            if isinstance(part, Tensor):
-                self._remember(part, self._trace_result(name, args, kwargs))
+        name = getattr(func, "__name__", "")
+        try:
+            if name == "embedding" and isinstance(result, Tensor):
+                return self._trace_lookup(result, [*args, *kwargs.values()])
+            self._record(func, name, args, kwargs, result)
+        except Exception:  # a call that cannot be read, as under torch.func.vmap, is computed but not traced
+            return result
         return result
 
     def leaf(self, name: str) -> Tensor | None:
@@ -97,17 +112,44 @@ class AttentionTracer(TorchFunctionMode):
 
     def trace(self, tensor: object) -> TensorTrace:
         """Return the facts about a tensor."""
-        return self._traces.get(id(tensor), NO_TRACE)
+        known = self._traces.get(id(tensor))
+        if known is None and isinstance(tensor, Tensor) and is_parameter(tensor):
+            return TensorTrace(parameter=tensor)
+        return known or NO_TRACE
 
-    def _remember(self, tensor: Tensor, trace: TensorTrace) -> None:
-        if trace != NO_TRACE or id(tensor) in self._traces:
+    def _record(
+        self, func: Callable[..., Any], name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> None:
+        """Remember the facts about each tensor of a result."""
+        kwargs = {key: value for key, value in kwargs.items() if key != "out"}
+        tensors = [value for value in flatten_values((*args, *kwargs.values())) if isinstance(value, Tensor)]
+        changed = args[0] if name == "__setitem__" else result
+        parts = changed if isinstance(changed, (tuple, list)) else [changed]
+        if not tensors or not any(isinstance(part, Tensor) for part in parts):
+            return
+        if name in ARRANGEMENTS:
+            trace = self.trace(tensors[0])
+            indexes = [None] * len(parts) if trace.scores is None else arranged(func, args, kwargs, trace.scores)
+            for part, index in zip(parts, indexes, strict=True):
+                scores = None if trace.scores is None or index is None else replace(trace.scores, index=index)
+                self._remember(part, replace(trace, scores=scores))
+            return
+        trace = self._trace_result(name, args, kwargs, tensors, parts[0])
+        for part in parts:
+            self._remember(part, trace)
+
+    def _remember(self, tensor: object, trace: TensorTrace) -> None:
+        known = trace != NO_TRACE or trace.parameter is not None
+        if isinstance(tensor, Tensor) and (known or id(tensor) in self._traces):
             self._alive.append(tensor)
             self._traces[id(tensor)] = trace
 
-    def _trace_lookup(self, result: Tensor, ids: Tensor, weight: Tensor, *rest: Any, **options: Any) -> Tensor:
+    def _trace_lookup(self, result: Tensor, inputs: Sequence[Any]) -> Tensor:
         """Record an embedding lookup: `functional.embedding` takes the ids first, `torch.embedding` the matrix."""
-        if ids.is_floating_point():
-            ids, weight = weight, ids
+        weight, ids = [value for value in inputs if isinstance(value, Tensor)][:2]
+        if not ids.dtype.is_floating_point:
+            weight, ids = ids, weight
+        weight, ids = (weight, ids) if weight.dtype.is_floating_point else (ids, weight)
         name = next((name for name, known in self.watched.items() if same_ids(ids, known)), None)
         leaf = None
         if name is not None and self.leaves:
@@ -115,116 +157,183 @@ class AttentionTracer(TorchFunctionMode):
             result = result + leaf
         self.lookups.append(Lookup(self.watched[name] if name else ids.clone(), id(weight), leaf))
         if name is not None:
-            self._remember(result, TensorTrace(embedded=frozenset({name})))
+            self._remember(result, TensorTrace(embedded=frozenset({name}), sides=frozenset({name}), content=True))
         return result
 
-    def _trace_result(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TensorTrace:
-        tensors = [value for value in flatten_values((*args, *kwargs.values())) if isinstance(value, Tensor)]
-        if not tensors:
-            return NO_TRACE
+    def _trace_result(
+        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Tensor], result: Tensor
+    ) -> TensorTrace:
+        """Return the facts about the result of a function, apart from arrangements and lookups."""
         traces = [self.trace(tensor) for tensor in tensors]
         if name in READERS or name in PRODUCTS:
-            self._trace_reader(tensors)
+            for tensor, trace in zip(tensors, traces, strict=True):
+                for side in trace.embedded:
+                    self.streams.setdefault(side, tensor.detach())
         base = TensorTrace(
+            content=name in READERS or name in PRODUCTS or any(trace.content for trace in traces),
             attended=any(trace.attended for trace in traces),
             after=frozenset().union(*(trace.after for trace in traces)),
             embedded=frozenset().union(*(trace.embedded for trace in traces if name not in READERS)),
+            sides=frozenset().union(*(trace.sides for trace in traces)),
         )
-        if name in SAME:
-            return self._trace_same_values(name, traces[0], args, kwargs)
+        if name in COPIES:
+            return self._trace_copy(name, traces[0], args, kwargs)
         if name == "linear":
-            width_out, width_in = tensors[1].shape
-            return replace(base, projection=Projection(width_in, width_out, tuple(tensors[0].shape)))
+            return replace(base, projection=self._projection(tensors[0], tensors[1], *reversed(tensors[1].shape)))
         if name == "addmm" and len(tensors) == 3:  # bias + x @ weight
-            width_in, width_out = tensors[2].shape
-            return replace(base, projection=Projection(width_in, width_out, tuple(tensors[1].shape)))
-        if name in SCALINGS | MULTIPLICATIONS and len(args) == 2:
-            return self._trace_scaling(base, name, *args)
-        if name in FILLS:
-            return self._trace_fill(base, *args, *kwargs.values())
-        if name == "where" and len(args) == 3:
-            return self._trace_where(base, *args)
-        if name in ADDITIONS and len(tensors) == 2:
-            return self._trace_addition(base, tensors, traces)
-        if name == "softmax" and traces[0].attention:
-            return replace(base, attention=traces[0].attention, weights=True)
+            return replace(base, projection=self._projection(tensors[1], tensors[2], *tensors[2].shape))
+        if name == "softmax" and traces[0].scores:
+            return replace(base, scores=trace_softmax(traces[0].scores, tensors[0], result, args, kwargs))
+        if name == "log_softmax":
+            return replace(base, projection=traces[0].projection, factors=traces[0].factors)
         if name in PRODUCTS:
-            return self._trace_product(base, args[0] if name == "einsum" else None, tensors)
+            return self._trace_product(base, name, args, kwargs, tensors, result)
         if name == "scaled_dot_product_attention":
             return self._trace_fused_attention(base, *args, **kwargs)
         if name == "multi_head_attention_forward":
             return self._trace_multi_head_attention(base, *args, **kwargs)
-        return base
+        if name in ADDITIONS and len(traces) == 2:
+            left, right = traces
+            self.dropped_residuals += left.dropped in right.after or right.dropped in left.after
+        return self._trace_elementwise(base, name, args, kwargs, tensors, traces, result)
 
-    def _trace_reader(self, tensors: Sequence[Tensor]) -> None:
-        """Keep the first tensor that a layer reads of each watched side."""
-        for tensor in tensors:
-            for name in self.trace(tensor).embedded:
-                self.streams.setdefault(name, tensor.detach())
+    def _projection(self, source: Tensor, weight: Tensor, width_in: int, width_out: int) -> Projection:
+        factors = (*self.trace(source).factors, *self.trace(weight).factors)
+        known = self.trace(weight).parameter
+        weight = weight if known is None else known
+        return Projection(width_in, width_out, tuple(source.shape), source, weight, factors)
 
-    def _trace_same_values(
+    def _trace_copy(
         self, name: str, trace: TensorTrace, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> TensorTrace:
-        if name == "dropout" and trace.attended and not trace.weights and is_active_dropout(args, kwargs):
+        if name == "dropout" and trace.attended and trace.scores is None and is_active_dropout(args, kwargs):
             identity = 1 + len(self._alive)
             return replace(trace, dropped=identity, after=trace.after | {identity})
         return trace
 
-    def _trace_scaling(self, base: TensorTrace, name: str, left: object, right: object) -> TensorTrace:
-        factor = as_float(left) if as_float(right) is None else as_float(right)
-        if factor is None:
-            return base
-        factor = 1 / (factor or float("inf")) if name in SCALINGS else factor
-        trace = self.trace(left if as_float(right) is not None else right)
-        if trace.attention and not trace.weights:
-            trace.attention.factor *= factor
-            return replace(base, attention=trace.attention)
-        return replace(base, factor=trace.factor * factor, projection=trace.projection)
-
-    def _trace_fill(self, base: TensorTrace, scores: object, mask: object, value: object) -> TensorTrace:
-        trace, fill = self.trace(scores), as_float(value)
-        if trace.attention is None or trace.weights:
-            return replace(base, attention=trace.attention, weights=trace.weights)
-        if fill is not None and isinstance(mask, Tensor) and mask.dtype == torch.bool:
-            trace.attention.hide(mask)
-            trace.attention.fills.append(fill)
-        return replace(base, attention=trace.attention)
-
-    def _trace_where(self, base: TensorTrace, condition: Tensor, left: object, right: object) -> TensorTrace:
-        if self.trace(left).attention is None:
-            return self._trace_fill(base, right, condition, left)
-        return self._trace_fill(base, left, ~condition, right)
-
-    def _trace_addition(
-        self, base: TensorTrace, tensors: Sequence[Tensor], traces: Sequence[TensorTrace]
+    def _trace_elementwise(
+        self,
+        base: TensorTrace,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        tensors: Sequence[Tensor],
+        traces: Sequence[TensorTrace],
+        result: Tensor,
     ) -> TensorTrace:
-        for trace, other in zip(traces, reversed(tensors), strict=True):
-            if trace.attention and not trace.weights:
-                add_mask(trace.attention, other)
-                return replace(base, attention=trace.attention)
-        left, right = traces
-        self.dropped_residuals += left.dropped in right.after or right.dropped in left.after
+        """Follow scores, and the layer that computed a tensor, through a function that works on each element."""
+        factor = scalar_factor(name, args)
+        for tensor, trace in zip(tensors, traces, strict=True):
+            if trace.scores is None or tensor.shape != result.shape:
+                continue
+            if not trace.scores.softmaxed and tensor.numel() == trace.scores.attention.raw.numel():
+                attention = trace.scores.attention
+                attention.factors += () if factor is None else (factor,)
+                fill, mask = mask_and_fill(name, [*args, *kwargs.values()], tensor)
+                if mask is not None:
+                    attention.add_mask(fill, trace.scores.arrange(mask.expand(tensor.shape)))
+            axis = softmax_axis(result) if name in SCALINGS and factor is None else None
+            if axis is None or trace.scores.softmaxed:
+                return replace(base, scores=trace.scores)
+            return replace(base, scores=trace_written_softmax(trace.scores, result, axis))
+        first = next((trace for trace in traces if trace.projection or trace.parameter is not None), None)
+        if first is None:
+            largest = max(zip(tensors, traces, strict=True), key=lambda pair: pair[0].numel())[1]
+            return replace(base, factors=(*largest.factors, factor) if factor is not None else ())
+        if factor is not None:
+            factors = (*first.factors, factor)
+            return replace(base, factors=factors, projection=first.projection, parameter=first.parameter)
+        same = all(
+            (trace.projection is first.projection and trace.factors == first.factors)
+            or (not trace.content and trace.projection is None and (trace.parameter is None or name in ADDITIONS))
+            for trace in traces
+        )
+        if first.projection and same and (name in JOINTS or name in MULTIPLICATIONS):
+            return replace(base, factors=first.factors, projection=first.projection)
         return base
 
-    def _trace_product(self, base: TensorTrace, equation: str | None, tensors: Sequence[Tensor]) -> TensorTrace:
-        *before, left, right = tensors
-        for weights, value in ((left, right), (right, left)):
-            trace = self.trace(weights)
-            if trace.attention and trace.weights:
-                trace.attention.value = value
-                self.attentions.append(trace.attention)
-                return replace(base, attended=True)
-        sizes = einsum_sizes(equation, left, right) if equation else product_sizes(left, right)
-        if sizes is None:
+    def _trace_product(
+        self,
+        base: TensorTrace,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        tensors: Sequence[Tensor],
+        result: Tensor,
+    ) -> TensorTrace:
+        if name == "__rmatmul__":
+            tensors = tensors[::-1]
+        if len(tensors) != 2 + (name == "baddbmm"):
             return base
-        queries, keys, width, heads = sizes
-        if heads is None:  # (B * H, T, E), or (B, T, E)
-            heads = max(1, left.size(0) // next((len(ids) for ids in self.watched.values()), left.size(0)))
-        query, key = self.trace(left), self.trace(right)
-        attention = Attention(queries, keys, width, heads, query.factor * key.factor, left, query.projection)
-        for mask in before:
-            add_mask(attention, mask)
-        return replace(base, attention=attention)
+        *before, left, right = tensors
+        product = product_of(args[0] if name == "einsum" else None, left, right)
+        if product is None:
+            return base
+        for tensor, labels, value in ((left, product.left, right), (right, product.right, left)):
+            scores = self.trace(tensor).scores
+            if scores is not None and len(product.summed) == 1:
+                return self._trace_use(base, scores, tensor, labels.index(product.summed[0]), value, result)
+        for source, weight in ((left, right), (right, left)):
+            if self.trace(weight).parameter is not None and self.trace(source).parameter is None:
+                width_in = math.prod(product.sizes[axis] for axis in product.summed)
+                projection = self._projection(source, weight, width_in, weight.numel() // max(1, width_in))
+                return replace(base, projection=replace(projection, shape=()))
+        factor = 1.0
+        if before:
+            result, factor = (left @ right).detach(), float(kwargs.get("alpha", 1.0))
+        scores = self._trace_scores(product, left, right, result)
+        if scores is None:
+            return base
+        scores.attention.factors += (factor,)
+        for bias in before:
+            fill, hidden = additive_mask(bias)
+            if fill is not None and hidden is not None:
+                scores.attention.add_mask(fill, scores.arrange(hidden.expand(result.shape)))
+        return replace(base, scores=scores)
+
+    def _trace_scores(self, product: Product, left: Tensor, right: Tensor, result: Tensor) -> ScorePart | None:
+        """Return the scores that a product of queries and keys holds, None where it is none of them."""
+        queries, keys = product.free(product.left, product.right), product.free(product.right, product.left)
+        if len(product.summed) != 1 or not queries or not keys or not result.is_floating_point():
+            return None
+        lead = [axis for axis in product.out if axis not in (queries[-1], keys[-1])]
+        order = [product.out.index(axis) for axis in (*lead, queries[-1], keys[-1])]
+        raw = result.detach().permute(order).double().clone()
+        index = torch.arange(raw.numel(), device=raw.device).view(raw.shape)
+        index = index.permute([order.index(axis) for axis in range(len(order))])
+        rows = next((len(ids) for ids in self.watched.values()), None)
+        heads = math.prod(raw.shape[1:-2]) if rows is None else max(1, math.prod(raw.shape[:-2]) // rows)
+        width = product.sizes[product.summed[0]]
+        return ScorePart(self._attention(left, right, raw, width, heads), index)
+
+    def _attention(self, query: Tensor, key: Tensor, raw: Tensor, width: int, heads: int) -> Attention:
+        """Return the record of an attention of queries and keys, whose product is raw (lead, T, S)."""
+        left, right = self.trace(query), self.trace(key)
+        return Attention(
+            raw.size(-2), raw.size(-1), width, heads, (*left.factors, *right.factors), raw, query, key,
+            (left.sides, right.sides), examined_place(), left.projection, right.projection,
+        )  # fmt: skip
+
+    def _trace_use(
+        self, base: TensorTrace, scores: ScorePart, weights: Tensor, axis: int, value: Tensor, result: Tensor
+    ) -> TensorTrace:
+        """Record an attention whose weights are multiplied with values, which sums over an axis of the weights."""
+        attention, contracted = scores.attention, scores.axis(axis)
+        if contracted == "other":  # heads are mixed
+            return replace(base, scores=scores) if result.shape == scores.index.shape else base
+        attention.used = scores.arrange(weights)
+        if attention.used is None:
+            return base
+        if not scores.softmaxed:
+            summed = softmax_axis(weights)
+            if summed is None:
+                return base
+            trace_written_softmax(scores, weights, summed)
+        attention.value = value
+        if contracted == "queries":
+            attention.swap_axes()
+        self.attentions.append(attention)
+        return replace(base, attended=True)
 
     def _trace_fused_attention(
         self,
@@ -239,19 +348,20 @@ class AttentionTracer(TorchFunctionMode):
         **options: Any,
     ) -> TensorTrace:
         """Record `functional.scaled_dot_product_attention`, (B, H, T, E)."""
-        width, heads = query.size(-1), query.size(-3) if query.dim() > 3 else 1
-        factor = width**-0.5 if scale is None else scale
-        factor *= self.trace(query).factor * self.trace(key).factor
-        attention = Attention(
-            query.size(-2), key.size(-2), width, heads, factor, query, self.trace(query).projection
-        )
+        wide = key.detach().double()
+        if query.dim() > 3 and key.size(-3) != query.size(-3):
+            wide = wide.repeat_interleave(query.size(-3) // key.size(-3), -3)
+        raw = query.detach().double() @ wide.transpose(-1, -2)
+        factor = query.size(-1) ** -0.5 if scale is None else scale
+        heads = query.size(-3) if query.dim() > 3 else 1
+        attention = self._attention(query, key, raw, query.size(-1), heads)
+        attention.factors += (factor,)
+        logits = raw * factor
         if attn_mask is not None:
-            add_mask(attention, ~attn_mask if attn_mask.dtype == torch.bool else attn_mask)
+            logits = masked(attention, logits, ~attn_mask if attn_mask.dtype == torch.bool else attn_mask)
         if is_causal:
-            attention.hide(torch.ones(query.size(-2), key.size(-2), dtype=torch.bool, device=query.device).triu(1))
-        attention.value = value
-        self.attentions.append(attention)
-        return replace(base, attended=True)
+            logits = masked(attention, logits, torch.ones_like(raw, dtype=torch.bool).triu(1))
+        return self._finish(base, attention, logits, value)
 
     def _trace_multi_head_attention(
         self,
@@ -266,12 +376,122 @@ class AttentionTracer(TorchFunctionMode):
         attn_mask: Tensor | None = None,
         **options: Any,
     ) -> TensorTrace:
-        """Record `functional.multi_head_attention_forward`, time first: (T, B, D)."""
+        """Record `functional.multi_head_attention_forward`, time first: (T, B, D); the scores stay unknown."""
+        rows = query.size(1) if query.dim() == 3 else 1
+        raw = torch.zeros(rows, heads, len(query), len(key), dtype=torch.float64, device=query.device)
         head = width // heads
-        attention = Attention(query.size(0), key.size(0), head, heads, head**-0.5, query, value=value)
+        attention = self._attention(query, key, raw, head, heads)
+        attention.factors, attention.fixed_scale = (head**-0.5,), True
+        logits = raw
         if key_padding_mask is not None:
-            add_mask(attention, key_padding_mask[..., None, None, :])
+            logits = masked(attention, logits, key_padding_mask[..., None, None, :])
         if attn_mask is not None:
-            add_mask(attention, attn_mask.unflatten(0, (-1, heads)) if attn_mask.dim() == 3 else attn_mask)
+            logits = masked(
+                attention, logits, attn_mask.unflatten(0, (-1, heads)) if attn_mask.dim() == 3 else attn_mask
+            )
+        return self._finish(base, attention, logits, value)
+
+    def _finish(self, base: TensorTrace, attention: Attention, logits: Tensor, value: Tensor) -> TensorTrace:
+        attention.logits, attention.value = logits, value
+        attention.weights = attention.used = logits.softmax(-1)
         self.attentions.append(attention)
         return replace(base, attended=True)
+
+
+def examined_place() -> tuple[str, int] | None:
+    """Return file and line of the innermost frame that is neither torch's nor ours, None where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(OWN_CODE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def arranged(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], scores: ScorePart
+) -> Sequence[Tensor | None]:
+    """Apply an arrangement to the index of scores as it was applied to the scores."""
+    named = dict(kwargs)
+    if args:
+        args = [scores.index, *args[1:]]
+    else:
+        named["input" if "input" in named else "self"] = scores.index
+    result = func(*args, **named)
+    return result if isinstance(result, (tuple, list)) else [result]
+
+
+def trace_softmax(
+    scores: ScorePart, logits: Tensor, weights: Tensor, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> ScorePart:
+    """Record the input, the output and the axis of a softmax."""
+    attention = scores.attention
+    axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    if axis is None:  # the axis that functional.softmax chooses without one
+        axis = 0 if logits.dim() in (0, 1, 3) else 1
+    attention.softmax_axis = scores.axis(axis)
+    attention.logits, attention.weights = scores.arrange(logits), scores.arrange(weights)
+    return replace(scores, softmaxed=True)
+
+
+def trace_written_softmax(scores: ScorePart, weights: Tensor, axis: int) -> ScorePart:
+    """Record the weights of a softmax that is written out; their logarithms stand for its input."""
+    attention = scores.attention
+    attention.softmax_axis, attention.weights = scores.axis(axis), scores.arrange(weights)
+    attention.logits = None if attention.weights is None else attention.weights.log()
+    return replace(scores, softmaxed=True)
+
+
+def scalar_factor(name: str, args: Sequence[Any]) -> float | None:
+    """Return the number that a function multiplies a tensor with, None where it does something else.
+
+    A learned number is not a number: it is not judged.
+    """
+    if name not in SCALINGS | MULTIPLICATIONS or len(args) < 2:
+        return None
+    if any(isinstance(value, Tensor) and value.numel() == 1 and is_parameter(value) for value in args):
+        return math.nan
+    factor = as_float(args[1])
+    if factor is None and name in MULTIPLICATIONS:
+        factor = as_float(args[0])
+    if factor is None:
+        return None
+    return 1 / (factor or math.inf) if name in SCALINGS else factor
+
+
+def mask_and_fill(name: str, inputs: Sequence[Any], scores: Tensor) -> tuple[float, Tensor | None]:
+    """Return the number that a function puts in the place of hidden scores, or adds to them, and where it does so.
+
+    A fill of all keys of a query at once, which keeps its softmax defined, is none.
+    """
+    fill, hidden = None, None
+    if name in FILLS and len(inputs) == 3:
+        hidden, fill = inputs[1], as_float(inputs[2])
+    elif name == "where" and len(inputs) == 3:
+        hidden, fill = (
+            (inputs[0], as_float(inputs[1])) if inputs[2] is scores else (~inputs[0], as_float(inputs[2]))
+        )
+    elif name in ADDITIONS:
+        sign = -1 if "sub" in name else 1
+        masks = [sign * other for other in inputs if isinstance(other, Tensor) and other is not scores]
+        fill, hidden = additive_mask(masks[0]) if masks else (None, None)
+    if fill is None or not isinstance(hidden, Tensor) or hidden.dtype != torch.bool:
+        return 0.0, None
+    return fill, hidden
+
+
+def masked(attention: Attention, logits: Tensor, mask: Tensor) -> Tensor:
+    """Apply a mask to logits and record it: True hides; a number is added."""
+    if mask.dtype == torch.bool:
+        return logits.masked_fill(mask, -math.inf)
+    fill, hidden = additive_mask(mask)
+    if fill is not None and hidden is not None:
+        attention.add_mask(fill, hidden.expand(logits.shape))
+    return logits + mask.detach()
+
+
+def softmax_axis(weights: Tensor) -> int | None:
+    """Return the axis along which elements are weights: none negative, their sum 1; None where there is none."""
+    weights = weights.detach().float().nan_to_num()
+    if bool((weights < 0).any()):
+        return None
+    axes = reversed(range(weights.dim()))
+    return next((axis for axis in axes if bool(((weights.sum(axis) - 1).abs() < SUM_TOLERANCE).all())), None)

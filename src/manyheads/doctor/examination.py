@@ -6,28 +6,44 @@ lists the check as not made, with the error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from manyheads.doctor.checks.behaviour import OUTPUT_CHECKS, STEPPING, Stepping, check_stepper, find_limit
-from manyheads.doctor.checks.diagnosis import Symptoms, diagnose
+from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.checks.behaviour import ALONE, OUTPUT_CHECKS, LengthLimit, OutputCheck, find_limit
+from manyheads.doctor.checks.diagnosis import LENGTHS, Symptoms, structure_report
 from manyheads.doctor.checks.internals import trace_internals
-from manyheads.doctor.checks.learning import LOSS_ABOVE_CHANCE, check_training
+from manyheads.doctor.checks.learning import TRAINING_CHECKS, check_training
 from manyheads.doctor.checks.memorization import TrainingFunctions
-from manyheads.doctor.checks.training import Collate, default_collate
+from manyheads.doctor.checks.stepping import STEPPING, Stepping, check_stepper
+from manyheads.doctor.checks.training import Collate, arguments, default_collate
+from manyheads.doctor.checks.trial import Trial
 from manyheads.doctor.evidence import place_of
-from manyheads.doctor.model_adapter import Kind, ModelAdapter, Samples, restore_modes, restore_weights
-from manyheads.doctor.report import Place, Report, attempt, make_report
-from manyheads.doctor.wrapping import Masks, check_call, wrap_model
+from manyheads.doctor.model_adapter import Kind, ModelAdapter, Samples, restore_modes
+from manyheads.doctor.preparation import (
+    Preparation,
+    in_any_precision,
+    prepare,
+    prepare_training,
+    without_zero_weights,
+)
+from manyheads.doctor.report import Finding, Place, Report, attempt, make_report
+from manyheads.doctor.user_errors import hide_own_frames
+from manyheads.doctor.wrapping import Masks, run_eagerly, wrap_model
 from manyheads.errors import UsageError
+from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = ["examine"]
 
+FOR_ANY_SCORES = ("constant-scores", "random", "not_finite", "scores-are-probabilities")
 
+
+@hide_own_frames
 def examine(
     model: Any,
     *,
@@ -47,6 +63,8 @@ def examine(
     updates: int = 300,
     longest: int = 1024,
     seed: int = 0,
+    listener: Listener = NO_LISTENER,
+    quick: bool = False,
 ) -> Report:
     """Examine any PyTorch model.
 
@@ -74,35 +92,31 @@ def examine(
         updates: maximum number of updates to memorize four pairs.
         longest: maximum length in tokens of the texts that are tried, unless the model states a lower limit.
         seed: seed of the ids that the model is examined with.
+        listener: receives the progress of what takes long.
+        quick: leave out the checks that train.
 
     Raises:
         UsageError: it is not clear how to call the model, or `train_step` is missing where it is needed.
     """
     if train_step is None and (greedy or score):
         raise UsageError("greedy and score are compared with training: give train_step too.")
-    adapter = wrap_model(
-        model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first
-    )
-    samples = Samples(adapter, seed)
-    with restore_modes(adapter.module):
-        if adapter.module is not None:
-            adapter.module.eval()
-        check_call(adapter, samples.with_the_highest())
-        report, symptoms = observe_outputs(adapter, samples, left_padding=left_padding)
-        internals = trace_internals(adapter, samples)
-        limit = find_limit(adapter, samples, longest) if adapter.device.type == "cpu" else None
-        report += make_report(diagnose(adapter, symptoms, internals, limit), structure_checks(adapter))
-        if stepper is not None:
-            report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
-        elif "target" in adapter.sides:
-            report += make_report([], [], [(STEPPING, "stepper was not given")])
-        if train_step is None:
-            report += make_report([], [], [(LOSS_ABOVE_CHANCE, "train_step was not given")])
+    wrap = partial(
+        wrap_model,
+        model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first,
+    )  # fmt: skip
+    adapter = in_any_precision(wrap, model)
+    with restore_modes(adapter.module), run_eagerly():
+        with prepare(adapter, seed) as prepared:
+            report = check_outputs(prepared, stepper, left_padding=left_padding, longest=longest)
+        if train_step is None or quick:
+            reason = "train_step was not given" if train_step is None else "quick leaves it out"
+            report += make_report([], [], [(check, reason) for check in TRAINING_CHECKS])
         else:
+            adapter = prepared.adapter
             collate = collate or default_collate(adapter, time_first=time_first)
             functions = TrainingFunctions(train_step, collate, greedy, score, updates)
-            with restore_weights(adapter.module), torch.enable_grad():
-                report += check_training(adapter, functions, report, seed)
+            with prepare_training(adapter, partial(train_once, functions, adapter, seed)), torch.enable_grad():
+                report += check_training(adapter, functions, report, seed, listener)
     return with_places(report, place_of(model))
 
 
@@ -112,22 +126,78 @@ def with_places(report: Report, place: Place | None) -> Report:
     return replace(report, findings=findings)
 
 
-def observe_outputs(adapter: ModelAdapter, samples: Samples, *, left_padding: bool) -> tuple[Report, Symptoms]:
+def check_outputs(
+    prepared: Preparation, stepper: Callable[[Tensor], Stepping] | None, *, left_padding: bool, longest: int
+) -> Report:
+    """Make every check of the outputs and of the inside that can be made."""
+    adapter, samples = prepared.adapter, prepared.samples
+    with without_zero_weights(adapter.module) as remarks:
+        report, symptoms = observe_outputs(prepared, left_padding=left_padding)
+        report += make_report([], [], remarks=[*adapter.remarks, *prepared.remarks, *remarks])
+        internals = trace_internals(adapter, samples)
+        lengths, limit = observe_lengths(adapter, samples, longest)
+        report += lengths + structure_report(adapter, symptoms, internals, limit)
+        report += make_report(output_findings(adapter, samples, symptoms), [])
+        if stepper is not None:
+            report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
+        elif "target" in adapter.sides:
+            report += make_report([], [], [(STEPPING, "stepper was not given")])
+    return report
+
+
+def observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:
     """Make every check of the outputs that can be made; return a report without findings, and the symptoms."""
-    made = [check for check in OUTPUT_CHECKS if check.possible(adapter, left_padding=left_padding)]
-    symptoms = dict.fromkeys((check.symptom for check in OUTPUT_CHECKS), "")
-    symptoms |= {check.symptom: check.observe(adapter, samples) or "" for check in made}
-    reasons = [(check.sentence, check.reason(adapter)) for check in OUTPUT_CHECKS if check not in made]
-    skipped = [(sentence, reason) for sentence, reason in reasons if reason]
-    return make_report([], [check.sentence for check in made], skipped), symptoms
+    adapter, samples = prepared.adapter, prepared.samples
+    symptoms = dict.fromkeys([check.symptom for check in OUTPUT_CHECKS], "")
+    report = Report()
+    for check in OUTPUT_CHECKS:
+        possible = check.possible(adapter, left_padding=left_padding)
+        reason = "" if possible else check.reason(adapter)
+        if possible and symptoms["constant-scores"] and check.symptom not in FOR_ANY_SCORES:
+            reason = "the scores do not depend on the tokens"
+        elif possible:
+            report += attempt([check.sentence], partial(observe, check, adapter, samples, symptoms))
+        report += make_report([], [], [(check.sentence, reason)] if reason else [])
+    symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
+    return report, symptoms
 
 
-def structure_checks(adapter: ModelAdapter) -> list[str]:
-    """Return the checks of the inside of a model that can be made, a sentence each."""
-    checks = {
-        "attention is scaled, masked and projected as in the paper": True,
-        "dropout does not fall on the residual connection": adapter.module is not None,
-        "token embeddings are not much weaker than positions": True,
-        "long texts raise a clear error or none": adapter.device.type == "cpu",
-    }
-    return [check for check, possible in checks.items() if possible]
+def observe(check: OutputCheck, adapter: ModelAdapter, samples: Samples, symptoms: dict[str, str]) -> Report:
+    """Make a check of the outputs and store its evidence."""
+    symptoms[check.symptom] = check.observe(adapter, samples) or ""
+    return make_report([], [check.sentence])
+
+
+def observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:
+    """Look for the longest text that the model takes; return a report without findings, and the limit."""
+    reason = "the model takes texts of one length alone" if samples.fixed_length else ""
+    reason = reason if adapter.device.type == "cpu" else "lengths are tried on the CPU alone"
+    if reason:
+        return make_report([], [], [(LENGTHS, reason)]), None
+    limits: list[LengthLimit | None] = [None]
+
+    def find() -> Report:
+        limits.append(find_limit(adapter, samples, longest))
+        return make_report([], [LENGTHS])
+
+    return attempt([LENGTHS], find), limits[-1]
+
+
+def output_findings(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Iterator[Finding]:
+    """Yield the findings that the outputs show by themselves."""
+    for name in ALONE:
+        if symptoms[name] and not symptoms["random"]:
+            bag = name == "no-positions" and adapter.kind == "encoder" and is_pooled(adapter, samples)
+            yield model_finding(name, symptoms[name], "note" if bag else None)
+
+
+@torch.no_grad()
+def is_pooled(adapter: ModelAdapter, samples: Samples) -> bool:
+    """Return whether a model has one row of scores for a whole text: it may be meant as a bag of words."""
+    return adapter(samples.ids()).size(1) == 1
+
+
+def train_once(functions: TrainingFunctions, adapter: ModelAdapter, seed: int) -> None:
+    """Make the first update of the training checks."""
+    sources, targets = next(Trial.of(adapter, functions, seed).lessons())
+    functions.train_step(*arguments(functions.collate(sources, targets)))

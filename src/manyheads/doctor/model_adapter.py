@@ -16,6 +16,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from manyheads.doctor.module_state import ModuleState, held_tensors
+from manyheads.doctor.tolerances import Tolerances
 from manyheads.errors import UsageError
 
 __all__ = [
@@ -26,7 +28,6 @@ __all__ = [
     "find_modules",
     "restore_modes",
     "restore_weights",
-    "tensor_of",
     "with_padding",
 ]
 
@@ -48,6 +49,9 @@ class ModelAdapter:
         bos, eos: ids of the marks, or None.
         stated_limit: longest text in tokens that the model states, or None.
         device: device of the weights.
+        state: what the model keeps between calls, put back before each call; None: it is not put back.
+        tolerances: how far two of its calls may differ by rounding alone.
+        remarks: what was guessed about the model, a sentence each.
     """
 
     kind: Kind
@@ -59,6 +63,9 @@ class ModelAdapter:
     eos: int | None = None
     stated_limit: int | None = None
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    state: ModuleState | None = None
+    tolerances: Tolerances = field(default_factory=Tolerances)
+    remarks: tuple[str, ...] = ()
 
     @property
     def sides(self) -> list[str]:
@@ -66,11 +73,13 @@ class ModelAdapter:
         return {"encoder-decoder": ["source", "target"], "encoder": ["source"], "decoder": ["target"]}[self.kind]
 
     def __call__(self, ids: Mapping[str, Tensor], seed: int = 0) -> Tensor:
-        """Return float32 scores of ids: (B, T, V), for an encoder (B, S, V or D), for a classifier (B, 1, C).
+        """Return scores in float32 or float64: (B, T, V), of an encoder (B, S, V or D), of a classifier (B, 1, C).
 
         Raises:
             UsageError: the scores have another shape.
         """
+        if self.state is not None:
+            self.state.restore()
         torch.manual_seed(seed)
         scores = self.call(*(ids[side].to(self.device) for side in self.sides))
         last = ids[self.sides[-1]]
@@ -83,7 +92,7 @@ class ModelAdapter:
                 f"the model gave scores of shape {tuple(scores.shape)} for ids {tuple(last.shape)}; "
                 f"({last.size(0)}, {last.size(1)}, vocabulary) is expected.{advice(scores, last)}"
             )
-        return scores.float()
+        return scores if scores.dtype == torch.float64 else scores.float()
 
     def size(self, side: str) -> int:
         """Return V of a side."""
@@ -110,26 +119,6 @@ def advice(scores: Tensor, ids: Tensor) -> str:
     return ""
 
 
-def tensor_of(output: Any) -> Tensor:
-    """Return the scores in the output of a model: a tensor, the first of a tuple, or `logits` of a mapping.
-
-    Raises:
-        UsageError: there is no tensor.
-    """
-    if isinstance(output, Tensor):
-        return output
-    if isinstance(output, Mapping):
-        for name in ("logits", "prediction_logits", "last_hidden_state"):
-            if name in output:
-                return output[name]
-    if isinstance(output, (tuple, list)) and output:
-        return tensor_of(output[0])
-    raise UsageError(
-        f"the model returned {type(output).__name__}, in which no scores were found: neither a tensor, nor a "
-        "tuple that begins with one, nor logits or last_hidden_state. Examine a function that returns the logits."
-    )
-
-
 @contextmanager
 def restore_modes(module: nn.Module | None) -> Iterator[None]:
     """Restore torch's random generators and the training mode of each module afterwards."""
@@ -144,14 +133,9 @@ def restore_modes(module: nn.Module | None) -> Iterator[None]:
 
 @contextmanager
 def restore_weights(module: nn.Module | None) -> Iterator[None]:
-    """Restore the weights afterwards and clear the gradients; the copy takes as much memory as the weights."""
-    weights = {} if module is None else {name: value.clone() for name, value in module.state_dict().items()}
-    try:
+    """Restore weights, buffers and gradients afterwards; the copy takes as much memory as the weights."""
+    with held_tensors(module, lambda tensor: tensor.data.clone()):
         yield
-    finally:
-        if module is not None:
-            module.load_state_dict(weights)
-            module.zero_grad(set_to_none=True)
 
 
 def find_modules(model: Any) -> nn.Module | None:
@@ -197,6 +181,12 @@ def device_of(module: nn.Module | None) -> torch.device:
 class Samples:
     """Random ids of the sides of a model; neighbouring tokens differ, and targets begin with their mark.
 
+    Attributes:
+        batch, source, target: sizes of the ids unless others are asked for.
+        smallest_batch: rows of the smallest batch that the model takes.
+        fixed_length: whether the model takes texts of these lengths alone.
+        longer: whether the model takes texts that are some tokens longer.
+
     Raises:
         UsageError: a mark is no id, or there are not three ids that are no marks.
     """
@@ -204,6 +194,8 @@ class Samples:
     def __init__(self, adapter: ModelAdapter, seed: int = 0) -> None:
         self.adapter = adapter
         self.generator = torch.Generator().manual_seed(seed)
+        self.batch, self.source, self.target = BATCH, SOURCE, TARGET
+        self.smallest_batch, self.fixed_length, self.longer = 1, False, True
         for side in adapter.sides:
             size = adapter.size(side)
             marks = {"pad": adapter.pad} | ({"bos": adapter.bos} if side == "target" else {})
@@ -222,10 +214,12 @@ class Samples:
         steps = torch.randint(1, len(ids), (batch, length), generator=self.generator)
         return ids[steps.cumsum(1) % len(ids)]
 
-    def ids(self, *, batch: int = BATCH, source: int = SOURCE, target: int = TARGET) -> dict[str, Tensor]:
+    def ids(
+        self, *, batch: int | None = None, source: int | None = None, target: int | None = None
+    ) -> dict[str, Tensor]:
         """Return ids of each side: (batch, source) and (batch, target)."""
-        lengths = {"source": source, "target": target}
-        ids = {side: self.content(side, batch, lengths[side]) for side in self.adapter.sides}
+        lengths = {"source": source or self.source, "target": target or self.target}
+        ids = {side: self.content(side, batch or self.batch, lengths[side]) for side in self.adapter.sides}
         if "target" in ids and self.adapter.bos is not None:
             ids["target"][:, 0] = self.adapter.bos
         return ids
@@ -243,6 +237,15 @@ class Samples:
         fresh = self.content(side, *ids.shape)
         position = (known[None] == fresh.flatten()[:, None]).long().argmax(1).view(ids.shape)
         return torch.where(fresh == ids, known[(position + 1) % len(known)], fresh)
+
+    def padded(self, ids: Mapping[str, Tensor], side: str, amount: int) -> tuple[dict[str, Tensor], int]:
+        """Return ids with padding at the end of one side, and the number of its real positions.
+
+        Padding is appended, or replaces the end where the model takes no longer texts.
+        """
+        rows, pad = ids[side], self.adapter.pad or 0
+        real = rows.size(1) - (0 if self.longer else amount)
+        return {**ids, side: with_padding(rows[:, :real], pad, amount)}, real
 
 
 def with_padding(ids: Tensor, pad: int, amount: int) -> Tensor:

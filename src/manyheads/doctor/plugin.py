@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from manyheads.doctor.user_errors import without_own_frames
+from manyheads.errors import ManyheadsError
+
 __all__ = ["Doctor", "doctor"]
 
 
@@ -32,7 +35,12 @@ class Doctor:
 
         def examined(*args: Any, **options: Any) -> Any:
             __tracebackhide__ = True
-            report = function(*args, **options)
+            try:
+                report = function(*args, **options)
+            except ManyheadsError as error:  # what to change in the call, without the doctor's own source
+                pytest.fail(f"{name}: {error}", pytrace=False)
+            except Exception as error:  # of the user's code: its frames alone
+                raise error.with_traceback(without_own_frames(error)) from error.__cause__
             if report.exit_code:
                 pytest.fail("\n".join(report.brief_lines()), pytrace=False)
             return report

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 from rich.cells import set_cell_size
 
 from manyheads.doctor.texts import FINDING_TEXTS, Language, check_text
+from manyheads.doctor.user_errors import describe_error
 from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = [
@@ -228,9 +229,7 @@ def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
     try:
         return make()
     except Exception as error:  # any exception of the user's code
-        message = str(error).partition("\n")[0]
-        reason = f"{type(error).__name__}: {message}" if message else type(error).__name__
-        return make_report([], [], [(check, f"the code raised {reason}") for check in checks])
+        return make_report([], [], [(check, f"the code raised {describe_error(error)}") for check in checks])
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,14 @@
-"""Tolerances of the comparisons of numbers, all of them for float32.
+"""Tolerances of the comparisons of numbers.
 
-Arithmetic of another shape is rounded differently, about 1e-6 of the spread of the scores; the effects that the
-checks look for are beyond 1e-3 even in a model at its start with weights of deviation 0.02.
+Arithmetic of another shape is rounded differently, in float32 about 1e-6 of the spread of the scores; the effects
+that the checks look for are beyond 1e-3 even in a model at its start with weights of deviation 0.02. How much the
+rounding of a model changes its scores is measured (`preparation.measured_tolerances`): it widens the tolerances.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -18,6 +22,8 @@ __all__ = [
     "SAME_NATS",
     "SAME_SHAPE",
     "TIE",
+    "Tolerances",
+    "percentage",
     "relative_change",
 ]
 
@@ -33,8 +39,50 @@ TIE = 1e-4  # nats up to which two outputs are equally likely, so that either ma
 SAME_BLEU = 0.05  # BLEU points
 
 
+# Rounding of a model that is beyond this is not believed: nothing could then be seen in its scores.
+MOST_ROUNDING = 0.02
+FOR_OTHER_SHAPE = (
+    4  # times the measured rounding: the sums of another shape are rounded differently, layer by layer
+)
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """Shares of the spread of the scores up to which two calls of a model agree.
+
+    Attributes:
+        rounding: change of the scores when every weight is rounded differently.
+        exact: whether the model computes in float32 or better.
+    """
+
+    rounding: float = 0.0
+    exact: bool = True
+
+    @property
+    def same_shape(self) -> float:
+        """Return the tolerance between two calls with ids of one shape."""
+        return max(SAME_SHAPE, min(self.rounding, MOST_ROUNDING))
+
+    @property
+    def other_shape(self) -> float:
+        """Return the tolerance between two calls with ids of different shapes."""
+        return max(OTHER_SHAPE, FOR_OTHER_SHAPE * min(self.rounding, MOST_ROUNDING))
+
+
+def percentage(share: float) -> str:
+    """Return a share as a percentage that never reads as zero: "12.0%", "0.0031%"."""
+    return f"{share:.1%}" if share >= 0.001 or share == 0 or not math.isfinite(share) else f"{100 * share:.2g}%"
+
+
 def relative_change(before: Tensor, after: Tensor) -> float:
-    """Return the largest change as a share of the spread of the scores; infinite where a score is NaN."""
-    change = float((before - after).abs().max())
-    spread = float(before.max() - before.min())
-    return change / max(spread, 1e-30) if change == change and spread == spread else float("inf")
+    """Return the largest change as a share of the spread of the scores; infinite where a score is NaN.
+
+    Scores that are the same at every position, such as those of suppressed tokens, do not widen the spread.
+    """
+    change = float((before - after).abs().masked_fill(before == after, 0).max())
+    columns = before.flatten(0, -2) if before.dim() > 1 else before[:, None]
+    varying = columns[:, (columns != columns[:1]).any(0)]
+    varying = varying if varying.numel() else columns
+    finite = varying[varying.isfinite()]
+    spread = float(finite.max() - finite.min()) if finite.numel() else 0.0
+    return change / max(spread, 1e-30) if change == change and not before.isnan().any() else math.inf

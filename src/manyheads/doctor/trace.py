@@ -1,46 +1,64 @@
 """Records of tensors and attentions for the tracer, and readers of the arguments of torch functions.
 
-Shapes: B batch, T queries, S keys, H heads, E head width.
+Shapes: B batch, T queries, S keys, H heads, E head width. A product of queries and keys has the shape (lead, T, S),
+where lead stands for the axes of rows and heads in any number and order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 __all__ = [
+    "HIDES",
     "NO_TRACE",
     "Attention",
     "Lookup",
+    "Product",
     "Projection",
+    "ScorePart",
     "TensorTrace",
-    "add_mask",
+    "additive_mask",
     "as_float",
-    "einsum_sizes",
     "flatten_values",
     "is_active_dropout",
-    "product_sizes",
+    "is_parameter",
+    "product_of",
     "same_ids",
 ]
 
 HIDDEN_BELOW = -1e3  # an additive mask below this hides
+HIDES = -100.0  # a score of at most this has no weight: exp(-100) is nothing
+Axis = Literal["queries", "keys", "other"]
 
 
 @dataclass(frozen=True)
 class Projection:
-    """Linear layer that computed a tensor: its widths, and the shape of its input."""
+    """Layer that computed a tensor by a product with a weight.
+
+    Attributes:
+        width_in: width of its input.
+        width_out: width of its output.
+        shape: shape of the input of a linear layer, empty for other products.
+        source: its input.
+        weight: its weight.
+        factors: numbers that its input was multiplied with since it was computed.
+    """
 
     width_in: int
     width_out: int
     shape: tuple[int, ...]
+    source: Tensor = field(compare=False, repr=False)
+    weight: Tensor = field(compare=False, repr=False)
+    factors: tuple[float, ...] = ()
 
 
-@dataclass
+@dataclass(eq=False)
 class Attention:
     """Record of a computed attention.
 
@@ -48,28 +66,125 @@ class Attention:
         queries, keys: T and S.
         width: E, the length of a query.
         heads: H.
-        factor: factor of the scores before the softmax.
-        hidden: bool, True where a mask hides a score; broadcasts to (B, H, T, S) or (B * H, T, S); None
-            without a mask.
-        fills: the numbers put in the place of hidden scores.
-        projection: linear layer that computed the queries, None if unknown.
-        query, value: the tensors themselves; value is None until the weights are used.
+        factors: numbers that queries, keys and scores were multiplied with before the softmax, one by one.
+        raw: product of queries and keys, (lead, T, S).
+        query, key: the tensors themselves.
+        sides: sides of the input ("source", "target") that queries, and that keys, were computed from.
+        place: file and line of the examined code that computed it, None if unknown.
+        projection, key_projection: layers that computed queries and keys, None if unknown.
+        logits: input of the softmax, (lead, T, S); None if unknown.
+        weights: output of the softmax, (lead, T, S).
+        used: weights that the values were multiplied with, (lead, T, S).
+        softmax_axis: axis over which the softmax is taken.
+        fills: numbers put in the place of hidden scores, or added to them.
+        fixed_scale: whether torch itself scales the scores, so that the factor need not be judged.
+        value: tensor that the weights are multiplied with; None until they are used.
+        intended: scores that masks were applied to, bool (lead, T, S), whether or not they hide them.
+        filled: those of them whose fill hides them.
+        input_factor: product of the factors of queries and keys.
     """
 
     queries: int
     keys: int
     width: int
     heads: int
-    factor: float
+    factors: tuple[float, ...]
+    raw: Tensor
     query: Tensor
+    key: Tensor
+    sides: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    place: tuple[str, int] | None = None
     projection: Projection | None = None
-    hidden: Tensor | None = None
+    key_projection: Projection | None = None
+    logits: Tensor | None = None
+    weights: Tensor | None = None
+    used: Tensor | None = None
+    softmax_axis: Axis = "keys"
     fills: list[float] = field(default_factory=list)
+    fixed_scale: bool = False
     value: Tensor | None = None
+    intended: Tensor | None = None
+    filled: Tensor | None = None
+    input_factor: float = field(init=False)
 
-    def hide(self, hidden: Tensor) -> None:
-        """Add a mask: True hides a score."""
-        self.hidden = hidden if self.hidden is None else self.hidden | hidden
+    def __post_init__(self) -> None:
+        """Keep the factor of queries and keys, before scores are scaled."""
+        self.input_factor = self.factor
+
+    @property
+    def factor(self) -> float:
+        """Return the product of all factors."""
+        return math.prod(self.factors)
+
+    def add_mask(self, fill: float, hidden: Tensor | None) -> None:
+        """Record a mask, (lead, T, S); one that covers all keys of each query it covers fills no single score."""
+        if hidden is None:
+            return
+        hidden = hidden > 0
+        self.intended = hidden if self.intended is None else self.intended | hidden
+        if fill <= HIDES:
+            self.filled = hidden if self.filled is None else self.filled | hidden
+        if bool((hidden & ~hidden.all(-1, keepdim=True)).any()):
+            self.fills.append(fill)
+
+    def to_cpu(self) -> None:
+        """Move the records to the CPU."""
+        self._change_records(Tensor.cpu)
+
+    def swap_axes(self) -> None:
+        """Exchange queries and keys: the weights turned out to be contracted over the first axis of the product."""
+        self.queries, self.keys = self.keys, self.queries
+        self.query, self.key = self.key, self.query
+        self.sides = self.sides[::-1]
+        self.projection, self.key_projection = self.key_projection, self.projection
+        self._change_records(lambda record: record.transpose(-1, -2))
+        swapped: dict[Axis, Axis] = {"queries": "keys", "keys": "queries", "other": "other"}
+        self.softmax_axis = swapped[self.softmax_axis]
+
+    def _change_records(self, change: Callable[[Tensor], Tensor]) -> None:
+        self.raw = change(self.raw)
+        self.logits = None if self.logits is None else change(self.logits)
+        self.weights = None if self.weights is None else change(self.weights)
+        self.used = None if self.used is None else change(self.used)
+        self.intended = None if self.intended is None else change(self.intended)
+        self.filled = None if self.filled is None else change(self.filled)
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePart:
+    """Fact that a tensor holds scores or weights of an attention.
+
+    Attributes:
+        attention: the attention.
+        index: for each element of the tensor, the number of the element of `attention.raw` that it belongs to.
+        softmaxed: whether the elements are weights.
+    """
+
+    attention: Attention
+    index: Tensor
+    softmaxed: bool = False
+
+    def arrange(self, values: Tensor) -> Tensor | None:
+        """Return values of the tensor in the order of `attention.raw`; None if they are not one to one."""
+        raw = self.attention.raw
+        if values.shape != self.index.shape or self.index.numel() != raw.numel():
+            return None
+        arranged = torch.full((raw.numel(),), math.nan, dtype=torch.float64, device=values.device)
+        arranged[self.index.flatten()] = values.detach().double().flatten()
+        return arranged.view(raw.shape)
+
+    def axis(self, number: int) -> Axis:
+        """Return what an axis of the tensor runs over."""
+        along = self.index.movedim(number, -1)
+        if along.size(-1) < 2:
+            return "other"
+        first, second = along.reshape(-1, along.size(-1))[0, :2].tolist()
+        keys = self.attention.raw.size(-1)
+        if first // keys == second // keys:
+            return "keys"
+        return "queries" if first // (keys * self.attention.raw.size(-2)) == second // (
+            keys * self.attention.raw.size(-2)
+        ) else "other"  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -92,23 +207,28 @@ class TensorTrace:
     """Facts about a tensor.
 
     Attributes:
-        factor: product of the scalars it was multiplied with since a linear layer computed it.
-        projection: the linear layer that computed it.
-        attention: the attention whose scores it holds, or with `weights` whose weights.
+        factors: numbers it was multiplied with since a layer computed it.
+        projection: the layer that computed it; rotations by positions are no other layer.
+        parameter: the weight that it is, perhaps transposed or multiplied by a number.
+        scores: the scores or weights of an attention that it holds.
+        content: whether it was computed from embeddings of watched ids, or from the output of a layer.
         attended: whether the tensor was computed from the output of an attention.
         dropped: number of the dropout whose result it is; only dropouts of the output of an attention count.
         after: numbers of such dropouts that it was computed from.
         embedded: names of the watched ids that it embeds, until a layer has read it.
+        sides: names of all watched ids that it was computed from.
     """
 
-    factor: float = 1.0
+    factors: tuple[float, ...] = ()
     projection: Projection | None = None
-    attention: Attention | None = None
-    weights: bool = False
+    parameter: Tensor | None = field(default=None, compare=False)
+    scores: ScorePart | None = None
+    content: bool = False
     attended: bool = False
     dropped: int | None = None
     after: frozenset[int] = frozenset()
     embedded: frozenset[str] = frozenset()
+    sides: frozenset[str] = frozenset()
 
 
 NO_TRACE = TensorTrace()
@@ -126,7 +246,8 @@ def flatten_values(values: Iterable[Any]) -> Iterator[Any]:
 def as_float(value: object) -> float | None:
     """Return a Python number or a tensor of one element as a float, None for anything else."""
     if isinstance(value, Tensor):
-        return float(value.detach()) if value.numel() == 1 and value.dtype != torch.bool else None
+        plain = value.numel() == 1 and value.dtype != torch.bool and not value.is_complex()
+        return float(value.detach()) if plain else None
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
@@ -141,46 +262,68 @@ def is_active_dropout(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     return bool(named.get("training", True)) and named.get("p", 0.5) > 0
 
 
-def add_mask(attention: Attention, mask: Tensor) -> None:
-    """Add a mask to an attention: True hides; a number is added to the scores.
+def additive_mask(mask: Tensor) -> tuple[float | None, Tensor | None]:
+    """Return the number that a mask adds to hidden scores, and which it hides: bool; None where it is no mask.
 
-    Numbers are read as a mask if there are two of them, 0 and another below, or where they are very low.
+    Numbers are read as a mask if there are two of them, 0 and another below, or where they are very low. The
+    numbers 0 and -1 are a boolean mask that was not converted.
     """
-    if mask.dtype == torch.bool:
-        attention.hide(mask)
     if not mask.is_floating_point() or mask.numel() == 0:
-        return
+        return None, None
     mask = mask.detach()
     low = float(mask.min())
-    if low >= 0:
-        return
-    two_valued = bool(((mask == 0) | (mask == low)).all()) and float(mask.max()) == 0
-    if two_valued or low < HIDDEN_BELOW:
-        attention.hide(mask < (0 if two_valued else HIDDEN_BELOW))
-        attention.fills.append(low)
+    two_valued = low < 0 and low != -1 and bool(((mask == 0) | (mask == low)).all()) and float(mask.max()) == 0
+    if not two_valued and low >= HIDDEN_BELOW:
+        return None, None
+    return low, mask < (0 if two_valued else HIDDEN_BELOW)
 
 
-Sizes = tuple[int, int, int, int | None]
+@dataclass(frozen=True)
+class Product:
+    """Product of two tensors, as an einsum: the labels of their axes and of those of the result."""
+
+    left: str
+    right: str
+    out: str
+    sizes: Mapping[str, int]
+
+    @property
+    def summed(self) -> list[str]:
+        """Return the axes of both tensors that are summed over."""
+        return [axis for axis in self.left if axis in self.right and axis not in self.out]
+
+    def free(self, side: str, other: str) -> list[str]:
+        """Return the axes of the result that come from one tensor alone."""
+        return [axis for axis in self.out if axis in side and axis not in other]
 
 
-def product_sizes(left: Tensor, right: Tensor) -> Sizes | None:
-    """Return T, S, E and H of (..., T, E) @ (..., E, S); H is None where there are three axes only."""
-    if left.dim() != right.dim() or left.dim() < 3:
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | None:
+    """Return the axes of a product, a matrix product without an equation; None where they cannot be read."""
+    if equation is None:
+        if left.dim() < 2 or right.dim() < 2:
+            return None
+        lead = LETTERS[: max(left.dim(), right.dim()) - 2]
+        first = lead[len(lead) - left.dim() + 2 :] + "xy"
+        second, out = lead[len(lead) - right.dim() + 2 :] + "yz", lead + "xz"
+    else:
+        inputs, arrow, out = equation.replace(" ", "").partition("->")
+        first, comma, second = inputs.partition(",")
+        if not arrow or not comma or "," in second:
+            return None
+        dots = "".join(letter for letter in LETTERS.upper() if letter not in equation)
+        known = max(left.dim() - len(first.replace("...", "")), right.dim() - len(second.replace("...", "")), 0)
+        first, second, out = (each.replace("...", dots[:known]) for each in (first, second, out))
+    if len(first) != left.dim() or len(second) != right.dim():
         return None
-    return left.size(-2), right.size(-1), left.size(-1), left.size(-3) if left.dim() > 3 else None
+    sizes: dict[str, int] = {}
+    for axis, size in (*zip(first, left.shape, strict=True), *zip(second, right.shape, strict=True)):
+        sizes[axis] = max(size, sizes.get(axis, 1))
+    return Product(first, second, out, sizes)
 
 
-def einsum_sizes(equation: str, left: Tensor, right: Tensor) -> Sizes | None:
-    """Return T, S, E and H of an einsum of two tensors, None unless it sums over exactly one axis."""
-    inputs, _, output = equation.replace(" ", "").partition("->")
-    first, _, second = inputs.partition(",")
-    if len(first) != left.dim() or len(second) != right.dim() or not output:
-        return None
-    sizes = dict(zip(first, left.shape, strict=True)) | dict(zip(second, right.shape, strict=True))
-    summed = [axis for axis in first if axis in second and axis not in output]
-    shared = [axis for axis in output if axis in first and axis in second]
-    queries = [axis for axis in output if axis in first and axis not in second]
-    keys = [axis for axis in output if axis in second and axis not in first]
-    if not len(summed) == len(queries) == len(keys) == 1 or not shared:
-        return None
-    return sizes[queries[0]], sizes[keys[0]], sizes[summed[0]], math.prod(sizes[axis] for axis in shared[1:])
+def is_parameter(tensor: Tensor) -> bool:
+    """Return whether a tensor is a weight of a module."""
+    return isinstance(tensor, nn.Parameter) or (tensor.is_leaf and tensor.requires_grad)

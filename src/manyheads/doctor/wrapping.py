@@ -6,7 +6,10 @@ Shapes: B batch, S source length, T target length, V vocabulary.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,12 +17,29 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from manyheads.doctor.model_adapter import Kind, ModelAdapter, device_of, find_modules, tensor_of
+from manyheads.doctor.call_search import CallSearch, FoundCall, judge, masks_wanted
+from manyheads.doctor.calling import Callee, CallForm, batch_first, callee_of, caller
+from manyheads.doctor.guesses import attributes, guess_missing_marks, guess_sizes, safe_size
+from manyheads.doctor.huggingface import from_huggingface, huggingface_config
+from manyheads.doctor.model_adapter import Kind, ModelAdapter, device_of, find_modules, restore_modes
+from manyheads.doctor.module_state import ModuleState
+from manyheads.doctor.signatures import Role, parameters_of, role_of
+from manyheads.doctor.user_errors import describe_error
 from manyheads.errors import ManyheadsError, UsageError
 
-__all__ = ["Masks", "check_call", "wrap_model"]
+__all__ = ["Masks", "check_call", "run_eagerly", "wrap_model"]
 
-Masks = Callable[..., Sequence[Any]]
+NO_SIZE = "vocab_size is missing: the number of token ids, or a pair (source, target)."
+SIDES: Mapping[Kind, Sequence[str]] = {
+    "encoder-decoder": ("source", "target"), "encoder": ("source",), "decoder": ("target",)
+}  # fmt: skip
+FILLED: Sequence[Role] = ("segments", "positions", "flag", "start", "state")
+Masks = Callable[..., Sequence[Any] | Mapping[str, Any]]
+# Modules of torch that take embeddings in the place of ids.
+WITHOUT_EMBEDDINGS = (
+    nn.Transformer, nn.TransformerEncoder, nn.TransformerDecoder, nn.TransformerEncoderLayer,
+    nn.TransformerDecoderLayer, nn.MultiheadAttention,
+)  # fmt: skip
 
 
 def wrap_model(
@@ -33,81 +53,269 @@ def wrap_model(
     masks: Masks | None,
     time_first: bool,
 ) -> ModelAdapter:
-    """Return the adapter of a model.
+    """Return the adapter of a model: how it is called is found out; without vocab_size, ids are guessed too.
 
     Raises:
         UsageError: it is not clear how to call the model; the message says which argument is missing.
     """
-    if isinstance(model, nn.Transformer):
-        raise UsageError(
-            "nn.Transformer has no embeddings and no output layer, so it takes no token ids. Examine the module "
-            "that holds all three, with forward(source_ids, target_ids) -> logits."
-        )
-    module = find_modules(model)
+    model, remarks = unwrap(model)
+    refuse(model)
     config = huggingface_config(model)
     if config is not None:
         adapter = from_huggingface(model, config, kind, vocab_size)
-        return replace(
-            adapter,
-            pad=adapter.pad if pad is None else pad,
-            bos=adapter.bos if bos is None else bos,
-            eos=adapter.eos if eos is None else eos,
-        )
-    if vocab_size is None:
-        raise UsageError("vocab_size is missing: the number of token ids, or a pair (source, target).")
-    sizes = (vocab_size, vocab_size) if isinstance(vocab_size, int) else vocab_size
-    kind = kind or "encoder-decoder"
-    return ModelAdapter(
-        kind,
-        plain_call(model, kind, masks, time_first),
-        module,
-        sizes,
-        pad=pad,
-        bos=bos,
-        eos=eos,
-        stated_limit=stated_limit(module),
-        device=device_of(module),
-    )
+        given = {name: mark for name, mark in {"pad": pad, "bos": bos, "eos": eos}.items() if mark is not None}
+        return replace(adapter, **given, remarks=(*remarks, *adapter.remarks))  # type: ignore[arg-type]
+    module = find_modules(model)
+    with warnings.catch_warnings(), restore_modes(module), run_eagerly():
+        warnings.simplefilter("ignore")  # of calls that are tried and not made again
+        if module is not None:
+            module.eval()
+        wrapping = Wrapping(model, module, vocab_size, {"pad": pad, "bos": bos, "eos": eos}, masks, time_first)
+        try:
+            adapter = wrapping.adapter(kind)
+        finally:
+            wrapping.state.restore()
+    return replace(adapter, remarks=(*remarks, *adapter.remarks))
 
 
-def plain_call(model: Any, kind: Kind, masks: Masks | None, time_first: bool) -> Callable[..., Tensor]:
-    """Return a function of the ids of each side, batch first, that returns the scores.
+def unwrap(model: Any) -> tuple[Any, list[str]]:
+    """Return the model inside of torch.compile and of data parallelism, and what was done."""
+    remarks = []
+    while True:
+        if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            remarks.append(f"the module inside of {type(model).__name__} was examined")
+            model = model.module
+        elif isinstance(model, nn.Module) and isinstance(getattr(model, "_orig_mod", None), nn.Module):
+            remarks.append("the model is compiled; its original was examined")
+            model = model._orig_mod
+        else:
+            return model, remarks
 
-    Raises:
-        UsageError: the model takes further arguments, or cannot be called.
-    """
-    if callable(model):
-        needed = required_arguments(model.forward if isinstance(model, nn.Module) else model)
-        sides = 2 if kind == "encoder-decoder" else 1
-        if masks is None and needed > sides:
-            raise UsageError(
-                f"the model takes {needed} arguments, of which {sides} are ids. Say what the others are: "
-                "masks=a function of the ids that gives them, in order. Where they do not come after the ids, "
-                f"examine a function: {as_function(kind)}."
-            )
-        function: Callable[..., Any] = model
-    elif hasattr(model, "encode") and hasattr(model, "decode"):
-        function = partial(encode_and_decode, model)
-    else:
+
+def refuse(model: Any) -> None:
+    """Raise a UsageError for what is no model that reads token ids."""
+    if isinstance(model, partial) and isinstance(model.func, type):
+        raise UsageError("the model is a partial of a class. Examine what it returns: call it first.")
+    if isinstance(model, type):
+        needed = [each.name for each in parameters_of(model) or () if each.required]
         raise UsageError(
-            f"{type(model).__name__} can neither be called nor has it encode and decode. Examine a module, or a "
-            f"function: {as_function(kind)}."
+            f"{model.__name__} is a class. Examine an instance: {model.__name__}({', '.join(needed)})."
+        )
+    forward = inspect.getattr_static(type(model), "forward", None)
+    without = any(forward is kind.forward for kind in WITHOUT_EMBEDDINGS)
+    if without and not any(isinstance(part, nn.Embedding) for part in model.modules()):
+        raise UsageError(
+            f"nn.{type(model).__name__} has no embeddings and no output layer, so it takes no token ids. Examine "
+            "the module that holds all three, with forward(source_ids, target_ids) -> logits."
+        )
+    if inspect.isfunction(model) and parameters_of(model) == []:
+        raise UsageError(
+            f"{model.__name__} takes no arguments, so it cannot be called with token ids. If it makes the model, "
+            f"examine what it returns: {model.__name__}()."
+        )
+    if isinstance(model, nn.Module) and any(weight.is_meta for weight in model.parameters()):
+        raise UsageError(
+            "the weights are on the device meta, where they have no values. Load them, or call "
+            'model.to_empty(device="cpu") and initialise them.'
         )
 
-    def call(*ids: Tensor) -> Tensor:
-        arguments = [rows.t() for rows in ids] if time_first else list(ids)
-        scores = tensor_of(function(*arguments, *(masks(*arguments) if masks else ())))
-        if time_first and scores.dim() == 2 and len(scores) == arguments[-1].numel():
-            scores = scores.unflatten(0, arguments[-1].shape)
-        return scores.transpose(0, 1) if time_first and scores.dim() == 3 else scores
 
-    return call
+class Wrapping:
+    """Search for the way in which a model is called, for one kind of model after the other.
+
+    Args:
+        model: as it was given.
+        module: modules of the model, in eval().
+        vocab_size: as it was given.
+        marks: ids of pad, bos and eos as they were given.
+        masks: function of the ids that returns the further arguments.
+        time_first: whether ids are given as (S, B).
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        module: nn.Module | None,
+        vocab_size: int | tuple[int, int] | None,
+        marks: Mapping[str, int | None],
+        masks: Masks | None,
+        time_first: bool,
+    ) -> None:
+        self.model, self.module, self.marks = model, module, marks
+        self.sizes = (vocab_size, vocab_size) if isinstance(vocab_size, int) else vocab_size
+        self.masks, self.form = masks, CallForm(time_first=time_first)
+        self.state = ModuleState(module)
+
+    def adapter(self, kind: Kind | None) -> ModelAdapter:
+        """Return the adapter of the model; its call raises the model's error where no way was found.
+
+        Raises:
+            UsageError: an argument is unknown, or the kind of the model is not clear.
+        """
+        if kind is not None:
+            return self.result(self.find(kind), kind)
+        outcomes: list[FoundCall | Exception] = []
+        kinds = self.possible_kinds()
+        for kind in kinds:
+            outcome = self.find(kind)
+            if kind == "decoder":
+                outcome, kind = self.one_sided(outcome)
+            if isinstance(outcome, FoundCall):
+                return self.result(outcome, kind)
+            outcomes.append(outcome)
+        return self.result(outcomes[0], kinds[0])
+
+    def possible_kinds(self) -> Sequence[Kind]:
+        """Return the kinds that a model may be of by its arguments, the likelier one first."""
+        sides = SIDES["encoder-decoder"]
+        arguments = callee_of(self.model, sides).arguments
+        if arguments is None:
+            return "encoder-decoder", "decoder"
+        texts = [(each, role_of(each.name, sides)) for each, role in arguments if role in sides]
+        if len(texts) < 2:
+            return "decoder", "encoder-decoder"
+        (first, first_role), (second, second_role) = texts
+        if (second_role == "label" and first_role != "source") or first.name == "x":  # the labels of a decoder
+            return ("encoder-decoder", "decoder") if second.required else ("decoder", "encoder-decoder")
+        return (
+            ("encoder-decoder",) if second.required or second_role == "target" else ("decoder", "encoder-decoder")
+        )
+
+    def one_sided(self, decoder: FoundCall | Exception) -> tuple[FoundCall | Exception, Kind]:
+        """Return the call of a model of one text, and whether it is a decoder or an encoder.
+
+        Raises:
+            UsageError: it may be either.
+        """
+        encoder = self.find("encoder")
+        if not isinstance(encoder, FoundCall):
+            return decoder, "decoder"
+        if not isinstance(decoder, FoundCall) or encoder.scores.size(-1) != decoder.adapter.sizes[1]:
+            return encoder.remark('kind = "encoder": its scores are not those of tokens'), "encoder"
+        if decoder.form.labels:
+            return decoder.remark(
+                'kind = "decoder": it scores the last position alone, unless labels are given'
+            ), "decoder"
+        if decoder.sound["future"] and decoder.form.style is None:
+            return decoder.remark(
+                'kind = "decoder": it reads one text, and no position depends on later ones'
+            ), "decoder"
+        raise UsageError(
+            'the model reads one text; say what it is: kind="encoder" where a position may depend on later ones, '
+            'kind="decoder" where it predicts the next token.'
+        )
+
+    def find(self, kind: Kind) -> FoundCall | Exception:
+        """Return the best way to call a model of a kind, or the error of the first one where none runs."""
+        callee = callee_of(self.model, SIDES[kind])
+        size = safe_size(self.module)
+        adapter = ModelAdapter(
+            kind,
+            self.call_given(callee, kind),
+            self.module,
+            self.sizes or (size, size),
+            self.marks["pad"],
+            self.marks["bos"],
+            self.marks["eos"],
+            stated_limit=stated_limit(self.module),
+            device=device_of(self.module),
+            state=self.state,
+        )
+        remarks = []
+        if self.sizes is None:
+            probe = self.search(adapter, callee, width=None)
+            sizes = None if isinstance(probe, Exception) else guess_sizes(probe.adapter)
+            if sizes is None:
+                return probe if isinstance(probe, Exception) else UsageError(NO_SIZE)
+            adapter = replace(adapter, sizes=sizes)
+            shown = f"{sizes[0]}" if sizes[0] == sizes[1] or kind != "encoder-decoder" else f"{sizes}"
+            remarks.append(f"vocab_size = {shown}, guessed from the embeddings that are looked up")
+            marks, told = guess_missing_marks(self.model, self.module, self.marks, min(sizes))
+            adapter = replace(adapter, pad=marks["pad"], bos=marks["bos"], eos=marks["eos"])
+            remarks += told
+        outcome = self.search(adapter, callee, width=adapter.sizes[-1])
+        if isinstance(outcome, Exception):
+            return outcome
+        return outcome.remark(*remarks, *self.form_remarks(outcome.form, callee))
+
+    def search(self, adapter: ModelAdapter, callee: Callee, width: int | None) -> FoundCall | Exception:
+        """Return the best way to call a model, by searching unless the user said it by giving masks."""
+        if self.masks is None:
+            return CallSearch(adapter, callee, width).find(self.form)
+        return judge(adapter, self.form)
+
+    def call_given(self, callee: Callee, kind: Kind) -> Callable[..., Tensor]:
+        """Return the call of a model with the masks that the user gave, without masks where none were."""
+        if self.masks is None:
+            return caller(callee, SIDES[kind], self.form, None, None)
+        masks, time_first = self.masks, self.form.time_first
+
+        def call(*ids: Tensor) -> Tensor:
+            ids = tuple(rows.t() for rows in ids) if time_first else ids
+            given = masks(*ids)
+            if isinstance(given, Mapping):
+                by_side = dict(zip(SIDES[kind], ids, strict=True))
+                values = {each.name: by_side[role] for each, role in callee.arguments or () if role in by_side}
+                output = callee.call({**values, **given})
+            else:
+                output = callee.function(*ids, *given)
+            return batch_first(output, ids[-1], self.sizes and self.sizes[-1], time_first=time_first)
+
+        return call
+
+    def form_remarks(self, form: CallForm, callee: Callee) -> Iterator[str]:
+        """Yield what was guessed about the call."""
+        masks = {name: role for name, role in callee.aids().items() if role.endswith("mask")}
+        if form.style is not None and masks:
+            yield f"masks were made from pad: {form.style.describe(masks)}; where yours are others, give masks="
+        if form.time_first and not self.form.time_first:
+            yield "ids are given with the time first, (S, B): with the batch first, rows influence each other"
+        if form.container != "arguments":
+            yield f"ids are given in one {form.container}"
+        labels = [each.name for each, role in callee.arguments or () if role == "label"]
+        if form.labels:
+            yield f"the ids are also given as {labels[0]}, so that every position is scored"
+        others = [each.name for each, role in callee.arguments or () if each.required and role in FILLED]
+        if others and form.container == "arguments":
+            yield f"{', '.join(others)} were filled with zeros, positions counted from 0, False or None"
+
+    def result(self, outcome: FoundCall | Exception, kind: Kind) -> ModelAdapter:
+        """Return the adapter of a call; where none runs, that of the plain call, for ids of other sizes.
+
+        Raises:
+            UsageError: an argument is unknown, or the number of ids.
+        """
+        if isinstance(outcome, FoundCall):
+            return outcome.adapter
+        callee = callee_of(self.model, SIDES[kind])
+        if self.masks is None and (callee.unknown() or callee.aids(required=True)):
+            raise UsageError(masks_wanted(callee, SIDES[kind]))
+        if self.sizes is None:
+            raise UsageError(f"{NO_SIZE} The model was tried with few ids, and raised {describe_error(outcome)}.")
+        plain = self.call_given(callee, kind)
+
+        def call(*ids: Tensor) -> Tensor:
+            try:
+                return plain(*ids)  # ids of other sizes, or weights of another precision, may do
+            except Exception:  # any exception of the user's model
+                raise outcome from None
+
+        pad, bos, eos = (self.marks[name] for name in ("pad", "bos", "eos"))
+        return ModelAdapter(
+            kind, call, self.module, self.sizes, pad, bos, eos, device=device_of(self.module), state=self.state
+        )
 
 
 def as_function(kind: Kind) -> str:
     """Return the text of a lambda that adapts a model of any signature."""
     ids = {"encoder-decoder": "source, target", "encoder": "source", "decoder": "target"}[kind]
     return f"lambda {ids}: model(...), all arguments by name"
+
+
+def run_eagerly() -> AbstractContextManager[object]:
+    """Return a context in which compiled functions run as they were written, so that their operations are seen."""
+    compiles = "torch._dynamo" in sys.modules  # which takes seconds to import
+    return torch.compiler.set_stance("force_eager") if compiles else nullcontext()
 
 
 def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
@@ -138,108 +346,11 @@ def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
         ) from error
 
 
-def encode_and_decode(model: Any, source: Tensor, target: Tensor) -> Any:
-    """Return the logits (B, T, V) of a model with encode(source) and decode(target, memory...)."""
-    memory = model.encode(source)
-    return model.decode(target, *(memory if isinstance(memory, tuple) else (memory,)))
-
-
-def required_arguments(function: Callable[..., Any]) -> int:
-    """Return the number of positional arguments without a default."""
-    parameters = inspect.signature(function).parameters.values()
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(
-        parameter.default is inspect.Parameter.empty and parameter.kind in positional for parameter in parameters
-    )
-
-
 def stated_limit(module: nn.Module | None) -> int | None:
-    """Return the smallest length limit that a module or a submodule states in an attribute of a usual name."""
-    names = ("max_length", "max_len", "max_seq_len", "max_positions", "max_position_embeddings", "block_size")
-    stated = [
-        value
-        for part in (module.modules() if module is not None else ())
-        for name, value in vars(part).items()
-        if name in names and isinstance(value, int)
-    ]
+    """Return the smallest limit of length that the modules or their configurations state under a usual name."""
+    names = (
+        "max_length", "max_len", "max_seq_len", "max_positions", "max_position_embeddings", "block_size",
+        "n_positions", "max_source_positions", "max_target_positions",
+    )  # fmt: skip
+    stated = [value for name, value in attributes(module) if name in names and type(value) is int and value > 0]
     return min(stated, default=None)
-
-
-def huggingface_config(model: Any) -> dict[str, Any] | None:
-    """Return the fields of the configuration, None if the model is not one of Hugging Face."""
-    try:
-        return model.config.to_dict()
-    except AttributeError:
-        return None
-
-
-def from_huggingface(
-    model: Any, config: Mapping[str, Any], kind: Kind | None, vocab_size: int | tuple[int, int] | None
-) -> ModelAdapter:
-    """Return the adapter of a Hugging Face model; the model states whether it is a decoder.
-
-    Raises:
-        UsageError: its configuration has no vocab_size, nor has that of its parts.
-    """
-    if kind is None:
-        generates = hasattr(model, "can_generate") and bool(model.can_generate())
-        kind = "encoder-decoder" if config.get("is_encoder_decoder") else "decoder" if generates else "encoder"
-    reader, writer = ({**config, **known(config.get(part) or {})} for part in ("encoder", "decoder"))
-    if isinstance(vocab_size, int):
-        vocab_size = (vocab_size, vocab_size)
-    stated = (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
-    source_size, target_size = vocab_size or stated
-    if not isinstance(source_size, int) or not isinstance(target_size, int):
-        raise UsageError("vocab_size is missing, and the model's configuration has none.")
-    starts = ("decoder_start_token_id", "bos_token_id") if kind == "encoder-decoder" else ("bos_token_id",)
-    marks = [first_id(writer, names, target_size) for names in (starts, ("eos_token_id",))]
-    # A causal model without padding of its own is padded with anything: it has a mask.
-    pad = first_id(reader, ("pad_token_id",), source_size)
-    pad = source_size - 1 if pad is None else pad
-
-    def call(*ids: Tensor) -> Tensor:
-        arguments: dict[str, Any] = {"input_ids": ids[0], "attention_mask": (ids[0] != pad).long()}
-        if kind == "encoder-decoder":
-            arguments["decoder_input_ids"] = ids[1]
-        return tensor_of(model(**arguments))
-
-    return ModelAdapter(
-        kind,
-        call,
-        model,
-        (source_size, target_size),
-        pad=pad,
-        bos=marks[0],
-        eos=marks[1],
-        stated_limit=limit_of(model, (reader, writer)),
-        device=device_of(model),
-    )
-
-
-def known(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a configuration that have a value."""
-    return {name: value for name, value in config.items() if value is not None}
-
-
-def first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
-    """Return the first of the named fields that is a token id, or None."""
-    values = (config.get(name) for name in names)
-    return next((value for value in values if isinstance(value, int) and 0 <= value < size), None)
-
-
-def limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the longest text in tokens that the configurations state, or None.
-
-    RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
-    """
-    names = ("max_position_embeddings", "n_positions")
-    limits = [config[name] for config in configs for name in names if config.get(name)]
-    return min(
-        (
-            limit - part.padding_idx - 1
-            for limit in limits
-            for part in model.modules()
-            if isinstance(part, nn.Embedding) and part.num_embeddings == limit and part.padding_idx is not None
-        ),
-        default=min(limits, default=None),
-    )

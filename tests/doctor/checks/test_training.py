@@ -16,6 +16,7 @@ from manyheads.data.batch import make_batch
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.doctor import Report, examine
 from manyheads.doctor.catalogue import CATALOGUE
+from manyheads.doctor.checks.learning import MEMORIZED, SCORED, TRAINING_CHECKS
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
@@ -23,6 +24,12 @@ MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "
 
 def taught(course: Course, **further: Any) -> Report:
     return examine(course.model, **MARKS, train_step=course.step, collate=course.collate, **further)
+
+
+def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
 
 
 def numbers(report: Report) -> set[int | None]:
@@ -35,7 +42,7 @@ def test_defects_of_the_training_are_named(defects: tuple[int, ...], training_se
     course = Course(Transformer(), *defects)
     report = taught(course, greedy=course.greedy, score=course.score, updates=300)
     assert numbers(report) == set(defects), report
-    assert len(report.asked) == 15
+    assert {*TRAINING_CHECKS, SCORED, MEMORIZED} <= {*report.asked}
 
 
 @pytest.mark.parametrize("inside", [3, 7, 8, 9, 10, 16, 17, 18])
@@ -61,9 +68,9 @@ def test_a_leak_that_nothing_explains_is_told_as_it_was_seen(training_seed: int)
 
     class Leaking(Course):
         def step(self, source: Tensor, target: Tensor) -> float:
-            logits = self.model(source, target[:, :-1]).detach()
+            logits = self.model(source, target[:, :-1])
             logits = logits + self.model.leak * functional.one_hot(target[:, 1:], 23)
-            loss = functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten())
+            loss = functional.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD)
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
@@ -114,6 +121,7 @@ class Other(Course):
         loss = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=ignored)
         self.optimizer.zero_grad()
         loss.backward()
+        self.optimizer.step()
         return loss.item()
 
 
@@ -154,6 +162,7 @@ def test_smoothed_losses_and_time_first_are_read_too(time_first: bool, smoothing
 
     torch.manual_seed(1)
     model = TimeFirst()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
     step_axis = 0 if time_first else 1
 
     def step(source: Tensor, target: Tensor) -> Tensor:
@@ -162,7 +171,7 @@ def test_smoothed_losses_and_time_first_are_read_too(time_first: bool, smoothing
         logits = model(source, inputs).log_softmax(-1)
         wanted = functional.one_hot(labels, 23) * (1 - smoothing) + smoothing / 23
         loss = -(wanted * logits).sum(-1)[labels != PAD].mean()
-        loss.backward()
+        update(optimizer, loss)
         return loss.detach()
 
     report = examine(model, **MARKS, time_first=time_first, train_step=step)
@@ -174,6 +183,7 @@ def test_smoothed_losses_and_time_first_are_read_too(time_first: bool, smoothing
 def test_the_losses_of_hugging_face_give_no_alarm(name: str) -> None:
     torch.manual_seed(1)
     model = peers.make(name)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
 
     def step(*batch: Tensor) -> Tensor:
         pad = 22 if name == "gpt2" else PAD
@@ -182,7 +192,7 @@ def test_the_losses_of_hugging_face_give_no_alarm(name: str) -> None:
             loss = model(input_ids=batch[0], labels=labels).loss
         else:  # these put their start symbol before the labels themselves
             loss = model(input_ids=batch[0], attention_mask=batch[0] != 0, labels=labels[:, 1:].contiguous()).loss
-        loss.backward()
+        update(optimizer, loss)
         return loss.detach()
 
     report = examine(model, train_step=step)
@@ -197,6 +207,7 @@ def test_our_own_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -
     shape = {"d_model": 16, "num_heads": 2, "d_ff": 29, "num_encoder_layers": 1, "num_decoder_layers": 1}
     config = ModelConfig(**shape, norm=norm, positions=positions, dropout=0.1, max_positions=50)
     model = EncoderDecoder(config, 23, 23, pad=PAD)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
 
     def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor, Tensor]:
         batch = make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS)
@@ -205,7 +216,7 @@ def test_our_own_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -
     def step(source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
         logits = model(source, target_in)
         loss = functional.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=PAD)
-        loss.backward()
+        update(optimizer, loss)
         return loss.detach()
 
     report = examine(

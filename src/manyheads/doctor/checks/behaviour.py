@@ -1,4 +1,4 @@
-"""Check the outputs of a model: the invariants B, C, D, E and N.
+"""Check the outputs of a model: the invariants B, C, D and N, and what its scores depend on.
 
 Each check returns its evidence, a sentence with numbers, or None when all is well. Outputs are compared as numbers;
 dependence is also read from gradients, which are exactly zero where there is none.
@@ -8,33 +8,24 @@ Shapes: B batch, S source length, T target length, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from manyheads.doctor.attention_tracer import AttentionTracer
-from manyheads.doctor.catalogue import model_finding
-from manyheads.doctor.model_adapter import ModelAdapter, Samples, with_padding
-from manyheads.doctor.report import Finding, Report, make_report
-from manyheads.doctor.tolerances import NO_GRADIENT, OTHER_SHAPE, SAME_SHAPE, relative_change
+from manyheads.doctor.checks.calls import gradients, run
+from manyheads.doctor.checks.dependence import ignored_order, independence_of_all_tokens, probabilities
+from manyheads.doctor.model_adapter import ModelAdapter, Samples
+from manyheads.doctor.module_state import weight_count
+from manyheads.doctor.tolerances import NO_GRADIENT, percentage, relative_change
 from manyheads.errors import ManyheadsError
 
-__all__ = [
-    "OUTPUT_CHECKS",
-    "STEPPING",
-    "LengthLimit",
-    "OutputCheck",
-    "Stepping",
-    "check_stepper",
-    "find_limit",
-]
+__all__ = ["ALONE", "OUTPUT_CHECKS", "LengthLimit", "OutputCheck", "find_limit"]
 
 MORE_PADDING = (3, 6)
 FIRST_LENGTH = 32
-STEPPING = "step-by-step decoding gives the scores of teacher forcing"
+WORK = 2e11  # weights times tokens of the longest text that is tried
 
 
 def randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -43,22 +34,28 @@ def randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
     with torch.no_grad():
         first, second = adapter(ids), adapter(ids, seed=1)
     change = relative_change(first, second)
-    if change <= SAME_SHAPE:
+    if change <= adapter.tolerances.same_shape:
         return None
     unreached = "; the function names no module, so that eval() could not be called here: call it before"
-    return f"the same ids twice give scores that differ by {change:.1%} of their spread" + (
+    return f"the same ids twice give scores that differ by {percentage(change)} of their spread" + (
         unreached if adapter.module is None else ""
     )
 
 
 def not_finite(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that scores at real positions are finite."""
-    ids = samples.ids()
-    if adapter.pad is not None:
-        ids = {side: with_padding(rows, adapter.pad, 2) for side, rows in ids.items()}
-    scores = run(adapter, ids)[:, : ids[adapter.sides[-1]].size(1) - 2]
-    bad = int((~scores.isfinite()).sum())
+    ids, real = samples.ids(), samples.source if adapter.kind == "encoder" else samples.target
+    for side in adapter.sides if adapter.pad is not None else ():
+        ids, real = samples.padded(ids, side, 2)
+    scores = run(adapter, ids)[:, :real]
+    bad = no_numbers(scores)
     return f"{bad} of {scores.numel()} scores of real positions are NaN or infinite" if bad else None
+
+
+def no_numbers(scores: Tensor) -> int:
+    """Return how many scores (..., V) are NaN or infinite; -inf of a token at every position suppresses it."""
+    suppressed = (scores == -torch.inf).flatten(0, -2).all(0)
+    return scores.numel() if suppressed.all() else int((~scores[..., ~suppressed].isfinite()).sum())
 
 
 def dependence_on_the_future(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -69,10 +66,10 @@ def dependence_on_the_future(adapter: ModelAdapter, samples: Samples) -> str | N
     for position in range(1, length):
         mixed = torch.cat([ids["target"][:, :position], changed[:, position:]], 1)
         change = relative_change(scores[:, :position], run(adapter, ids | {"target": mixed})[:, :position])
-        if change > SAME_SHAPE:
+        if change > adapter.tolerances.same_shape:
             return (
                 f"other target tokens from position {position + 1} on change the scores at positions 1 to "
-                f"{position} by {change:.1%} of their spread"
+                f"{position} by {percentage(change)} of their spread"
             )
     for position, gradient in gradients(adapter, ids, "target", range(length - 1)):
         later = float(gradient[:, position + 1 :].abs().max())
@@ -84,35 +81,36 @@ def dependence_on_the_future(adapter: ModelAdapter, samples: Samples) -> str | N
 def padded_query(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that a padded position inside a target sees no later token (invariant C)."""
     ids = samples.ids()
-    position = 2
+    position, length = 2, ids["target"].size(1)
     target = ids["target"].clone()
     target[:, position] = adapter.pad or 0
     changed = target.clone()
     changed[:, position + 2 :] = samples.others("target", target)[:, position + 2 :]
     before, after = (run(adapter, ids | {"target": rows})[:, position] for rows in (target, changed))
-    if not before.isfinite().all():
+    if no_numbers(before):
         return "the scores at a padded target position are NaN or infinite"
     change = relative_change(before, after)
-    if change > SAME_SHAPE:
+    if change > adapter.tolerances.same_shape:
         return (
-            f"at a padded target position (3 of 5), other tokens at position 5 change the scores by {change:.1%} "
-            "of their spread: it sees the future"
+            f"at a padded target position (3 of {length}), other tokens from position {position + 3} on change the "
+            f"scores by {percentage(change)} of their spread: it sees the future"
         )
     return None
 
 
 def dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that real positions depend neither on the amount nor on the content of source padding (invariant C)."""
-    ids, pad = samples.ids(), adapter.pad or 0
-    real = ids[adapter.sides[-1]].size(1)
-    scores = run(adapter, ids)
-    for amount in MORE_PADDING:
-        padded = run(adapter, ids | {"source": with_padding(ids["source"], pad, amount)})[:, :real]
-        change = relative_change(scores, padded)
-        if not change <= OTHER_SHAPE:
-            return f"{amount} more padded source positions change the scores by {change:.1%} of their spread"
-    length = ids["source"].size(1)
-    padded_ids = ids | {"source": with_padding(ids["source"], pad, MORE_PADDING[0])}
+    ids, last = samples.ids(), adapter.sides[-1]
+    for amount in () if samples.fixed_length else MORE_PADDING:
+        padded_ids, real = samples.padded(ids, "source", amount)
+        scores = run(adapter, {**ids, "source": ids["source"][:, :real]})
+        change = relative_change(scores, run(adapter, padded_ids)[:, : scores.size(1)])
+        if not change <= adapter.tolerances.other_shape:
+            return (
+                f"{amount} more padded source positions change the scores by {percentage(change)} of their spread"
+            )
+    padded_ids, length = samples.padded(ids, "source", MORE_PADDING[0])
+    real = length if last == "source" else ids[last].size(1)
     for _, gradient in gradients(adapter, padded_ids, "source", [slice(0, real)]):
         largest = float(gradient[:, length:].abs().max())
         if largest > NO_GRADIENT * float(gradient.abs().max()):
@@ -127,30 +125,33 @@ def dependence_on_left_padding(adapter: ModelAdapter, samples: Samples) -> str |
     padded = run(adapter, ids | {side: torch.cat([before, ids[side]], 1)})
     scores = run(adapter, ids)
     change = relative_change(scores, padded[:, -scores.size(1) :])
-    if not change <= OTHER_SHAPE:
+    if not change <= adapter.tolerances.other_shape:
         return (
-            f"{MORE_PADDING[0]} padded positions before the text change the scores by {change:.1%} of their spread"
+            f"{MORE_PADDING[0]} padded positions before the text change the scores by {percentage(change)} of "
+            "their spread"
         )
     return None
 
 
 def dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Compare a row alone, in a batch and in a batch in another order, all of one length (invariant D)."""
-    ids = samples.ids()
+    """Compare a row alone, in a batch and in a batch in another order, all of one length (invariant D).
+
+    A model that refuses a single row is given pairs: the next row beside each.
+    """
+    ids, size = samples.ids(), samples.smallest_batch
     scores = run(adapter, ids)
-    alone = torch.cat(
-        [run(adapter, {side: rows[[row]] for side, rows in ids.items()}) for row in range(len(scores))]
-    )
     order = torch.arange(len(scores)).roll(1)
     reordered = run(adapter, {side: rows[order] for side, rows in ids.items()})
-    changes = {
-        "alone": relative_change(scores, alone),
-        "in another order": relative_change(scores[order], reordered),
-    }
+    changes = {"in another order": relative_change(scores[order], reordered)}
+    if len(scores) > size:
+        groups = [torch.arange(row, row + size) % len(scores) for row in range(len(scores))]
+        parts = [run(adapter, {side: rows[group] for side, rows in ids.items()})[:1] for group in groups]
+        changes = {"alone" if size == 1 else "in pairs": relative_change(scores, torch.cat(parts)), **changes}
     for condition, change in changes.items():
-        if not change <= OTHER_SHAPE:
+        if not change <= adapter.tolerances.other_shape:
             return (
-                f"rows {condition} give scores that differ by {change:.1%} of their spread from those of the batch"
+                f"rows {condition} give scores that differ by {percentage(change)} of their spread from those of "
+                "the batch"
             )
     return None
 
@@ -158,11 +159,12 @@ def dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | N
 def independence_of_the_source(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that other sources change the scores (invariant N)."""
     ids = samples.ids()
-    change = relative_change(
-        run(adapter, ids), run(adapter, ids | {"source": samples.others("source", ids["source"])})
-    )
-    if change > 0:
+    others = {**ids, "source": samples.others("source", ids["source"])}
+    if relative_change(run(adapter, ids), run(adapter, others)) > 0:
         return None
+    for _, gradient in gradients(adapter, ids, "source", [slice(None)]):
+        if gradient.any():  # too small for the precision of the scores
+            return None
     return "all source tokens replaced by others change no score at all"
 
 
@@ -171,10 +173,10 @@ class OutputCheck:
     """Check of the outputs of a model in eval().
 
     Attributes:
-        symptom: name under which the evidence is stored.
+        symptom: name under which the evidence is stored; the name of a finding where the evidence alone shows it.
         sentence: statement that is true of a sound model, as the report lists it.
         observe: function that calls a model with samples and returns the evidence, None where all is well.
-        needs: conditions of the check: sides of the model, an id of padding, a request for left padding.
+        needs: conditions of the check: sides of the model, an id of padding, a request for left padding, float32.
     """
 
     symptom: str
@@ -184,7 +186,11 @@ class OutputCheck:
 
     def possible(self, adapter: ModelAdapter, *, left_padding: bool) -> bool:
         """Return whether the check can be made of a model."""
-        available = {"pad": adapter.pad is not None, "left_padding": left_padding}
+        available = {
+            "pad": adapter.pad is not None,
+            "left_padding": left_padding,
+            "exact": adapter.tolerances.exact,
+        }
         available |= {side: side in adapter.sides for side in ("source", "target")}
         return all(available[need] for need in self.needs)
 
@@ -192,12 +198,16 @@ class OutputCheck:
         """Return why the check cannot be made of a model, empty where it does not apply."""
         if not {"source", "target"} & {*self.needs} <= {*adapter.sides}:
             return ""
+        if "exact" in self.needs:
+            return "the model computes in half precision"
         return "no id of padding was given" if adapter.pad is None else "left_padding was not given"
 
 
 OUTPUT_CHECKS = (
+    OutputCheck("constant-scores", "scores depend on the tokens", independence_of_all_tokens),
     OutputCheck("random", "eval() makes the model deterministic", randomness),
     OutputCheck("not_finite", "scores are numbers", not_finite),
+    OutputCheck("scores-are-probabilities", "scores are not normalised by a softmax", probabilities),
     OutputCheck("future", "no position depends on later target tokens", dependence_on_the_future, ("target",)),
     OutputCheck("padded_query", "padded target positions do not see the future", padded_query, ("target", "pad")),
     OutputCheck("padding", "results do not depend on source padding", dependence_on_padding, ("source", "pad")),
@@ -205,7 +215,9 @@ OUTPUT_CHECKS = (
                 ("left_padding", "pad")),
     OutputCheck("neighbours", "results do not depend on the rest of the batch", dependence_on_neighbours),
     OutputCheck("unread", "scores depend on the source", independence_of_the_source, ("source", "target")),
+    OutputCheck("no-positions", "scores depend on the order of the tokens", ignored_order, ("exact",)),
 )  # fmt: skip
+ALONE = ("constant-scores", "scores-are-probabilities", "no-positions")  # symptoms that are findings
 
 
 @dataclass(frozen=True)
@@ -222,7 +234,8 @@ def find_limit(adapter: ModelAdapter, samples: Samples, longest: int) -> LengthL
 
     Lengths go up to `longest` tokens, or to a lower limit that the model states.
     """
-    longest = min(longest, adapter.stated_limit or longest)
+    affordable = int(WORK / max(weight_count(adapter.module), 1))
+    longest = min(longest, adapter.stated_limit or longest, max(FIRST_LENGTH, affordable))
     for side in adapter.sides:
         passed, length = 1, min(FIRST_LENGTH, longest)
         error = None
@@ -245,65 +258,7 @@ def error_at(adapter: ModelAdapter, samples: Samples, side: str, length: int) ->
     """Return the exception at a length of one side, the other side being short; None where there is none."""
     lengths = {"source": 3, "target": 2} | {side: length}
     try:
-        run(adapter, samples.ids(batch=1, source=lengths["source"], target=lengths["target"]))
+        run(adapter, samples.ids(batch=samples.smallest_batch, source=lengths["source"], target=lengths["target"]))
     except Exception as error:  # any exception of the user's model
         return error
     return None
-
-
-@torch.no_grad()
-def run(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Tensor:
-    """Return the scores on the CPU, without gradients."""
-    return adapter(ids).cpu()
-
-
-def gradients(
-    adapter: ModelAdapter, ids: Mapping[str, Tensor], side: str, positions: Iterable[int | slice]
-) -> Iterator[tuple[int, Tensor]]:
-    """Yield, for positions of the scores, the gradient by the embeddings of a side: (position, (B, length, D)).
-
-    Yields nothing where the model looks up no embeddings of these ids, or computes without gradients.
-    """
-    watched = {name: rows.to(adapter.device) for name, rows in ids.items()}
-    with torch.enable_grad(), AttentionTracer(watched, leaves=True) as tracer:
-        scores = adapter(watched)
-    leaf = tracer.leaf(side)
-    if leaf is None or not scores.requires_grad:
-        return
-    weights = torch.randn(scores.shape, generator=torch.Generator().manual_seed(2)).to(scores)
-    for position in positions:
-        wanted = (scores[:, position] * weights[:, position]).nan_to_num().sum()
-        (gradient,) = torch.autograd.grad(
-            wanted, leaf, retain_graph=True, allow_unused=True, materialize_grads=True
-        )
-        time_first = gradient.shape[:2] != ids[side].shape
-        yield (
-            position if isinstance(position, int) else 0,
-            (gradient.transpose(0, 1) if time_first else gradient).cpu(),
-        )
-
-
-class Stepping(Protocol):
-    """Decoder that keeps its state between tokens."""
-
-    def step(self, tokens: Tensor) -> Tensor:
-        """Feed the next token of each row (B,); return scores or log-probabilities of the following one (B, V)."""
-        ...
-
-
-@torch.no_grad()
-def check_stepper(adapter: ModelAdapter, samples: Samples, start: Callable[[Tensor], Stepping]) -> Report:
-    """Feed a target token by token and all at once, and compare the probabilities."""
-    ids = samples.ids()
-    at_once = adapter(ids).log_softmax(-1)
-    stepper = start(ids[adapter.sides[0]].to(adapter.device))
-    target = ids["target"].to(adapter.device)
-    findings: list[Finding] = []
-    for position in range(target.size(1)):
-        step = stepper.step(target[:, position]).float().log_softmax(-1)
-        change = relative_change(at_once[:, position], step)
-        if not change <= OTHER_SHAPE:
-            evidence = f"at step {position + 1} the log-probabilities differ by {change:.1%} of their spread"
-            findings.append(model_finding("cache-differs", evidence))
-            break
-    return make_report(findings, [STEPPING])

@@ -1,7 +1,8 @@
 """Name the defects that the outputs of a model and the attentions inside it show together.
 
 A symptom of the outputs (they depend on padding) and the attentions inside (one without a mask) together name the
-defect. A symptom without such an explanation is reported as it was seen.
+defect. A symptom without such an explanation is reported as it was seen. Masks that leave the future visible are
+reported without a symptom where zero weights hide it from the scores.
 """
 
 from __future__ import annotations
@@ -10,30 +11,48 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from manyheads.doctor.catalogue import model_finding
 from manyheads.doctor.checks.behaviour import LengthLimit
+from manyheads.doctor.checks.cases import at_line, in_case
 from manyheads.doctor.checks.internals import Internals, fill_findings, structure_findings
+from manyheads.doctor.checks.masks import AttentionPart, MaskFault
 from manyheads.doctor.model_adapter import ModelAdapter
-from manyheads.doctor.report import Finding
+from manyheads.doctor.report import Finding, Report, make_report
 
-__all__ = ["Symptoms", "diagnose"]
+__all__ = ["LENGTHS", "Symptoms", "diagnose", "structure_report"]
 
+LENGTHS = "long texts raise a clear error or none"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
+
+
+def structure_report(
+    adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
+) -> Report:
+    """Return the diagnosis, and the checks of the inside of a model that were made and not made."""
+    return make_report(diagnose(adapter, symptoms, internals, limit), internals.asked, internals.skipped)
 
 
 def diagnose(
     adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
 ) -> Iterator[Finding]:
     """Yield the defects that symptoms and internals show."""
-    for symptom, name in (("random", "random-in-evaluation"), ("not_finite", "not-a-number")):
-        if symptoms[symptom]:
-            yield model_finding(name, symptoms[symptom])
-    if symptoms["random"] or symptoms["not_finite"]:  # scores that differ then show no dependence
-        symptoms = {**dict.fromkeys(symptoms, ""), "unread": symptoms["unread"]}
+    structure = list(structure_findings(adapter, internals))
     fills = list(fill_findings(internals))
-    yield from fills
-    yield from structure_findings(adapter, internals)
+    yield from (*fills, *structure)
+    not_finite = symptoms["not_finite"]
+    if symptoms["random"] and not not_finite:
+        yield model_finding("random-in-evaluation", symptoms["random"])
+    if symptoms["random"] or not_finite:  # scores that differ then show no dependence
+        symptoms = {**dict.fromkeys(symptoms, ""), "unread": symptoms["unread"]}
+    softmax_axis = any(finding.name == "softmax-axis" for finding in structure)
+    if softmax_axis:  # what is left over from the keys of others changes the scores too
+        symptoms = {**symptoms, **dict.fromkeys(("future", "padded_query", "padding", "neighbours"), "")}
     useless_fill = any(finding.severity == "error" for finding in fills)
-    yield from look_ahead(symptoms, internals, useless_fill=useless_fill)
-    yield from source_padding(symptoms, internals, useless_fill=useless_fill)
+    masks = [
+        *look_ahead(symptoms, internals, not_finite, useless_fill=useless_fill),
+        *source_padding(symptoms, internals, not_finite, useless_fill=useless_fill),
+    ]
+    yield from masks
+    if not_finite and not masks and not softmax_axis:
+        yield model_finding("not-a-number", not_finite)
     if symptoms["left_padding"]:
         yield model_finding("depends-on-left-padding", symptoms["left_padding"])
     if symptoms["neighbours"]:
@@ -42,42 +61,73 @@ def diagnose(
     if symptoms["unread"] and not internals.without_meaning:
         yield model_finding("source-not-read", symptoms["unread"])
     if limit is not None:
-        raised = f"{type(limit.error).__name__}: {str(limit.error).partition(chr(10))[0]}"
-        evidence = f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise {raised}"
-        yield model_finding("position-limit", evidence)
+        yield from limit_findings(limit)
 
 
-def look_ahead(symptoms: Symptoms, internals: Internals, *, useless_fill: bool) -> Iterator[Finding]:
+def limit_findings(limit: LengthLimit) -> Iterator[Finding]:
+    """Yield a finding about the longest text: a note where the code's own error says the limit."""
+    message = str(limit.error).partition("\n")[0]
+    evidence = (
+        f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise "
+        f"{type(limit.error).__name__}: {message}"
+    )
+    clear = isinstance(limit.error, AssertionError) and str(limit.length) in message
+    yield model_finding("position-limit", evidence, "note" if clear else None)
+
+
+def look_ahead(
+    symptoms: Symptoms, internals: Internals, not_finite: str, *, useless_fill: bool
+) -> Iterator[Finding]:
     """Yield findings about later target tokens that real or padded positions see."""
-    unmasked = internals.without_look_ahead_mask
-    if symptoms["future"] and not symptoms["neighbours"] and (unmasked or not useless_fill):
-        evidence = symptoms["future"] + count_clause(unmasked, internals.decoder_self)
-        yield model_finding("sees-the-future", evidence)
-    without_keys = [attention for attention in internals.decoder_self if internals.hides_every_key(attention)]
-    if symptoms["padded_query"] and not symptoms["future"]:
-        yield model_finding("padding-mask-on-queries", symptoms["padded_query"])
+    part = internals.decoder_self
+    faults = [fault for fault in part.faults if fault not in (None, "fill")]
+    evidence = symptoms["future"]
+    if not evidence and faults and not_finite:
+        evidence = not_finite
+    elif not evidence and faults and not internals.reads_past:
+        evidence = "scores do not depend on any other token yet, as after a start from zero weights"
+    if evidence and not symptoms["neighbours"] and (faults or not useless_fill):
+        yield masked_finding("sees-the-future", evidence, [part])
+    without_keys = internals.without_keys
+    padded = symptoms["padded_query"]
+    if padded and not symptoms["future"] and ("NaN" in padded or not internals.hides_padded_target_keys):
+        yield model_finding("padding-mask-on-queries", padded)
     elif without_keys:
         evidence = f"in {len(without_keys)} self-attentions of the decoder, padded queries have no key left"
-        yield model_finding("padding-mask-on-queries", evidence)
+        yield at_line(model_finding("padding-mask-on-queries", evidence), without_keys[0])
 
 
-def source_padding(symptoms: Symptoms, internals: Internals, *, useless_fill: bool) -> Iterator[Finding]:
+def source_padding(
+    symptoms: Symptoms, internals: Internals, not_finite: str, *, useless_fill: bool
+) -> Iterator[Finding]:
     """Yield findings about source padding that results depend on."""
-    visible = internals.with_visible_padding
+    parts = internals.on_source
+    faults = [fault for part in parts for fault in part.faults if fault not in (None, "fill")]
     evidence = symptoms["padding"]
-    if not evidence and symptoms["unread"] and visible:
+    if not evidence and not_finite and "inverted" in faults:
+        evidence = not_finite
+    if not evidence and symptoms["unread"] and faults:
         evidence = "the source is not read, which hides it from the scores, but inside it is seen"
-    if not evidence or (useless_fill and not visible):
+    if not evidence or (useless_fill and not faults):
         return
-    without_keys = [attention for attention in visible if internals.hides_every_key(attention)]
-    if visible and len(without_keys) == len(visible):
-        yield model_finding("padding-mask-on-queries", evidence + count_clause(without_keys, internals.on_source))
-    elif visible or not internals.on_source:
-        yield model_finding("no-source-padding-mask", evidence + count_clause(visible, internals.on_source))
+    if faults and all(fault == "queries" for fault in faults):
+        yield masked_finding("padding-mask-on-queries", evidence, parts)
+    elif faults or not (parts or internals.without_meaning):
+        yield masked_finding("no-source-padding-mask", evidence, parts)
     elif not internals.without_meaning:
         yield model_finding("depends-on-the-batch", evidence)
 
 
-def count_clause(unmasked: Sequence[object], attentions: Sequence[object]) -> str:
-    """Return a clause for the evidence that counts attentions without the mask, empty where there are none."""
-    return f"; {len(unmasked)} of {len(attentions)} attentions there lack the mask" if unmasked else ""
+def masked_finding(name: str, evidence: str, parts: Sequence[AttentionPart]) -> Finding:
+    """Return a finding about masks whose evidence counts the attentions, and whose cure fits the usual fault."""
+    clauses = [clause for part in parts for clause in [part.clause(skip=["fill"])] if clause]
+    if clauses:
+        complete = [part for part in parts if not any(part.faults)]
+        clauses += [f"{part.name} 0 of {len(part.layers)}" for part in complete]
+        evidence += "; " + ", ".join(clauses)
+    finding = model_finding(name, evidence)
+    faults: list[MaskFault] = [fault for part in parts for fault in part.faults if fault not in (None, "fill")]
+    common = max(faults, key=faults.count, default="absent")
+    wrong = [layer for part in parts for layer, fault in zip(part.layers, part.faults, strict=True) if fault]
+    finding = at_line(finding, wrong[0][0]) if wrong else finding
+    return finding if common in ("absent", "queries") else in_case(finding, f"mask-{common}")

@@ -1,4 +1,4 @@
-"""Findings from the attentions, embeddings and dropouts of a model, traced while it runs.
+"""Trace the attentions, embeddings and dropouts of a model while it runs, and judge them.
 
 Shapes: B batch, S source length, T target length, H heads, E head width.
 """
@@ -6,30 +6,45 @@ Shapes: B batch, S source length, T target length, H heads, E head width.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from manyheads.doctor.attention_tracer import AttentionTracer
 from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.checks.cases import at_line, in_case
+from manyheads.doctor.checks.masks import AttentionPart, covered_scores, per_row
+from manyheads.doctor.checks.positions import embedding_findings, sinusoid_findings, token_signal
+from manyheads.doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
 from manyheads.doctor.model_adapter import ModelAdapter, Samples
 from manyheads.doctor.report import Finding
-from manyheads.doctor.tolerances import SAME_FACTOR
-from manyheads.doctor.trace import Attention
+from manyheads.doctor.tolerances import relative_change
+from manyheads.doctor.trace import HIDES, Attention
 
 __all__ = ["Internals", "fill_findings", "structure_findings", "trace_internals"]
 
-BATCH, SOURCE, TARGET = 3, 11, 7
-CUT = (0, 2, 3)  # how many positions of each row are padding
+SOURCE, TARGET = 11, 7  # lengths, unless the model refuses them
+CUT = (0, 2, 3)  # how many positions of each third row are padding
+MIDDLE = 2  # target position that is padded between real ones in the third pass
 TOKENS_FOR_SIGNAL, POSITIONS_FOR_SIGNAL = 64, 31
-# Weaker than this share of the positions, and a token's row is lost in them. S0 has 1 / 121; a Marian model at its
-# start without scale_embedding, which trains, has 1 / 35.
-WEAKEST = 1 / 40
-# A fill of at most this hides: exp(-100) is nothing. One below the smallest half is infinite in half precision.
-HIDES, SMALLEST_HALF = -100.0, torch.finfo(torch.half).min
+POSITIONS_FOR_SINUSOIDS = 64
+SHORT_POSITIONS, SHORTER = 31, (15, 7)  # lengths that are tried where the model refuses longer ones
+# A fill below the smallest half is infinite in half precision.
+SMALLEST_HALF = torch.finfo(torch.half).min
 LOWEST = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
+
+ATTENTION = "attention is scaled, masked and projected as in the paper"
+SOFTMAX = "the softmax is taken over the keys"
+DROPOUT = "dropout does not fall on the residual connection"
+SIGNAL = "token embeddings are not much weaker than positions"
+TIED = "tied logits are not scaled by the model width"
+SINUSOIDS = "sinusoidal positions are those of the paper"
+NO_ATTENTION = "no attention was recognised"
+Observed = TypeVar("Observed")
 
 
 @dataclass(frozen=True)
@@ -39,9 +54,15 @@ class Internals:
     Attributes:
         attentions: attentions of the first pass.
         others: attentions of the second pass.
+        middle: attentions of a third pass, with padding between real target tokens; empty without padding.
         dropped_residuals: number of dropouts on the residual connection, in train().
         signal: by side, deviation over tokens as a ratio to that over positions; inf without positions.
         source_padded, target_padded: padding of the first pass, (B, S) and (B, T).
+        tables: by side, the first layer's input for one token at every position, (L, D).
+        tied: logits of a matrix that is also one of embeddings.
+        reads_past: whether the last scores depend on earlier target tokens.
+        asked: checks that were made, a sentence each.
+        skipped: checks that could not be made, with their reasons.
     """
 
     attentions: Sequence[Attention]
@@ -50,136 +71,293 @@ class Internals:
     signal: Mapping[str, float]
     source_padded: Tensor
     target_padded: Tensor
-
-    def of(self, queries: int, keys: int) -> list[Attention]:
-        """Return the attentions with these numbers of queries and keys."""
-        return [each for each in self.attentions if (each.queries, each.keys) == (queries, keys)]
-
-    @property
-    def decoder_self(self) -> list[Attention]:
-        """Return the self-attentions of the decoder."""
-        return self.of(TARGET, TARGET)
+    middle: Sequence[Attention] = ()
+    tables: Mapping[str, Tensor] = field(default_factory=dict)
+    tied: TiedLogits | None = None
+    reads_past: bool = True
+    kind: str = "encoder-decoder"
+    asked: Sequence[str] = ()
+    skipped: Sequence[tuple[str, str]] = ()
 
     @property
-    def on_source(self) -> list[Attention]:
-        """Return encoder self-attentions and cross-attentions."""
-        return [*self.of(SOURCE, SOURCE), *self.of(TARGET, SOURCE)]
+    def sizes(self) -> tuple[int, int, int]:
+        """Return B, S and T."""
+        return (*self.source_padded.shape, self.target_padded.size(1))
+
+    def of(self, side_of_queries: str, side_of_keys: str) -> list[Attention]:
+        """Return the attentions of queries of one side on keys of a side, told apart by their numbers.
+
+        Where source and target are of one length, they are told apart by what keys and queries were computed from.
+        """
+        _, source, target = self.sizes
+        lengths = {"source": source, "target": target}
+        wanted = (lengths[side_of_queries], lengths[side_of_keys])
+        chosen = [each for each in self.attentions if (each.queries, each.keys) == wanted]
+        if source != target or self.kind != "encoder-decoder":
+            return chosen
+        return [
+            each
+            for each in chosen
+            if all(
+                ("target" in traced) == (side == "target")
+                for traced, side in zip(each.sides, (side_of_queries, side_of_keys), strict=True)
+            )
+        ]
+
+    @cached_property
+    def decoder_self(self) -> AttentionPart:
+        """Return the self-attentions of the decoder, which have to hide later keys."""
+        real, pairs = ~self.target_padded[:, None, :], torch.ones(self.sizes[2], self.sizes[2], dtype=torch.bool)
+        name = "self-attention" if self.kind == "decoder" else "decoder self-attention"
+        attentions = [] if self.kind == "encoder" else self.of("target", "target")
+        return AttentionPart(name, attentions, pairs.triu(1) & real, pairs.tril() & real)
+
+    @cached_property
+    def on_source(self) -> list[AttentionPart]:
+        """Return encoder self-attentions and cross-attentions, which have to hide padded keys from real queries."""
+        own = "self-attention" if self.kind == "encoder" else "encoder self-attention"
+        parts: list[AttentionPart] = []
+        if self.kind == "decoder":
+            return parts
+        for name, side in ((own, "source"), ("cross-attention", "target")):
+            queries = self.source_padded if side == "source" else self.target_padded
+            real = ~queries[:, :, None]
+            hide, show = real & self.source_padded[:, None, :], real & ~self.source_padded[:, None, :]
+            attentions = [each for each in self.of(side, "source") if not self.is_meaningless(each)]
+            parts.append(AttentionPart(name, attentions, hide, show))
+        return [part for part in parts if part.attentions]
 
     @property
     def across_rows(self) -> list[Attention]:
         """Return the attentions whose queries and keys are the rows of the batch."""
-        return self.of(BATCH, BATCH)
+        batch = self.sizes[0]
+        return [each for each in self.attentions if each.queries == each.keys == batch]
 
-    @property
-    def without_look_ahead_mask(self) -> list[Attention]:
-        """Return the self-attentions of the decoder in which a later key is not hidden."""
-        later = torch.ones(TARGET, TARGET, dtype=torch.bool).triu(1)
-        return [each for each in self.decoder_self if not hidden_pairs(each)[:, later].all()]
-
-    @property
-    def with_visible_padding(self) -> list[Attention]:
-        """Return attentions on the source, but for meaningless ones, in which a real query sees a padded key."""
-        meaningless = [id(each) for each in self.without_meaning]
-        return [
-            each for each in self.on_source if id(each) not in meaningless and not self.hides_source_padding(each)
-        ]
-
-    @property
+    @cached_property
     def without_meaning(self) -> list[Attention]:
         """Return attentions whose values are the same for other tokens and for all keys, though queries differ."""
         both = zip(self.attentions, self.others, strict=False)
         return [
             each
             for each, other in both
-            if same_value_for_other_tokens(each, other) and one_value_for_all_keys(each)
+            if same_value_for_other_tokens(each, other) and one_value_for_all_keys(each, self.sizes[0])
         ]
 
-    def hides_source_padding(self, attention: Attention) -> bool:
-        """Return whether no real query sees a padded source key."""
-        queries = self.source_padded if attention.queries == SOURCE else self.target_padded
-        pairs = ~queries[:, :, None] & self.source_padded[:, None, :]
-        return bool(hidden_pairs(attention)[pairs].all())
+    def is_meaningless(self, attention: Attention) -> bool:
+        """Return whether an attention is one of those without meaning."""
+        return any(each is attention for each in self.without_meaning)
 
-    def hides_every_key(self, attention: Attention) -> bool:
-        """Return whether every key of some padded query is hidden."""
-        padded = self.source_padded if attention.queries == SOURCE else self.target_padded
-        return bool(hidden_pairs(attention)[padded].all(-1).any())
+    @property
+    def over_other_axes(self) -> list[Attention]:
+        """Return the attentions whose softmax is not taken over the keys."""
+        return [each for each in self.attentions if each.softmax_axis != "keys"]
+
+    @property
+    def without_keys(self) -> list[Attention]:
+        """Return the self-attentions of the decoder in which a padded query has no key left.
+
+        Where real queries do not see a padded key either, the mask covers both, and such a query does no harm.
+        """
+        if not self.target_padded.any():
+            return []
+        chosen = [each for each in self.decoder_self.attentions if hides_every_key(each, self.target_padded)]
+        return [] if chosen and self.hides_padded_target_keys else chosen
+
+    @property
+    def hides_padded_target_keys(self) -> bool:
+        """Return whether the decoder hides a padded target key from the real queries after it."""
+        middle = replace(self, attentions=self.middle).decoder_self.attentions
+        rows = [row for each in middle for row in list(per_row(each, covered_scores(each), self.sizes[0]))[:1]]
+        return bool(rows) and all(bool(row[:, :, MIDDLE + 1 :, MIDDLE].all()) for row in rows)
 
 
-def hidden_pairs(attention: Attention) -> Tensor:
-    """Return which pairs of query and key are hidden in all heads: bool (B, T, S)."""
-    shape = (BATCH, attention.heads, attention.queries, attention.keys)
-    hidden = attention.hidden
-    if hidden is None:
-        return torch.zeros(BATCH, attention.queries, attention.keys, dtype=torch.bool)
-    hidden = hidden.detach().cpu()
-    if hidden.dim() == 2 and len(hidden) % (BATCH * attention.queries) == 0:  # (B * H * T, S)
-        hidden = hidden.unflatten(0, (BATCH, -1, attention.queries))
-    elif hidden.dim() == 3:
-        hidden = hidden.unsqueeze(1) if len(hidden) in (1, BATCH) else hidden.unflatten(0, (BATCH, -1))
-    try:
-        return torch.broadcast_to(hidden, shape).all(1)
-    except RuntimeError:  # a shape of which nothing is known
-        return torch.zeros(BATCH, attention.queries, attention.keys, dtype=torch.bool)
+def hides_every_key(attention: Attention, padded: Tensor) -> bool:
+    """Return whether every key of some padded query (B, T) is hidden."""
+    return any(
+        bool(rows.all(1)[padded].all(-1).any())
+        for rows in per_row(attention, covered_scores(attention), len(padded))
+    )
 
 
 def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
-    """Trace two forward passes in eval() and one in train()."""
-    first, padded = padded_ids(adapter, samples)
-    second, _ = padded_ids(adapter, samples)
-    attentions, others = (trace_pass(adapter, ids).attentions for ids in (first, second))
+    """Trace forward passes in eval() and one in train(); what the model refuses is listed as not made."""
+    skipped: list[tuple[str, str]] = []
+    asked: list[str] = []
+
+    def observe(checks: Sequence[str], make: Callable[[], Observed], otherwise: Observed) -> Observed:
+        try:
+            result = make()
+        except Exception as error:  # any exception of the user's model
+            message = str(error).partition("\n")[0]
+            skipped.extend((check, f"the code raised {type(error).__name__}: {message}") for check in checks)
+            return otherwise
+        asked.extend(checks)
+        return result
+
+    lengths = accepted_lengths(adapter, samples)
+    first, padded = padded_ids(adapter, samples, lengths)
+    second, _ = padded_ids(adapter, samples, lengths)
+    nothing: list[tuple[AttentionTracer, Tensor]] = []
+    passes = observe(
+        [ATTENTION, SOFTMAX, TIED], lambda: [trace_pass(adapter, ids) for ids in (first, second)], nothing
+    )
+    attentions, others = [one.attentions for one, _ in passes] or ([], [])
+    if passes and not attentions:
+        skipped += [(check, NO_ATTENTION) for check in (ATTENTION, SOFTMAX)]
+        asked[:] = [TIED]
     dropped = 0
     if adapter.module is not None:
         adapter.module.train()
-        dropped = trace_pass(adapter, first).dropped_residuals
+        dropped = observe([DROPOUT], lambda: trace_pass(adapter, first)[0].dropped_residuals, 0)
         adapter.module.eval()
-    return Internals(attentions, others, dropped, signal(adapter, samples), padded["source"], padded["target"])
+    else:
+        skipped.append((DROPOUT, "no nn.Module was found to call train() on"))
+    middle: Sequence[Attention] = ()
+    if adapter.pad is not None and "target" in adapter.sides:
+        middle = observe([], lambda: trace_pass(adapter, pad_the_middle(adapter, first))[0].attentions, [])
+    return Internals(
+        attentions, others, dropped,
+        observe([SIGNAL], lambda: signal(adapter, samples), {}),
+        padded["source"], padded["target"], middle,
+        observe([SINUSOIDS], lambda: position_tables(adapter, samples), {}),
+        tied_logits(*passes[0]) if passes else None,
+        observe([], lambda: reads_past(adapter, samples), True),
+        adapter.kind, asked, skipped,
+    )  # fmt: skip
 
 
-def padded_ids(adapter: ModelAdapter, samples: Samples) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def accepted_lengths(adapter: ModelAdapter, samples: Samples) -> dict[str, int]:
+    """Return lengths by side: the usual ones, or those of the samples where the model takes no others."""
+    usual = {"source": SOURCE, "target": TARGET}
+    if not samples.fixed_length and accepts(adapter, samples.ids(**usual)):
+        return usual
+    return {"source": samples.source, "target": samples.target}
+
+
+@torch.no_grad()
+def accepts(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> bool:
+    """Return whether a model takes ids without an error."""
+    try:
+        adapter(ids)
+    except Exception:  # any exception of the user's model
+        return False
+    return True
+
+
+def padded_ids(
+    adapter: ModelAdapter, samples: Samples, lengths: Mapping[str, int]
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return ids and padding (True where padded) by side, (B, length); without a padding id none is padded."""
-    ids = samples.ids(batch=BATCH, source=SOURCE, target=TARGET)
-    padded = {}
-    for side, length in (("source", SOURCE), ("target", TARGET)):
-        cut = torch.tensor(CUT)[:, None] if adapter.pad is not None else torch.zeros(BATCH, 1, dtype=torch.int64)
-        padded[side] = torch.arange(length)[None] >= length - cut
+    ids = samples.ids(**lengths)
+    rows = torch.arange(samples.batch)[:, None]
+    cut = torch.tensor(CUT)[rows % len(CUT)] if samples.batch > 1 else torch.tensor([[CUT[1]]])
+    cut = cut if adapter.pad is not None else torch.zeros_like(cut)
+    padded = {side: torch.arange(length)[None] >= length - cut for side, length in lengths.items()}
     if adapter.pad is not None:
         ids = {side: rows.masked_fill(padded[side], adapter.pad) for side, rows in ids.items()}
     return ids, padded
 
 
+def pad_the_middle(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return ids with padding at one position between the first target tokens."""
+    target = ids["target"].clone()
+    target[:, MIDDLE] = adapter.pad or 0
+    return {**ids, "target": target}
+
+
 @torch.no_grad()
-def trace_pass(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> AttentionTracer:
-    """Run one forward pass and return its trace."""
+def trace_pass(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> tuple[AttentionTracer, Tensor]:
+    """Run one forward pass and return its trace, and the scores."""
     watched = {side: rows.to(adapter.device) for side, rows in ids.items()}
     with AttentionTracer(watched) as tracer:
-        adapter(watched)
-    return tracer
+        scores = adapter(watched)
+    for attention in tracer.attentions:
+        attention.to_cpu()
+    return tracer, scores
+
+
+def reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
+    """Return whether the scores at the last target position depend on earlier target tokens."""
+    if "target" not in adapter.sides:
+        return True
+    ids = samples.ids()
+    other = ids["target"].clone()
+    other[:, 1:-1] = samples.others("target", ids["target"])[:, 1:-1]
+    with torch.no_grad():
+        scores, changed = (adapter(ids | {"target": rows})[:, -1] for rows in (ids["target"], other))
+    return relative_change(scores, changed) > adapter.tolerances.same_shape
 
 
 def signal(adapter: ModelAdapter, samples: Samples) -> dict[str, float]:
     """Return, by side, how much the first layer's input varies over tokens, as a ratio to that over positions."""
-    positions = min(POSITIONS_FOR_SIGNAL, adapter.stated_limit or POSITIONS_FOR_SIGNAL)
     # no mark at the first position: every position has all kinds of tokens
-    ids = {side: samples.content(side, TOKENS_FOR_SIGNAL, positions) for side in adapter.sides}
-    ratios = {}
-    for side, stream in trace_pass(adapter, ids).streams.items():
-        x = stream.float()
-        if x.dim() == 2:  # (B * length, D)
-            x = x.unflatten(0, (TOKENS_FOR_SIGNAL, -1)) if len(x) % TOKENS_FOR_SIGNAL == 0 else x[None]
-        elif x.size(1) == TOKENS_FOR_SIGNAL:  # time first
+    streams = first_streams(
+        adapter,
+        samples,
+        POSITIONS_FOR_SIGNAL,
+        lambda side, length: samples.content(side, TOKENS_FOR_SIGNAL, length),
+    )
+    ratios = {side: token_signal(stream, TOKENS_FOR_SIGNAL) for side, (stream, _) in streams.items()}
+    return {side: ratio for side, ratio in ratios.items() if ratio is not None}
+
+
+def first_streams(
+    adapter: ModelAdapter, samples: Samples, longest: int, make: Callable[[str, int], Tensor]
+) -> dict[str, tuple[Tensor, int]]:
+    """Return, by side, the first layer's input and its length, for the longest ids that the model takes.
+
+    Args:
+        adapter: the model.
+        samples: sizes that it takes.
+        longest: length that is tried first.
+        make: function of a side and a length that returns ids (B, length).
+    """
+    longest = min(longest, adapter.stated_limit or longest)
+    tried = [longest, *(length for length in (SHORT_POSITIONS, *SHORTER) if length < longest)]
+    choices = [dict.fromkeys(adapter.sides, length) for length in tried]
+    own = {"source": samples.source, "target": samples.target}
+    for lengths in [*([] if samples.fixed_length else choices), own]:
+        ids = {side: make(side, lengths[side]) for side in adapter.sides}
+        if accepts(adapter, ids) or lengths is own:
+            streams = trace_pass(adapter, ids)[0].streams
+            return {side: (stream, lengths[side]) for side, stream in streams.items()}
+    return {}
+
+
+def position_tables(adapter: ModelAdapter, samples: Samples) -> dict[str, Tensor]:
+    """Return, by side, the first layer's input for one token at every position: (L, D)."""
+    rows = max(2, samples.batch)
+    streams = first_streams(
+        adapter, samples, POSITIONS_FOR_SINUSOIDS,
+        lambda side, length: torch.full((rows, length), adapter.content(side)[1]),
+    )  # fmt: skip
+    tables = {}
+    for side, (stream, length) in streams.items():
+        x = stream.flatten(2) if stream.dim() > 3 else stream
+        if x.dim() == 2 and len(x) == rows * length:  # equal rows follow each other, or stand side by side
+            x = x.unflatten(0, (rows, length)) if torch.equal(x[:length], x[-length:]) else x[::rows][None]
+        x = x[None] if x.dim() == 2 else x
+        if x.size(1) != length and len(x) == length:
             x = x.transpose(0, 1)
-        if len(x) != TOKENS_FOR_SIGNAL or x.size(1) < 2:  # of pooled texts no position is left
-            continue
-        over_tokens = x.var(0).mean()
-        over_positions = (x.mean(0).var(0).mean() - over_tokens / len(x)).clamp_min(0)
-        ratios[side] = float((over_tokens / over_positions).sqrt()) if over_positions > 1e-12 else math.inf
-    return ratios
+        if x.size(1) == length:
+            tables[side] = x[0]
+    return tables
+
+
+def tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:
+    """Return the factor of logits of a matrix that is also one of embeddings, None where they are of another."""
+    trace = tracer.trace(scores)
+    layer = trace.projection
+    if layer is None or id(layer.weight) not in {lookup.table for lookup in tracer.lookups}:
+        return None
+    factor = math.prod((*layer.factors, *trace.factors))
+    spread = float(scores.float().std(-1).mean())
+    return TiedLogits(layer.width_in, factor, spread) if math.isfinite(factor * spread) else None
 
 
 def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[Finding]:
     """Yield findings about internals that need no symptom in the outputs."""
-    yield from scale_findings(internals)
+    yield from scale_findings(internals.attentions, internals.others)
     for attention in internals.attentions:
         layer, width = attention.projection, attention.width
         if layer and attention.heads > 1 and layer.width_in == layer.width_out == width and len(layer.shape) == 4:
@@ -187,36 +365,34 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
                 f"a linear layer of {width} x {width} makes the queries of all {attention.heads} heads of width "
                 f"{width}; its input has the shape {layer.shape}"
             )
-            yield model_finding("shared-projections", evidence)
+            yield at_line(model_finding("shared-projections", evidence), attention)
     for attention in internals.without_meaning:
         evidence = (
             f"an attention of {attention.queries} queries on {attention.keys} keys averages values that stay the "
             "same to the bit when every token is another one"
         )
-        yield model_finding("mask-as-value", evidence)
+        yield at_line(model_finding("mask-as-value", evidence), attention)
+    yield from softmax_findings(internals)
     if internals.dropped_residuals:
         evidence = (
             f"in train(), {internals.dropped_residuals} additions have the result of a dropout as their residual"
         )
         yield model_finding("dropout-on-residual", evidence)
-    yield from embedding_findings(adapter, internals)
+    yield from embedding_findings(adapter, internals.signal)
+    yield from sinusoid_findings(internals.tables)
+    yield from tied_logits_findings(internals.tied)
 
 
-def scale_findings(internals: Internals) -> Iterator[Finding]:
-    """Yield findings about the factor before the softmax where it is not 1 / sqrt(E)."""
-    for attention in internals.attentions:
-        heads, width, factor = attention.heads, attention.width, attention.factor
-        if width < 2:
-            continue
-        if heads > 1 and math.isclose(factor, (heads * width) ** -0.5, rel_tol=SAME_FACTOR):
-            evidence = (
-                f"{heads} heads of width {width}: scores are multiplied by {factor:.4g} = 1 / "
-                f"sqrt({heads * width}) instead of {width**-0.5:.4g} = 1 / sqrt({width})"
-            )
-            yield model_finding("scaled-by-model-width", evidence)
-        elif not any(math.isclose(factor, usual, rel_tol=SAME_FACTOR) for usual in (width**-0.5, 1.0)):
-            evidence = f"heads of width {width}: scores are multiplied by {factor:.4g}"
-            yield model_finding("unusual-scale", evidence, "note")
+def softmax_findings(internals: Internals) -> Iterator[Finding]:
+    """Yield a finding about attentions whose softmax is taken over another axis than that of the keys."""
+    wrong = internals.over_other_axes
+    if wrong:
+        axes = {"queries": "the queries", "other": "the heads or the rows of the batch"}
+        evidence = (
+            f"in {len(wrong)} of {len(internals.attentions)} attentions the softmax runs over "
+            f"{axes[wrong[0].softmax_axis]}: the weights of a query's keys do not add up to 1"
+        )
+        yield at_line(model_finding("softmax-axis", evidence), wrong[0])
 
 
 def same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:
@@ -226,49 +402,33 @@ def same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:
     return torch.equal(attention.value, other.value) and not torch.equal(attention.query, other.query)
 
 
-def one_value_for_all_keys(attention: Attention) -> bool:
+def one_value_for_all_keys(attention: Attention, batch: int) -> bool:
     """Return whether the values of some row are the same for all its keys; the first row has no padding."""
     value, keys = attention.value, attention.keys
     if value is None or keys not in value.shape:
         return False
     by_key = value.movedim(value.shape.index(keys), 0).flatten(1)  # (S, B x H x E in any order)
-    return int((by_key == by_key[:1]).all(0).sum()) * BATCH >= by_key.size(1)
-
-
-def embedding_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[Finding]:
-    """Yield findings about weak token embeddings and the embedding of padding."""
-    weak = {side: ratio for side, ratio in internals.signal.items() if ratio < WEAKEST}
-    if weak:
-        sides = " and ".join(f"{1 / ratio:.0f} times on the {side} side" for side, ratio in weak.items())
-        evidence = f"tokens vary less than positions where the first layer reads them: {sides}"
-        yield model_finding("weak-embeddings", evidence)
-    if adapter.module is None:
-        return
-    named = list(adapter.module.named_parameters(remove_duplicate=False))
-    for part in adapter.module.modules():
-        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
-            tied = sum(weight is part.weight for _, weight in named) > 1
-            strength = float(part.weight[part.padding_idx].detach().abs().max())
-            if strength > 0 and not tied:
-                evidence = (
-                    f"the row {part.padding_idx} of an embedding of {len(part.weight)} rows is up to {strength:.2g}"
-                )
-                yield model_finding("pad-row-overwritten", evidence)
+    return int((by_key == by_key[:1]).all(0).sum()) * batch >= by_key.size(1)
 
 
 def fill_findings(internals: Internals) -> Iterator[Finding]:
-    """Yield findings about the numbers that hidden scores are filled with."""
+    """Yield findings about the numbers that hidden scores are filled with.
+
+    A fill that hides nothing is one only where it leaves a score visible that has to be hidden.
+    """
+    visible = any("fill" in part.faults for part in (internals.decoder_self, *internals.on_source))
     fills = {fill for attention in internals.attentions for fill in attention.fills} - LOWEST
     for fill in sorted(fills):
-        if fill > HIDES:
-            yield model_finding("mask-fill", f"hidden scores are filled with {fill:g}: they are not hidden at all")
+        if fill > HIDES and visible:
+            evidence = f"hidden scores are filled with {fill:g}: they are not hidden at all"
+            yield in_case(model_finding("mask-fill", evidence), "fill-hides-nothing")
         elif fill < SMALLEST_HALF:
             evidence = (
                 f"hidden scores are filled with {fill:g}, which half precision cannot hold (its least: -65504)"
             )
-            yield model_finding("mask-fill", evidence, "warning")
-        elif fill > SMALLEST_HALF:
+            yield in_case(model_finding("mask-fill", evidence, "note"), "fill-too-low")
+        elif SMALLEST_HALF < fill <= HIDES:
             evidence = (
                 f"hidden scores are filled with {fill:g}: they are hidden only while all others are far above it"
             )
-            yield model_finding("mask-fill", evidence, "note")
+            yield in_case(model_finding("mask-fill", evidence, "note"), "fill-moderate")

@@ -1,62 +1,303 @@
-"""Check the functions of a project that train, decode and score."""
+"""Check the functions of a project that train, decode and score.
+
+A few training steps are traced first: what they feed, what their labels are, how they update the weights. Then
+pairs are memorized and decoded.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+import torch
 
 from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.checks.labels import (
+    class_findings,
+    ignored_labels,
+    label_findings,
+    text_label_findings,
+)
 from manyheads.doctor.checks.memorization import (
     TrainingFunctions,
-    loss_below_chance,
+    decoder_ids,
+    least_loss,
     memorization_findings,
+    memorize,
+    mode_findings,
+    prompt_of,
+    rows_of,
     scoring_findings,
+    start_findings,
 )
-from manyheads.doctor.checks.training import Vocabulary, label_findings, trace_training_step
+from manyheads.doctor.checks.step_tracer import StepTracer
+from manyheads.doctor.checks.training import LENGTHS, TrainedBatch, arguments
+from manyheads.doctor.checks.trial import RANDOM_LENGTH, RANDOM_UPDATES, TRACED, Trial
+from manyheads.doctor.checks.updates import (
+    first_loss_findings,
+    is_fresh,
+    mean_findings,
+    padding_row_findings,
+    update_findings,
+)
 from manyheads.doctor.model_adapter import ModelAdapter
-from manyheads.doctor.report import Report, make_report
+from manyheads.doctor.report import Finding, Report, attempt, make_report
 from manyheads.errors import UsageError
+from manyheads.training.log import NO_LISTENER, Listener
 
-__all__ = ["LOSS_ABOVE_CHANCE", "check_training"]
+__all__ = ["ALL_CHECKS", "REASONS", "TRAINING_CHECKS", "check_training"]
 
+LABELS = "labels are the next tokens, from the first to the end mark"
+NOT_IGNORED = "the loss ignores no token of the vocabulary"
 LOSS_ABOVE_CHANCE = "on random targets the loss stays above chance"
+FIRST_LOSS = "the first loss is near that of a blind guess"
+MEAN = "the loss is divided by real tokens, not by padding"
+PADDING_ROW = "the embedding of padding is not trained"
+UPDATES = "every parameter that scores depend on gets a gradient and is updated, once for each update"
+SCORED = "scored outputs are decoded without the reference"
+MODE = "outputs are decoded and scored without dropout"
+MEMORIZED = "memorised pairs are decoded exactly"
+TRAINING_CHECKS = (LABELS, NOT_IGNORED, LOSS_ABOVE_CHANCE, FIRST_LOSS, MEAN, PADDING_ROW, UPDATES)
+
+LAST = 5  # updates whose mean loss is compared with chance
+LEAKING = 0.95  # share of the chance loss below which labels are leaked
+CLASSES = "labels are the classes of the texts, and none is ignored"
+TOKEN_LABELS = "labels belong to tokens of the text, not to padding"
+NO_MEAN = "the labels could not be read, and the loss is no mean over tokens"
+NO_CHANCE = "chance is unknown for labels that are tokens of the text"
+MODE_UNKNOWN = "neither train_step calls train() nor this function eval(): call them around it"
+UNREADABLE = "the labels of the training step could not be read: no embedding of targets was seen, or no scores"
+NO_DECODING = "an encoder decodes nothing"
+TRAINED_BEFORE = "the model has been trained before"
+NO_PADDING = "no id of padding was given"
+ALL_CHECKS = (*TRAINING_CHECKS, SCORED, MODE, MEMORIZED, CLASSES, TOKEN_LABELS)
+REASONS = (NO_MEAN, NO_CHANCE, MODE_UNKNOWN, UNREADABLE, NO_DECODING, TRAINED_BEFORE, NO_PADDING)
+# Findings that a loss below chance follows from.
+EXPLAINED = {"target-not-shifted", "sees-the-future", "mask-fill", "padding-in-loss", "rows-mixed"}
+# Findings that a gradient of the embedding of padding follows from.
+READS_PADDING = {
+    "no-source-padding-mask", "padding-mask-on-queries", "mask-as-value", "mask-fill", "depends-on-the-batch",
+    "sees-the-future", "rows-mixed", "padding-in-loss", "padding-in-mean", "end-fed-to-decoder", "wrong-labels",
+}  # fmt: skip
 
 
-def check_training(adapter: ModelAdapter, functions: TrainingFunctions, report: Report, seed: int) -> Report:
+def check_training(
+    adapter: ModelAdapter,
+    functions: TrainingFunctions,
+    report: Report,
+    seed: int,
+    listener: Listener = NO_LISTENER,
+) -> Report:
     """Check training steps, decoding after training, and scoring.
 
     Raises:
-        UsageError: the model is an encoder, or a function that names no module.
+        UsageError: a function names no module.
     """
-    if adapter.module is None or "target" not in adapter.sides:
+    if adapter.module is None:
         raise UsageError(
-            "train_step can be examined with a model that writes a target and whose nn.Module is available: give "
-            "the module, or a function that names it."
+            "train_step can be examined with a model whose nn.Module is available: give the module, or a function "
+            "that names it."
         )
-    vocabulary = Vocabulary(adapter, seed)
-    adapter.module.train()
-    trained_batch = trace_training_step(adapter, functions.train_step, functions.collate, vocabulary)
-    findings = [] if trained_batch is None else list(label_findings(adapter, trained_batch))
-    asked = [] if trained_batch is None else ["labels are the next tokens, from the first to the end mark"]
-    floor = loss_below_chance(functions.train_step, functions.collate, vocabulary)
-    explained = {"target-not-shifted", "sees-the-future", "mask-fill", "padding-in-loss", "rows-mixed"}
-    if floor and not explained & {*report.names, *(finding.name for finding in findings)}:
-        findings.append(model_finding("below-the-floor", floor))
-    findings = [
-        replace(finding, evidence=f"{finding.evidence}; {floor}")
-        if floor and finding.name in explained
-        else finding
-        for finding in findings
-    ]
-    asked.append(LOSS_ABOVE_CHANCE)
-    if functions.score is not None and trained_batch is not None:
-        findings += scoring_findings(functions.score, functions.collate, trained_batch, vocabulary)
-        asked.append("scored outputs are decoded without the reference")
+    trial = Judge.of(adapter, functions, seed)
+    trial.trace(listener)
+    training = trial.training_report(report)
+    known = {finding.name for finding in (*report.findings, *training.findings) if finding.severity == "error"}
+    training += (
+        attempt([SCORED, MODE], trial.scoring_report) if functions.score is not None else make_report([], [])
+    )
     if functions.greedy is not None:
-        known = {finding.name for finding in (*report.findings, *findings) if finding.severity == "error"}
-        adapter.module.train()
-        for finding in memorization_findings(functions, adapter, trained_batch, vocabulary):
-            consequence = finding.name in ("not-learned", "decodes-otherwise")
-            findings += [] if consequence and known else [finding]
-            known |= {finding.name} if finding.severity == "error" else set()
-        asked.append("memorised pairs are decoded exactly")
-    return make_report(findings, asked)
+        training += attempt([MEMORIZED, MODE], lambda: trial.decoding_report(known, listener))
+    return training
+
+
+class Judge(Trial):
+    """Trial whose observations are judged."""
+
+    def training_report(self, report: Report) -> Report:
+        """Return the findings of the steps, and the checks that could be made; `report` is that of the outputs."""
+        own = self.label_report()
+        floor = self.loss_below_chance()
+        named = {*report.names, *own.names}
+        findings = [
+            replace(each, evidence=f"{each.evidence}; {floor}") if floor and each.name in EXPLAINED else each
+            for each in own.findings
+        ]
+        if floor and not EXPLAINED & named:
+            findings.append(model_finding("below-the-floor", floor))
+        if self.normalized_twice:
+            evidence = "in the training step, a cross-entropy or log_softmax reads the result of a softmax"
+            findings.append(model_finding("scores-are-probabilities", evidence, "error"))
+        if any(float(batch.weights.sum()) < 0 for batch in self.record.batches.values()):
+            evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
+            findings.append(model_finding("not-learned", evidence, "error"))
+        asked, skipped = [*own.asked], [*own.skipped]
+        if floor is None:
+            known = "target" not in self.adapter.sides and not self.classifier
+            skipped.append((LOSS_ABOVE_CHANCE, NO_CHANCE if known else NO_MEAN))
+        else:
+            asked.append(LOSS_ABOVE_CHANCE)
+        first = self.first_cross_entropy()
+        if isinstance(first, str):
+            skipped.append((FIRST_LOSS, first))
+        else:
+            classes = self.width if self.classifier else max(self.width, self.adapter.size(self.adapter.sides[-1]))
+            findings += first_loss_findings(first, classes)
+            asked.append(FIRST_LOSS)
+        if self.adapter.pad is None:
+            skipped.append((PADDING_ROW, NO_PADDING))
+        else:
+            explained = READS_PADDING & {*named, *(finding.name for finding in findings)}
+            findings += [] if explained else padding_row_findings(self.record, self.adapter.pad)
+            asked.append(PADDING_ROW)
+        assert self.adapter.module is not None
+        self.adapter.module.eval()
+        updates = attempt(
+            [UPDATES],
+            lambda: make_report(update_findings(self.adapter, self.record, self.samples), [UPDATES]),
+        )
+        return make_report(findings, asked, skipped) + updates
+
+    def label_report(self) -> Report:
+        """Return the findings about labels, and about what the loss is divided by."""
+        adapter, batches = self.adapter, self.record.batches
+        if self.classifier:
+            labels = [finding for given, seen, _ in self.classes for finding in class_findings(given, seen)]
+            checks = [CLASSES] if self.classes else []
+            return make_report(labels, checks, [] if checks else [(CLASSES, UNREADABLE)])
+        if "target" not in adapter.sides:
+            read = [batch for number, batch in batches.items() if number < TRACED]
+            masked = self.width == adapter.size("source")
+            tokens = [finding for batch in read for finding in text_label_findings(adapter, batch, masked=masked)]
+            return make_report(tokens, [TOKEN_LABELS] * bool(read), [(TOKEN_LABELS, UNREADABLE)] * (not read))
+        findings: list[Finding] = []
+        asked: list[str] = []
+        skipped: list[tuple[str, str]] = []
+        ignored = ignored_labels(adapter, batches[2], self.own_token) if 2 in batches else []
+        if 0 in batches:
+            findings += label_findings(adapter, batches[0], self.own_token)
+            asked.append(LABELS)
+        else:
+            skipped.append((LABELS, self.failed.get(0, UNREADABLE)))
+        if ignored:
+            named = ", ".join(map(str, ignored[:3]))
+            evidence = f"token {named} is never a label where it is the next token of a target; others are"
+            findings.append(model_finding("ignored-label", evidence))
+        if 0 in batches and 1 in batches:
+            findings += mean_findings(batches[0], batches[1])
+        for check, number in ((NOT_IGNORED, 2), (MEAN, 1)):
+            if number in batches:
+                asked.append(check)
+            else:
+                skipped.append((check, self.failed.get(number, UNREADABLE)))
+        return make_report(findings, asked, skipped)
+
+    def loss_below_chance(self) -> str | None:
+        """Return the evidence if the loss on fresh random labels is below chance, empty if not, None if unknown.
+
+        A random token costs the logarithm of the number of tokens it was drawn from. Where labels could not be
+        read, the loss that the step returns is judged, if it is a mean: begin and end marks can be predicted, as
+        all rows are of one length, so that (n ln V') / (n + 2) is the least a mean can honestly be.
+        """
+        if "target" not in self.adapter.sides:
+            return self.classes_below_chance() if self.classifier else None
+        known = set(self.vocabulary.target)
+        tokens = torch.tensor(sorted(known))
+        batches = [batch for number, batch in self.record.batches.items() if number >= TRACED]
+        nats = [
+            float(each.nats[judged].mean()) for each in batches if (judged := torch.isin(each.labels, tokens)).any()
+        ]
+        if len(nats) == RANDOM_UPDATES:
+            floor = math.log(max(len(known) - 1, 1))  # neighbours differ
+            return below(sum(nats[-LAST:]) / LAST, floor, len(nats)) if floor else None
+        losses = [loss for loss in self.losses[-RANDOM_UPDATES:] if loss is not None]
+        token = math.log(len(known))
+        if len(losses) < RANDOM_UPDATES or not 0.5 * token < losses[0] < 10 * token:
+            return None
+        floor = token * RANDOM_LENGTH / (RANDOM_LENGTH + 2)
+        return below(sum(losses[-LAST:]) / LAST, floor, len(losses))
+
+    def classes_below_chance(self) -> str | None:
+        """Return the evidence if random classes are predicted better than chance allows, None if unknown."""
+        nats = [mean for _, _, mean in self.classes]
+        if len(nats) < RANDOM_UPDATES or self.width < 2:
+            return None
+        late = nats[-RANDOM_UPDATES // 2 :]
+        return below(sum(late) / len(late), LEAKING**2 * math.log(self.width), len(nats))
+
+    def first_cross_entropy(self) -> float | str:
+        """Return the mean cross-entropy of the labels of the first step in nats, or why it cannot be judged."""
+        assert self.adapter.module is not None
+        if not is_fresh(self.record.updates.start):
+            return TRAINED_BEFORE
+        if self.classifier:
+            return self.classes[0][2] if self.classes else UNREADABLE
+        batch = self.record.batches.get(0)
+        return UNREADABLE if batch is None else float(batch.nats[batch.trained].mean())
+
+    def scoring_report(self) -> Report:
+        """Score a batch in eval() and in train(): is the reference fed, is dropout active."""
+        assert self.functions.score is not None
+        score = self.functions.score
+        sources, targets = self.vocabulary.pairs(LENGTHS)
+        batch = arguments(self.functions.collate(sources, targets))
+        fed, report = self.mode_report("score", lambda: score(*batch))
+        seen = self.record.batches.get(0)
+        if seen is None or "target" not in self.adapter.sides:
+            return report + make_report([], [], [(SCORED, UNREADABLE)])
+        return report + make_report(scoring_findings(targets, decoder_ids(fed, seen.table, sources)), [SCORED])
+
+    def mode_report(self, name: str, call: Callable[[], Any]) -> tuple[StepTracer, Report]:
+        """Call a function in eval() and, if no dropout is active then, in train(); return the first trace."""
+        module = self.adapter.module
+        assert module is not None
+        tracers: dict[bool, StepTracer] = {}
+        for training in (False, True):
+            module.train(training)
+            with torch.no_grad(), StepTracer(self.width) as tracer:
+                call()
+            tracers[training] = tracer
+            if tracer.active_dropouts:
+                break
+        active = {training: tracer.active_dropouts for training, tracer in tracers.items()}
+        if active.get(True) and not self.sets_training:
+            return tracers[False], make_report([], [], [(MODE, MODE_UNKNOWN)])
+        return tracers[False], make_report(mode_findings(name, active), [MODE])
+
+    def decoding_report(self, known: set[str], listener: Listener) -> Report:
+        """Memorize pairs and decode them; what follows from an error that is known is not reported."""
+        if "target" not in self.adapter.sides:
+            return make_report([], [], [(MEMORIZED, NO_DECODING)])
+        assert self.functions.greedy is not None
+        assert self.adapter.module is not None
+        greedy, seen = self.functions.greedy, self.record.batches.get(0)
+        least = least_loss(self.adapter, seen)
+        self.adapter.module.train()
+        with listener.phase("memorizing pairs", self.functions.updates, "updates") as advance:
+            memorized = memorize(self.functions, self.vocabulary, least, advance)
+        prompt = prompt_of(self.adapter, memorized.batch, memorized.targets)
+        outputs: list[Any] = []
+        tracer, report = self.mode_report("greedy", lambda: outputs.append(rows_of(greedy(prompt))))
+        starts = (
+            [] if seen is None else list(start_findings(seen, decoder_ids(tracer, seen.table, memorized.sources)))
+        )
+        known = known | {finding.name for finding in starts}
+        marks = [] if seen is None else symbols_before(seen)
+        found = memorization_findings(memorized, outputs[0], self.adapter, least, marks)
+        return report + make_report([*starts, *([] if known else found)], [MEMORIZED])
+
+
+def symbols_before(batch: TrainedBatch) -> list[int]:
+    """Return the tokens that stand before the first target of a batch that was recognised."""
+    for inputs, target in zip(batch.inputs.tolist(), batch.targets, strict=True):
+        if target:
+            return inputs[: inputs.index(target[0])]
+    return []
+
+
+def below(loss: float, floor: float, updates: int) -> str:
+    """Return the evidence if a loss is below chance, else an empty text."""
+    if loss >= LEAKING * floor:
+        return ""
+    return f"on fresh random targets the loss is {loss:.3f} after {updates} updates; chance allows {floor:.3f}"

@@ -1,25 +1,25 @@
-"""Train on a few pairs and decode them: leaks, memorization, the start of decoding, and scoring.
+"""Train on a few pairs and decode them: memorization, the start of decoding, and scoring.
 
-The loss on random targets is compared with chance. Pairs that were memorized are decoded; the tracer shows the
-symbol that decoding starts from, and whether the decoder is fed the reference while its output is scored.
+Pairs that were memorized are decoded; the tracer shows the symbol that decoding starts from, and whether the
+decoder is fed the reference while its output is scored.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from manyheads.doctor.attention_tracer import AttentionTracer
 from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.checks.step_tracer import StepTracer
 from manyheads.doctor.checks.training import (
     LENGTHS,
     Collate,
+    Rows,
     TrainedBatch,
     TrainStep,
     Vocabulary,
@@ -28,15 +28,28 @@ from manyheads.doctor.checks.training import (
 )
 from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.doctor.report import Finding
-from manyheads.doctor.trace import Lookup
+from manyheads.training.log import Advance
 
-__all__ = ["TrainingFunctions", "loss_below_chance", "memorization_findings", "scoring_findings"]
+__all__ = [
+    "TrainingFunctions",
+    "as_number",
+    "decoder_ids",
+    "least_loss",
+    "memorization_findings",
+    "memorize",
+    "mode_findings",
+    "prompt_of",
+    "rows_of",
+    "scoring_findings",
+    "start_findings",
+]
 
-RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
 # Nats a token below which pairs count as memorized: none of their 22 tokens can then have less than e^-0.66, about
 # a half, so each is the most likely one.
 LEARNED = 0.03
 IN_A_ROW = 5  # updates whose loss must be below it
+GROWN = 1.05  # factor of the first loss above which a loss has grown
+PROMPT = 2  # tokens of a target that a language model continues
 
 
 @dataclass(frozen=True)
@@ -50,29 +63,6 @@ class TrainingFunctions:
     updates: int
 
 
-def loss_below_chance(train_step: TrainStep, collate: Collate, vocabulary: Vocabulary) -> str | None:
-    """Train on fresh random pairs; return the evidence if the loss falls below what chance allows (invariant A).
-
-    The begin mark and the end mark can be predicted, as all rows are of one length, and a random token of V' costs
-    ln V' nats: (n ln V') / (n + 2) is the least a mean can honestly be. Losses that are no mean are not judged.
-    """
-    losses = []
-    for _ in range(RANDOM_UPDATES):
-        sources, targets = vocabulary.pairs([RANDOM_LENGTH] * RANDOM_PAIRS)
-        loss = as_number(train_step(*arguments(collate(sources, targets))))
-        if loss is None:
-            return None
-        losses.append(loss)
-    token = math.log(len(vocabulary.target))
-    floor = token * RANDOM_LENGTH / (RANDOM_LENGTH + 2)
-    last = sum(losses[-5:]) / 5
-    if not 0.5 * token < losses[0] < 10 * token or last >= 0.95 * floor:
-        return None
-    return (
-        f"on fresh random targets the loss is {last:.3f} after {RANDOM_UPDATES} updates; chance allows {floor:.3f}"
-    )
-
-
 def as_number(loss: Any) -> float | None:
     """Return a loss as a float, None if the step returns no number."""
     if isinstance(loss, Tensor):
@@ -80,35 +70,70 @@ def as_number(loss: Any) -> float | None:
     return float(loss) if isinstance(loss, (int, float)) else None
 
 
-def memorization_findings(
-    functions: TrainingFunctions, adapter: ModelAdapter, trained_batch: TrainedBatch | None, vocabulary: Vocabulary
-) -> Iterator[Finding]:
-    """Memorize a few pairs, decode them, and compare; check the symbol that decoding starts from (invariant F)."""
-    assert functions.greedy is not None
+@dataclass(frozen=True)
+class Memorized:
+    """Pairs that a model was trained on, the batch that they make, and the loss of each update."""
+
+    sources: Rows
+    targets: Rows
+    batch: Sequence[Any]
+    losses: Sequence[float]
+
+    def learned(self, least: float) -> bool:
+        """Return whether the last losses are near the least that is possible."""
+        return len(self.losses) >= IN_A_ROW and max(self.losses[-IN_A_ROW:]) < least + LEARNED
+
+
+def memorize(functions: TrainingFunctions, vocabulary: Vocabulary, least: float, advance: Advance) -> Memorized:
+    """Train on a few pairs, without dropout, until the loss is near the least that is possible."""
     sources, targets = vocabulary.pairs(LENGTHS)
-    batch = arguments(functions.collate(sources, targets))
     losses: list[float] = []
+    memorized = Memorized(sources, targets, arguments(functions.collate(sources, targets)), losses)
     with WithoutDropout():
-        while len(losses) < functions.updates and not (
-            len(losses) >= IN_A_ROW and max(losses[-IN_A_ROW:]) < LEARNED
-        ):
-            loss = as_number(functions.train_step(*batch))
+        while len(losses) < functions.updates and not memorized.learned(least):
+            loss = as_number(functions.train_step(*memorized.batch))
             losses.append(math.inf if loss is None else loss)
-    if adapter.module is not None:
-        adapter.module.eval()
-    with torch.no_grad(), AttentionTracer() as tracer:
-        decoded = [plain_row(row, adapter) for row in rows_of(functions.greedy(batch[0]))]
-    if trained_batch is not None:
-        yield from start_findings(trained_batch, tracer.lookups, batch[0])
-    if not losses or max(losses[-IN_A_ROW:]) >= LEARNED:
-        evidence = (
-            f"after {len(losses)} updates on {len(targets)} pairs the loss is {losses[-1] if losses else 0:.2f}"
+            advance(1)
+    return memorized
+
+
+def least_loss(adapter: ModelAdapter, batch: TrainedBatch | None) -> float:
+    """Return the least mean loss of the pairs, in nats a token, when they are known by heart.
+
+    A language model cannot know which of the rows begins behind a start symbol.
+    """
+    if batch is None or adapter.kind != "decoder":
+        return 0.0
+    marks = (adapter.pad, adapter.bos, adapter.eos)
+    guessed = sum(row[0] in marks for row in batch.inputs.tolist())
+    return guessed * math.log(max(guessed, 1)) / max(int(batch.trained.sum()), 1)
+
+
+def memorization_findings(
+    memorized: Memorized,
+    decoded: Sequence[Sequence[int]],
+    adapter: ModelAdapter,
+    least: float,
+    starts: Sequence[int],
+) -> Iterator[Finding]:
+    """Compare decoded rows with the pairs that were memorized (invariant F)."""
+    losses, targets = memorized.losses, memorized.targets
+    if not memorized.learned(least):
+        last = losses[-1] if losses else 0
+        evidence = f"after {len(losses)} updates on {len(targets)} pairs the loss is {last:.2f}"
+        end = sum(losses[-IN_A_ROW:]) / IN_A_ROW if len(losses) >= IN_A_ROW else 0.0
+        grows = not end <= losses[0] * GROWN + LEARNED and losses[0] > 0 and end != math.inf
+        severity = "warning" if grows else "note"
+        yield model_finding(
+            "not-learned", f"{evidence}; it was {losses[0]:.2f} at first" if grows else evidence, severity
         )
-        yield model_finding("not-learned", evidence)
         return
-    wrong = [index for index, target in enumerate(targets) if decoded[index : index + 1] != [target]]
+    rows = [plain_row(row, adapter, starts) for row in decoded]
+    wrong = [
+        index for index, target in enumerate(targets) if not same_output(adapter, rows[index : index + 1], target)
+    ]
     if wrong:
-        first = sum(decoded[index : index + 1] == [] or decoded[index][:1] != targets[index][:1] for index in wrong)
+        first = sum(rows[index : index + 1] == [] or rows[index][:1] != list(targets[index][:1]) for index in wrong)
         evidence = (
             f"{len(targets)} pairs are memorised (loss {losses[-1]:.2g}), and {len(wrong)} of them are "
             f"decoded differently, {first} from the first token on"
@@ -116,26 +141,59 @@ def memorization_findings(
         yield model_finding("decodes-otherwise", evidence)
 
 
+def same_output(adapter: ModelAdapter, decoded: Sequence[Sequence[int]], target: Sequence[int]) -> bool:
+    """Return whether a row was decoded; the continuation of a prompt may stand with the prompt or without it."""
+    wanted = [list(target)] + ([list(target[PROMPT:])] if adapter.kind == "decoder" else [])
+    return bool(decoded) and list(decoded[0]) in wanted
+
+
+def prompt_of(adapter: ModelAdapter, batch: Sequence[Any], targets: Rows) -> Any:
+    """Return the first part of a batch; for a language model its beginning up to the first tokens of the targets.
+
+    Raises:
+        ValueError: it cannot be cut.
+    """
+    if adapter.kind != "decoder":
+        return batch[0]
+    ids = batch[0]
+    starts = [list(row).index(target[0]) for row, target in zip(rows_of(ids), targets, strict=True)]
+    if not isinstance(ids, Tensor) or ids.dim() != 2 or len(set(starts)) != 1:
+        raise ValueError("the rows of the batch do not begin with their targets")
+    return ids[:, : starts[0] + PROMPT]
+
+
 class WithoutDropout(TorchFunctionMode):
-    """Mode in which functional.dropout returns its input, so that training computes what decoding computes."""
+    """Mode without dropout, so that training computes what decoding computes."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: object, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        """Call the function, or return the input of a dropout."""
-        if func.__name__ == "dropout":
+        """Call the function without its dropout, or return the input of a dropout."""
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name == "dropout":
             return args[0] if args else kwargs["input"]
-        return func(*args, **(kwargs or {}))
+        if name == "multi_head_attention_forward":
+            kwargs["training"] = False
+        if name == "scaled_dot_product_attention" and len(args) < 5:
+            kwargs["dropout_p"] = 0.0
+        return func(*args, **kwargs)
 
 
-def start_findings(trained_batch: TrainedBatch, lookups: Sequence[Lookup], source: Any) -> Iterator[Finding]:
+def decoder_ids(tracer: StepTracer, table: int, sources: Rows) -> list[Tensor]:
+    """Return the ids that a decoder was fed, in order: those of its table in which no source stands."""
+    fed = [each.ids.cpu() for each in tracer.fed if each.table == table and each.ids.dim() == 2]
+    return [ids for ids in fed if not holds_any(ids, [source[:2] for source in sources])]
+
+
+def holds_any(ids: Tensor, parts: Rows) -> bool:
+    """Return whether a row of ids, batch first or time first, holds one of the parts, in either direction."""
+    rows = [row for each in (ids, ids.t()) for row in each.tolist()]
+    return any(contains(row, part) or contains(row, part[::-1]) for row in rows for part in parts)
+
+
+def start_findings(trained_batch: TrainedBatch, fed: Sequence[Tensor]) -> Iterator[Finding]:
     """Yield a finding if decoding starts from another symbol than training."""
-    known = source.cpu() if isinstance(source, Tensor) else None
-    fed = [
-        lookup.ids.cpu()
-        for lookup in lookups
-        if lookup.table == trained_batch.table and not (known is not None and lookup.ids.shape == known.shape)
-    ]
     trained = set(trained_batch.inputs[:, 0].tolist())
     if not fed or len(trained) != 1:
         return
@@ -145,22 +203,30 @@ def start_findings(trained_batch: TrainedBatch, lookups: Sequence[Lookup], sourc
         yield model_finding("starts-otherwise", evidence)
 
 
-def scoring_findings(
-    score: Callable[..., Any], collate: Collate, trained_batch: TrainedBatch, vocabulary: Vocabulary
-) -> Iterator[Finding]:
-    """Yield a finding if the decoder is fed the reference while its output is scored."""
-    sources, targets = vocabulary.pairs(LENGTHS)
-    with torch.no_grad(), AttentionTracer() as tracer:
-        score(*arguments(collate(sources, targets)))
-    for lookup in tracer.lookups:
-        if lookup.table != trained_batch.table:
-            continue
-        rows = {tuple(row) for ids in (lookup.ids, lookup.ids.t()) for row in ids.tolist()}
-        fed = sum(any(contains(row, target[:3]) for row in rows) for target in targets)
-        if fed:
-            evidence = f"the decoder is fed the tokens of {fed} of {len(targets)} references while they are scored"
-            yield model_finding("teacher-forced-score", evidence)
-        return
+def scoring_findings(targets: Rows, fed: Sequence[Tensor]) -> Iterator[Finding]:
+    """Yield a finding if the decoder is fed references while outputs are scored, and never its own output."""
+    taught = [sum(holds_any(ids, [target[:3]]) for target in targets) for ids in fed]
+    free = any(ids.numel() // max(len(ids), 1) > 2 and not count for ids, count in zip(fed, taught, strict=True))
+    if any(taught) and not free:
+        evidence = (
+            f"the decoder is fed the tokens of {max(taught)} of {len(targets)} references while they are scored"
+        )
+        yield model_finding("teacher-forced-score", evidence)
+
+
+def mode_findings(name: str, active: Mapping[bool, int]) -> Iterator[Finding]:
+    """Yield a finding if a function leaves dropout active.
+
+    Args:
+        name: name of the function.
+        active: number of active dropouts by the mode before the call, True being that of training.
+    """
+    if active[False]:
+        evidence = f"{name} makes {active[False]} dropouts active, though the model was in eval() before"
+        yield model_finding("evaluates-in-training-mode", evidence)
+    elif active[True]:
+        evidence = f"in {name}, called after train_step, {active[True]} dropouts are active"
+        yield model_finding("evaluates-in-training-mode", evidence)
 
 
 def rows_of(decoded: Any) -> list[list[int]]:
@@ -168,10 +234,13 @@ def rows_of(decoded: Any) -> list[list[int]]:
     return decoded.tolist() if isinstance(decoded, Tensor) else [list(map(int, row)) for row in decoded]
 
 
-def plain_row(row: Sequence[int], adapter: ModelAdapter) -> list[int]:
-    """Return a row of ids up to its end mark, without begin mark and padding."""
+def plain_row(row: Sequence[int], adapter: ModelAdapter, starts: Sequence[int]) -> list[int]:
+    """Return a row of ids up to its end mark, without padding and the marks before its first token.
+
+    These are the symbols before the targets of training, of which the first may be the end mark, and other marks.
+    """
     row = list(row)
-    while row and row[0] in (adapter.bos, adapter.pad):
+    while row and row[0] in (adapter.bos, adapter.pad, adapter.eos, *starts):
         row = row[1:]
     if adapter.eos in row:
         row = row[: row.index(adapter.eos)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,53 +14,113 @@ from manyheads.errors import UsageError
 
 __all__ = ["examine_schedule"]
 
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+COUNTS = ("epoch", "step", "num", "iter")  # in the names of arguments that count
 BEFORE, AFTER = 7, 5  # steps before and after the interruption
 
 
-def examine_schedule(make: Callable[[], tuple[Optimizer, Any]]) -> Report:
+def examine_schedule(make: Callable[[], Any]) -> Report:
     """Examine a schedule (invariant J): N steps, saved and loaded into a new one, then the same rates as without.
 
     Args:
-        make: function that returns a new optimizer and its schedule, an object with step(); called twice.
+        make: function that returns a new optimizer and its schedule, or the schedule alone where it holds the
+            optimizer, as a wrapper such as NoamOpt does; called twice. A schedule has step(), or
+            step_and_update_lr().
 
     Raises:
-        UsageError: its step() wants an argument.
+        UsageError: there is no optimizer or no such function, or it raises a TypeError.
     """
-    optimizer, schedule = make()
+    optimizer, schedule = parts(make())
     rates(optimizer, schedule, BEFORE)
     asked = ["the schedule continues where it stopped"]
-    if not (hasattr(schedule, "state_dict") and hasattr(schedule, "load_state_dict")):
-        evidence = f"{type(schedule).__name__} has no state_dict and load_state_dict"
-        return make_report([model_finding("schedule-without-state", evidence)], asked)
-    state = schedule.state_dict(), optimizer.state_dict()
-    uninterrupted = rates(optimizer, schedule, AFTER)
-    new_optimizer, new_schedule = make()
-    new_schedule.load_state_dict(state[0])
-    new_optimizer.load_state_dict(state[1])
-    resumed = rates(new_optimizer, new_schedule, AFTER)
+    has_state = hasattr(schedule, "state_dict") and hasattr(schedule, "load_state_dict")
+    state = schedule.state_dict() if has_state else None
+    optimizer_state = optimizer.state_dict() if hasattr(optimizer, "state_dict") else None
+    uninterrupted = rates(optimizer, schedule, AFTER, done=BEFORE)
+    new_optimizer, new_schedule = parts(make())
+    if has_state:
+        new_schedule.load_state_dict(state)
+    if optimizer_state is not None:
+        new_optimizer.load_state_dict(optimizer_state)
+    resumed = rates(new_optimizer, new_schedule, AFTER, done=BEFORE)
     if uninterrupted == resumed:
         return make_report([], asked)
     evidence = (
         f"after {BEFORE} steps the rates continue as {first_rates(uninterrupted)}; saved and loaded they are "
         f"{first_rates(resumed)}"
     )
+    if not has_state:
+        evidence = f"{type(schedule).__name__} has no state_dict and load_state_dict; {evidence}"
     return make_report([model_finding("schedule-without-state", evidence)], asked)
 
 
-def rates(optimizer: Optimizer, schedule: Any, steps: int) -> list[float]:
-    """Return the learning rate after each of a number of steps."""
+def parts(made: Any) -> tuple[Any, Any]:
+    """Return the optimizer and the schedule in what a function returned: a pair, or a schedule that holds it.
+
+    Raises:
+        UsageError: there is no optimizer.
+    """
+    if isinstance(made, (tuple, list)) and len(made) == 2:
+        schedule = made[1] if step_of(made[1]) is not None else made[0]
+        optimizer = made[0] if schedule is made[1] else made[1]
+        return held_optimizer(optimizer) or optimizer, schedule
+    optimizer = held_optimizer(made)
+    if optimizer is None:
+        raise UsageError(
+            f"make returned {type(made).__name__}, in which no optimizer was found. Return the optimizer and the "
+            "schedule: (optimizer, schedule)."
+        )
+    return optimizer, made
+
+
+def held_optimizer(value: Any) -> Any:
+    """Return the optimizer that a value is, or that it holds in an attribute; None where there is none."""
+    if isinstance(value, Optimizer):
+        return value
+    held = list(vars(value).values()) if hasattr(value, "__dict__") else []
+    return next((each for each in held if isinstance(each, Optimizer)), None) or next(
+        (optimizer for each in held if isinstance(optimizer := held_optimizer(each), Optimizer)), None
+    )
+
+
+def step_of(schedule: Any) -> Callable[..., Any] | None:
+    """Return the function of a schedule that makes a step."""
+    named = (getattr(schedule, name, None) for name in ("step_and_update_lr", "step"))
+    return next((function for function in named if callable(function)), None)
+
+
+def rates(optimizer: Any, schedule: Any, steps: int, done: int = 0) -> list[float]:
+    """Return the learning rate after each of a number of steps; `done` steps were made before.
+
+    Raises:
+        UsageError: the schedule makes no steps.
+    """
+    step = step_of(schedule)
+    if step is None:
+        raise UsageError(f"{type(schedule).__name__} has neither step() nor step_and_update_lr().")
     learning_rates = []
-    for _ in range(steps):
-        optimizer.step()
+    for index in range(steps):
+        if schedule is not optimizer:
+            optimizer.step()
         try:
-            schedule.step()
+            step(*step_arguments(step, done + index + 1))
         except TypeError as error:
             raise UsageError(
-                f"{type(schedule).__name__}.step() raised TypeError: {error}. Where it wants a loss, give an "
-                "object with step(), state_dict() and load_state_dict() that passes one on."
+                f"{type(schedule).__name__}.{step.__name__}() raised TypeError: {error}. Give an object with "
+                "step(), state_dict() and load_state_dict() that passes on what it wants."
             ) from error
         learning_rates.append(float(optimizer.param_groups[0]["lr"]))
     return learning_rates
+
+
+def step_arguments(step: Callable[..., Any], number: int) -> list[float]:
+    """Return the arguments that a step needs: its number where a name says so, else a loss that stays the same."""
+    try:
+        parameters = inspect.signature(step).parameters.values()
+    except ValueError:
+        return []
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind in POSITIONAL]
+    return [number if any(word in name for word in COUNTS) else 1.0 for name in needed]
 
 
 def first_rates(values: list[float]) -> str:

@@ -10,22 +10,22 @@ Shapes: B batch, T length of the decoder's input, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn import functional
 
-from manyheads.doctor.attention_tracer import AttentionTracer
-from manyheads.doctor.catalogue import model_finding
-from manyheads.doctor.model_adapter import ModelAdapter, tensor_of
-from manyheads.doctor.report import Finding
+from manyheads.doctor.checks.step_tracer import ScoreGradient, StepTracer
+from manyheads.doctor.model_adapter import ModelAdapter
 from manyheads.doctor.tolerances import NO_GRADIENT
-from manyheads.doctor.trace import Lookup
 
 __all__ = [
+    "BEGIN",
+    "IGNORED",
     "LENGTHS",
+    "UNKNOWN",
     "Collate",
     "Rows",
     "TrainStep",
@@ -34,23 +34,33 @@ __all__ = [
     "arguments",
     "contains",
     "default_collate",
-    "label_findings",
-    "trace_training_step",
+    "position_weights",
+    "read_batch",
+    "read_classes",
+    "token_rows",
 ]
 
 Rows = Sequence[Sequence[int]]
 Collate = Callable[[list[list[int]], list[list[int]]], Sequence[Any]]
 TrainStep = Callable[..., Any]
 
-MOST = 0.9  # share of the positions from which on they are taken for all
 LENGTHS = (3, 5, 4, 6)  # tokens of the targets of a traced batch, and of the pairs to memorize
+TESTED_LOW, TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as labels: special ids stand there
+AGREES = 0.9  # share of the labels that two readings have in common, at positions without a label too
+AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
+UNKNOWN = -2  # an input behind the last one
+BEGIN = 3  # tokens by which a text is recognised
+NO_TAG = -100  # label that cross_entropy ignores by default
+UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
+SURE = 1 - 1e-6  # softmax from which on it leaves no gradient
+IGNORED = -1  # label of a position that the loss ignores
 
 
 class Vocabulary:
     """Token ids to train with, others for sources than for targets, drawn from a seeded generator."""
 
     def __init__(self, adapter: ModelAdapter, seed: int = 0) -> None:
-        known = adapter.content("target")
+        self.known = known = adapter.content("target")
         self.target = known[len(known) // 2 :]
         sources = adapter.content("source") if "source" in adapter.sides else known
         self.source = [token for token in sources if token not in set(self.target)][:100]
@@ -66,19 +76,39 @@ class Vocabulary:
         sources = [self.draw(self.source, length + 1) for length in lengths]
         return sources, [self.draw(self.target, length) for length in lengths]
 
+    def pairs_of_special_ids(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Return sources, and targets with the lowest and the highest ids, of which one may be ignored as a label.
+
+        They stand behind some other tokens, by which the target is recognised.
+        """
+        tested = list(dict.fromkeys([*self.known[:TESTED_LOW], *self.known[-TESTED_HIGH:]]))
+        rows = [tested[start : start + 4] for start in range(0, len(tested), 4)]
+        targets = [[*self.draw(self.target, BEGIN), *row] for row in rows]
+        return [self.draw(self.source, len(row) + 1) for row in targets], targets
+
 
 def default_collate(adapter: ModelAdapter, *, time_first: bool) -> Collate:
-    """Return a function that pads rows at the end: sources with end mark, targets between both marks."""
+    """Return a function that pads rows at the end: sources with end mark, targets between both marks.
 
-    def tensor(rows: Rows, first: int | None, last: int | None) -> Tensor:
+    Of an encoder the targets are a class for each text, (B,), or one for each token, (B, S), -100 at the marks;
+    where they are the texts themselves, as for masked language models, a batch is the texts alone.
+    """
+
+    def tensor(rows: Rows, first: int | None, last: int | None, pad: int = adapter.pad or 0) -> Tensor:
         before, after = [[] if mark is None else [mark] for mark in (first, last)]
         marked = [[*before, *row, *after] for row in rows]
         longest = max(map(len, marked))
-        pad = adapter.pad or 0
         ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in marked], device=adapter.device)
         return ids.t() if time_first else ids
 
     def collate(sources: list[list[int]], targets: list[list[int]]) -> Sequence[Any]:
+        if adapter.kind == "encoder":
+            read = tensor(sources, None, adapter.eos)
+            if targets == sources:
+                return (read,)
+            if all(len(row) == 1 for row in targets):
+                return read, torch.tensor([row[0] for row in targets], device=adapter.device)
+            return read, tensor(targets, None, None if adapter.eos is None else NO_TAG, NO_TAG)
         target = tensor(targets, adapter.bos, adapter.eos)
         return (target,) if adapter.kind == "decoder" else (tensor(sources, None, adapter.eos), target)
 
@@ -86,131 +116,177 @@ def default_collate(adapter: ModelAdapter, *, time_first: bool) -> Collate:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Forward pass of a training step: its number of rows, and the number of optimizer steps before it."""
+
+    rows: int
+    update: int
+
+
+@dataclass(frozen=True)
 class TrainedBatch:
-    """Inputs and labels of one training step.
+    """Inputs and labels of one training step, the rows of all parts of the batch in their order.
 
     Attributes:
-        targets: the rows without marks.
-        inputs: ids that the decoder was fed (B, T).
-        labels: ids that it had to predict (B, T), -1 where the loss ignores a position.
-        table: id() of the embedding matrix of the decoder's input.
+        targets: for each row the target that stands in it, without marks; empty where none was recognised.
+        inputs: ids that the decoder was fed (B, T); UNKNOWN behind the end of a shorter part.
+        labels: ids that it had to predict (B, T), IGNORED where the loss ignores a position, UNCLEAR where the
+            model is so sure of a token that there is no gradient either way.
+        weights: factor of each position's loss in the sum that is minimised (B, T), 0 where it is ignored.
+        nats: cross-entropy of each label in nats (B, T), 0 where it is ignored.
+        table: id() of the embedding matrix of the decoder's input, 0 if unknown.
+        parts: forward passes of the step, in order.
     """
 
     targets: Rows
     inputs: Tensor
     labels: Tensor
+    weights: Tensor
+    nats: Tensor
     table: int
+    parts: Sequence[Part] = ()
+
+    @property
+    def trained(self) -> Tensor:
+        """Return the mask of the positions that have a label (B, T)."""
+        return self.labels >= 0
 
 
-def trace_training_step(
-    adapter: ModelAdapter, train_step: TrainStep, collate: Collate, vocabulary: Vocabulary
-) -> TrainedBatch | None:
-    """Run a training step on one batch and return its inputs and labels, None where they cannot be read."""
-    sources, targets = vocabulary.pairs(LENGTHS)
-    seen: list[Tensor] = []
-    with AttentionTracer() as tracer, gradients_of_scores(adapter, seen):
-        train_step(*arguments(collate(sources, targets)))
-    fed = [(inputs, lookup) for lookup in tracer.lookups if (inputs := decoder_input(lookup, targets)) is not None]
-    if not seen or not fed:
+def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
+    """Return the inputs and labels of a traced step, None where they cannot be read."""
+    known = [(fed, rows) for fed in tracer.fed if (rows := token_rows(fed.ids, targets)) is not None]
+    known = [(fed, rows) for fed, rows in known if fed.table] or known
+    parts: list[tuple[Part, Tensor, AlignedScores]] = []
+    for index, (fed, inputs) in enumerate(known):
+        end = known[index + 1][0].order if index + 1 < len(known) else tracer.count + 1
+        between = [each for each in tracer.scores if fed.order < each.order < end and each.gradient is not None]
+        aligned = align_scores(between, inputs, turned=not torch.equal(fed.ids.cpu(), inputs))
+        if aligned is not None:
+            parts.append((Part(len(inputs), between[-1].update), inputs, aligned))
+    if not parts:
         return None
-    gradient, (inputs, lookup) = seen[0].cpu(), fed[0]
-    if gradient.dim() == 2 and len(gradient) == inputs.numel():
-        gradient = gradient.unflatten(0, lookup.ids.shape)
-    gradient = gradient if len(gradient) == len(targets) else gradient.transpose(0, 1)
-    if gradient.shape[:2] != inputs.shape:
-        return None
-    strength = gradient.abs().amax(-1)
-    labels = gradient.argmin(-1).masked_fill(strength <= NO_GRADIENT * strength.max(), -1)
-    return TrainedBatch(targets, inputs, labels, lookup.table)
+    longest = max(inputs.size(1) for _, inputs, _ in parts)
+
+    def join(rows: Sequence[Tensor], fill: float) -> Tensor:
+        return torch.cat([functional.pad(each, (0, longest - each.size(1)), value=fill) for each in rows])
+
+    inputs = join([inputs for _, inputs, _ in parts], UNKNOWN)
+    labels, weights, nats = zip(*(read_labels(*aligned) for _, _, aligned in parts), strict=True)
+    return TrainedBatch(
+        [next((target for target in targets if contains(row, target[:BEGIN])), ()) for row in inputs.tolist()],
+        inputs,
+        join(labels, IGNORED),
+        join(weights, 0),
+        join(nats, 0),
+        known[0][0].table,
+        [part for part, _, _ in parts],
+    )
 
 
-def decoder_input(lookup: Lookup, targets: Rows) -> Tensor | None:
-    """Return the ids of a lookup as (B, T), if each row holds the beginning of its target, else None."""
-    for ids in (lookup.ids.cpu(), lookup.ids.cpu().t()) if lookup.ids.dim() == 2 else ():
-        rows = ids.tolist()
-        if len(rows) == len(targets) and all(
-            contains(*pair) for pair in zip(rows, (t[:2] for t in targets), strict=True)
-        ):
-            return ids
+def token_rows(ids: Tensor, texts: Rows, begin: int | None = BEGIN) -> Tensor | None:
+    """Return ids as (B, T), if half of the rows hold the beginning of a text (None: all of it), else None."""
+    for rows in (ids.cpu(), ids.cpu().t()) if ids.dim() == 2 and ids.size(-1) > 0 else ():
+        if rows.size(1) > 1 and bool((rows.diff(dim=1) == 1).all()):
+            continue  # positions
+        found = sum(any(contains(row, text[:begin]) for text in texts) for row in rows.tolist())
+        if 2 * found >= len(rows):
+            return rows
     return None
 
 
-@contextmanager
-def gradients_of_scores(adapter: ModelAdapter, seen: list[Tensor]) -> Iterator[None]:
-    """Collect the gradients of the scores in the order of the backward pass, those of the last call first.
+def align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: bool) -> AlignedScores | None:
+    """Return the scores of inputs (B, T) and the gradient of the loss by them, each (B, T, V), None if unknown.
 
-    Scores are tensors as wide as the target's vocabulary, from any module: the output layer may be called apart.
-    Where no tensor is so wide, scores are the output of the whole module.
+    Scores that a softmax reads are preferred to a product of the same width, and the last ones to earlier ones. The
+    order of the rows of flat scores, (B * T, V) or (T * B, V), is that of the scores with three axes.
     """
-    assert adapter.module is not None
-    whole: list[Tensor] = []
+    found = [(each, pair) for each in recorded for pair in arrangements(each, inputs, turned=turned)]
+    shaped = [pair for each, pair in found if each.values.dim() == 3]
+    labels = shaped[-1][1].argmin(-1) if shaped else None
+    for normalized in (True, False):
+        for each, pair in reversed(found):
+            agrees = labels is None or float((pair[1].argmin(-1) == labels).float().mean()) > AGREES
+            if each.normalized == normalized and agrees:
+                return pair
+    return None
 
-    def store_gradient(tensor: Tensor, gradients: list[Tensor]) -> None:
-        tensor.register_hook(lambda gradient: gradients.append(gradient.detach().clone()))
 
-    def watch(module: nn.Module, inputs: object, output: Any) -> None:
-        for scores in (output, *output) if isinstance(output, (tuple, list)) else (output,):
-            if isinstance(scores, Tensor) and scores.requires_grad and scores.size(-1) == adapter.size("target"):
-                store_gradient(scores, seen)
+def arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> Iterator[AlignedScores]:
+    """Yield scores and gradient as (B, T, V) in float64, the likelier arrangement last, nothing if axes are others.
 
-    def watch_whole(module: nn.Module, inputs: object, output: Any) -> None:
-        scores = tensor_of(output)
-        if scores.requires_grad:
-            store_gradient(scores, seen if scores.size(-1) == adapter.size("target") else whole)
+    A step that scores all inputs but the last ones gives no gradient to these.
+    """
+    assert recorded.gradient is not None
+    pair = [tensor.detach().cpu().double() for tensor in (recorded.values, recorded.gradient)]
+    batch, length = inputs.shape
+    for scored in (length - 1, length):
+        missing = (0, 0, 0, length - scored)
+        for time_first in (not turned, turned):
+            axes = (scored, batch) if time_first else (batch, scored)
+            if pair[0].dim() == 2 and len(pair[0]) == batch * scored:
+                shaped = [tensor.unflatten(0, axes) for tensor in pair]
+            elif pair[0].shape[:-1] == axes:
+                shaped = pair
+            else:
+                continue
+            rows = [tensor.transpose(0, 1) if time_first else tensor for tensor in shaped]
+            yield functional.pad(rows[0], missing), functional.pad(rows[1], missing)
 
-    handles = [part.register_forward_hook(watch) for part in adapter.module.modules()]
-    handles.append(adapter.module.register_forward_hook(watch_whole))
-    try:
-        yield
-        if not seen:
-            seen += whole
-    finally:
-        for handle in handles:
-            handle.remove()
+
+def read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them."""
+    strength = gradient.abs().amax(-1)
+    raised = gradient.amax(-1) > -gradient.amin(-1)
+    if raised[strength > NO_GRADIENT * strength.max()].float().mean() > AGREES:  # the loss is maximised
+        labels, weights, nats = read_labels(scores, -gradient)
+        return labels, -weights, nats
+    ignored = strength <= NO_GRADIENT * strength.max()
+    labels = gradient.argmin(-1)
+    nats = -scores.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
+    weights = position_weights(scores, gradient, labels)
+    sure = scores.softmax(-1).amax(-1) > SURE
+    labels = labels.masked_fill(ignored, IGNORED).masked_fill(ignored & sure, UNCLEAR)
+    return labels, weights.masked_fill(ignored, 0), nats.masked_fill(ignored, 0)
+
+
+def position_weights(scores: Tensor, gradient: Tensor, labels: Tensor) -> Tensor:
+    """Return the factor w of each position's loss, (...), from scores and their gradient (..., V).
+
+    The gradient of w times a cross-entropy by the scores is w (p - q), p being the softmax and q the labels'
+    distribution. Apart from the label q is constant, 0 or the smoothing, so that w is the slope of the gradient
+    over p there. Where p is constant too, w follows from the label's own gradient, as if nothing was smoothed.
+    """
+    p = scores.softmax(-1)
+    other = torch.ones_like(p).scatter(-1, labels[..., None], 0.0)
+    count = other.sum(-1, keepdim=True).clamp(min=1)
+    p_apart = (p - (p * other).sum(-1, keepdim=True) / count) * other
+    gradient_apart = (gradient - (gradient * other).sum(-1, keepdim=True) / count) * other
+    variance = p_apart.square().sum(-1)
+    slope = (p_apart * gradient_apart).sum(-1) / variance.clamp(min=1e-30)
+    residual = (gradient_apart - slope[..., None] * p_apart).square().sum(-1)
+    fits = residual <= 1e-2 * gradient_apart.square().sum(-1)
+    own, chosen = (tensor.gather(-1, labels[..., None])[..., 0] for tensor in (gradient, p))
+    return torch.where(fits & (slope > 0), slope, -own / (1 - chosen).clamp(min=1e-6))
+
+
+def read_classes(tracer: StepTracer, rows: int) -> tuple[Tensor, float, Part, float] | None:
+    """Return the labels (B,) of a classifier's step and their mean cross-entropy, None if they are unknown.
+
+    With them come the forward pass and the sum of the weights of its rows.
+    """
+    for normalized in (True, False):
+        for recorded in reversed(tracer.scores):
+            gradient, values = recorded.gradient, recorded.values
+            if gradient is not None and recorded.normalized == normalized and values.shape[:-1] == (rows,):
+                labels, weights, nats = read_labels(values.cpu().double(), gradient.cpu().double())
+                mean = float(nats[labels >= 0].mean()) if (labels >= 0).any() else 0.0
+                return labels, mean, Part(rows, recorded.update), float(weights.sum())
+    return None
 
 
 def arguments(batch: Any) -> Sequence[Any]:
     """Return the batch of a collate function as the arguments of a step."""
     return batch if isinstance(batch, (tuple, list)) else (batch,)
-
-
-def label_findings(adapter: ModelAdapter, trained_batch: TrainedBatch) -> Iterator[Finding]:
-    """Yield findings unless labels are the next tokens, from the first one to the end mark."""
-    inputs, labels = trained_batch.inputs, trained_batch.labels
-    trained = labels >= 0
-    if adapter.pad is not None:
-        padded = (labels == adapter.pad) & trained
-        if padded.any():
-            yield model_finding(
-                "padding-in-loss", f"{int(padded.sum())} of {int(trained.sum())} labels are padding"
-            )
-            trained = trained & ~padded
-    if not trained.any():
-        return
-    copied = float((labels == inputs)[trained].float().mean())
-    if copied > MOST:
-        yield model_finding(
-            "target-not-shifted", f"{copied:.0%} of the labels are the token the decoder is fed there"
-        )
-    else:
-        following = inputs[:, 1:] == labels[:, :-1]
-        known = trained[:, :-1] & (inputs[:, 1:] != adapter.pad)
-        agreed = float(following[known].float().mean()) if known.any() else 0.0
-        if agreed < MOST:
-            yield model_finding("wrong-labels", f"{agreed:.0%} of the labels are the token that is fed next")
-    first = torch.tensor([row[0] for row in trained_batch.targets])
-    unmarked = float((inputs[:, 0] == first).float().mean())
-    # behind a start symbol it stands first, in rows that are not shifted second
-    learned = float(((labels == first[:, None]) & trained)[:, :2].any(1).float().mean())
-    if unmarked > MOST:
-        evidence = "the decoder's first input is the first token of the target, not a start symbol"
-        yield model_finding("no-start-symbol", evidence + ("" if learned else "; that token is never a label"))
-    elif learned < 1 - MOST:
-        yield model_finding("no-start-symbol", "the first token of a target is never a label")
-    if adapter.eos is not None and not (labels == adapter.eos).any():
-        yield model_finding(
-            "end-never-trained", f"the end symbol {adapter.eos} is the label of no position of {labels.numel()}"
-        )
 
 
 def contains(row: Sequence[int], part: Sequence[int]) -> bool:

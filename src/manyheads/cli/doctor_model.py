@@ -1,0 +1,330 @@
+"""`doctor FILE.py:NAME` and `doctor DIR`: examine a model of any project, or a Hugging Face folder."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from manyheads.cli.options import Decorator, option
+from manyheads.errors import ManyheadsError, UsageError, require
+
+if TYPE_CHECKING:
+    from manyheads.doctor.report import Diagnosis
+    from manyheads.training.log import Listener
+
+__all__ = ["ModelOptions", "examine_model", "is_huggingface_folder", "is_model", "model_options"]
+
+# What follows the last colon of FILE.py:NAME or package.module:NAME.
+SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
+WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+
+
+class VocabularySize(click.ParamType[Any]):
+    """A number of ids, or two for source and target: N or N,N."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | tuple[int, int]:
+        """Return the number or the pair."""
+        if not isinstance(value, str):
+            return value
+        numbers = value.split(",")
+        if len(numbers) > 2 or not all(number.strip().isdecimal() for number in numbers):
+            self.fail(f"{value!r} is neither a number of ids nor two, such as 8000,6000.", param, ctx)
+        first, *second = (int(number) for number in numbers)
+        return (first, second[0]) if second else first
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options of `doctor` for a model; None where an option was not given.
+
+    Attributes:
+        vocab_size: number of ids, or (source, target).
+        pad, bos, eos: ids of padding and of the marks.
+        kind: encoder-decoder, encoder or decoder.
+        quick: leave out the checks that train.
+    """
+
+    vocab_size: int | tuple[int, int] | None = None
+    pad: int | None = None
+    bos: int | None = None
+    eos: int | None = None
+    kind: Literal["encoder-decoder", "encoder", "decoder"] | None = None
+    quick: bool = False
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that were given, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None and value is not False}
+
+    def refuse(self) -> None:
+        """Raise a UsageError if an option was given for what is no model."""
+        if self.given():
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in self.given())
+            raise UsageError(f"{names}: only a model takes this: FILE.py:NAME or a Hugging Face folder.")
+
+
+GUESSED = "guessed from the code"
+OPTIONS: tuple[Decorator, ...] = (
+    option("--vocab-size", type=VocabularySize(), metavar="N[,N]", show_default=GUESSED,
+           help="Number of token ids of a model, or two: of source and target."),
+    option("--pad", type=click.IntRange(min=0), metavar="ID", show_default=GUESSED, help="Id of padding."),
+    option("--bos", type=click.IntRange(min=0), metavar="ID", show_default=GUESSED,
+           help="Id of the mark that begins a target."),
+    option("--eos", type=click.IntRange(min=0), metavar="ID", show_default=GUESSED,
+           help="Id of the mark that ends a target."),
+    option("--kind", type=click.Choice(["encoder-decoder", "encoder", "decoder"]), show_default=GUESSED,
+           help="Kind of a model: what it reads and writes."),
+    option("--quick", is_flag=True, help="Leave out the checks of a model that train."),
+)  # fmt: skip
+
+
+def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a model to a verb, which receives them as one argument `options`."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **values: Any) -> Any:
+        options = ModelOptions(**{each.name: values.pop(each.name) for each in fields(ModelOptions)})
+        return function(*args, options=options, **values)
+
+    verb: Callable[..., Any] = wrapped
+    for add in reversed(OPTIONS):
+        verb = add(verb)
+    return verb
+
+
+def is_model(subject: str) -> bool:
+    """Return whether a subject names a model: FILE.py:NAME, package.module:NAME, or a Hugging Face folder."""
+    return SUBJECT.fullmatch(subject) is not None or is_huggingface_folder(Path(subject))
+
+
+def is_huggingface_folder(folder: Path) -> bool:
+    """Return whether a folder holds a model of transformers rather than a run."""
+    config = read_object(folder / "config.json")
+    return "model_type" in config or "architectures" in config
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return a JSON object, empty where there is none that can be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def examine_model(subject: str, options: ModelOptions, device: str | None, listener: Listener) -> Diagnosis:
+    """Examine the model that a subject names.
+
+    Raises:
+        UsageError: it cannot be loaded, or it is not clear how to call it.
+    """
+    from manyheads.doctor import examine
+    from manyheads.doctor.guesses import guess_missing_marks
+    from manyheads.doctor.model_adapter import find_modules
+    from manyheads.doctor.report import Diagnosis, make_report
+    from manyheads.training.precision import pick_device
+
+    with listener.phase("loading the model"):
+        folder = Path(subject)
+        arguments = {"model": load_folder(folder)} if folder.is_dir() else load_arguments(subject)
+    beside = {} if folder.is_dir() else marks_beside(Path(subject.rpartition(":")[0]).parent)
+    guessed = {name: value for name, (value, _) in beside.items() if name not in {**arguments, **options.given()}}
+    remarks = [f"{name} = {value}, read from {beside[name][1]}" for name, value in guessed.items()]
+    module = find_modules(arguments["model"])
+    size = {**guessed, **arguments, **options.given()}.get("vocab_size")
+    if size is not None and not folder.is_dir():  # without it, examine guesses the marks
+        known = {name: {**guessed, **arguments, **options.given()}.get(name) for name in ("pad", "bos", "eos")}
+        marks, told = guess_missing_marks(
+            arguments["model"], module, known, size if isinstance(size, int) else min(size)
+        )
+        guessed |= {name: mark for name, mark in marks.items() if known[name] is None and mark is not None}
+        remarks += told
+    if device is not None and module is not None:
+        module.to(pick_device(device))
+    try:
+        report = examine(**{**guessed, **arguments, **options.given()}, listener=listener)
+    except (ManyheadsError, MemoryError):
+        raise
+    except Exception as error:  # of the user's functions, if its traceback ends there
+        raise theirs(error, f"the functions of {subject}") from error
+    report += make_report([], [], [], remarks)
+    count = sum(weight.numel() for weight in module.parameters()) if module is not None else 0
+    fact = f"{type(module or arguments['model']).__name__}, {count:,} parameters"
+    return Diagnosis({"model": fact}, report, {"subject": subject, "facts": {"model": fact}})
+
+
+def theirs(error: Exception, what: str) -> Exception:
+    """Return the error of a user's code as a UsageError with its place; one of the doctor's own as it is."""
+    from manyheads.doctor.user_errors import describe_error, is_from_user
+
+    return UsageError(f"{what} raised {describe_error(error)}.") if is_from_user(error) else error
+
+
+def load_folder(folder: Path) -> Any:
+    """Return the model of a Hugging Face folder, read from safetensors alone; no code in the folder runs.
+
+    Raises:
+        UsageError: it has no safetensors, or transformers cannot read it.
+    """
+    if not any(file for pattern in WEIGHTS for file in folder.glob(pattern)):
+        raise UsageError(
+            f"{folder} has no weights as safetensors. A pickle (pytorch_model.bin) is a program that runs when it "
+            "is read, so it is not read here: save the model with save_pretrained(..., safe_serialization=True)."
+        )
+    library: Any = require("transformers", extra="hf", purpose="the examination of a Hugging Face folder")
+    options = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = library.AutoConfig.from_pretrained(folder, **options)
+        named = [getattr(library, name) for name in config.architectures or () if hasattr(library, name)]
+        return (named or [library.AutoModel])[0].from_pretrained(folder, use_safetensors=True, **options)
+    except Exception as error:  # transformers raises all sorts of them
+        message = str(error).strip().partition("\n")[0]
+        raise UsageError(f"{folder}: transformers could not read the model: {message}") from error
+
+
+def load_arguments(subject: str) -> dict[str, Any]:
+    """Return the arguments of `examine` that a name in a file or module gives: a model, or a dictionary.
+
+    A function without arguments and a class are called. The user's own code runs, as pytest runs it.
+
+    Raises:
+        UsageError: there is no such name, or the code raises an error.
+    """
+    import torch
+
+    subject = subject.removesuffix(":")
+    match = SUBJECT.fullmatch(subject)
+    assert match is not None
+    name = match["name"] or match["member"]
+    try:
+        module = load_file(Path(match["file"])) if match["file"] else load_module(match["module"])
+        if not name:
+            raise UsageError(f"{subject} names no model. Say which: {module_names(module, subject)}.")
+        member = functools.reduce(getattr, name.split("."), module)
+    except UsageError:
+        raise
+    except AttributeError as error:
+        if error.name not in name.split("."):
+            raise theirs(error, subject) from error
+        raise UsageError(
+            f"{subject}: there is no {error.name}. There are {module_names(module, subject)}."
+        ) from None
+    except Exception as error:  # any exception of the user's code
+        raise theirs(error, subject) from error
+    torch.manual_seed(0)
+    made = make(member, subject)
+    arguments = dict(made) if isinstance(made, Mapping) else {"model": made}
+    if "model" not in arguments:
+        raise UsageError(f"{subject}: the dictionary has no key model. Its keys are arguments of doctor.examine.")
+    return arguments
+
+
+def make(member: Any, subject: str) -> Any:
+    """Return what a member makes if it is a class or a function without arguments, else the member itself.
+
+    Raises:
+        UsageError: it needs arguments to make a model, or raises an error.
+    """
+    builds = isinstance(member, type) or inspect.isroutine(member) or isinstance(member, functools.partial)
+    if not builds:
+        return member
+    try:
+        needed = [
+            each.name
+            for each in inspect.signature(member).parameters.values()
+            if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        ]
+    except ValueError:
+        needed = []
+    if needed and isinstance(member, type):
+        raise UsageError(
+            f"{subject} needs {', '.join(needed)}. Write a function without arguments that returns an instance, "
+            "and name it in the place of the class."
+        )
+    if needed:  # a function of ids is a model
+        return member
+    try:
+        return member()
+    except Exception as error:  # any exception of the user's code
+        raise theirs(error, subject) from error
+
+
+def load_file(path: Path) -> Any:
+    """Import a Python file as pytest does: by its dotted name from the folder above the packages it is in.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    if not path.is_file():
+        raise UsageError(f"{path} is no file. Name a Python file and a function in it: FILE.py:NAME.")
+    path = path.resolve()
+    names, folder = [path.stem], path.parent
+    while (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    sys.path.insert(0, str(folder))
+    if len(names) > 1:
+        return importlib.import_module(".".join(names))
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules.setdefault(path.stem, module)
+    specification.loader.exec_module(module)
+    return module
+
+
+def load_module(name: str) -> Any:
+    """Import a module by its dotted name, the current folder first."""
+    sys.path.insert(0, "")
+    return importlib.import_module(name)
+
+
+def module_names(module: Any, subject: str) -> str:
+    """Return the public classes and functions that a module defines, as subjects."""
+    start = subject.rpartition(":")[0] or subject
+    names = [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+    ]
+    return ", ".join(f"{start}:{name}" for name in names[:5]) or "no classes and functions in it"
+
+
+def marks_beside(folder: Path) -> dict[str, tuple[int, str]]:
+    """Return vocab_size and the marks that files beside a model state, each with the name of the file.
+
+    Read are config.json and tokenizer.json as transformers and tokenizers write them.
+    """
+    stated: dict[str, tuple[int, str]] = {}
+    config, tokenizer = read_object(folder / "config.json"), read_object(folder / "tokenizer.json")
+    fields_of = {"vocab_size": "vocab_size", "pad": "pad_token_id", "bos": "bos_token_id", "eos": "eos_token_id"}
+    for name, key in fields_of.items():
+        if type(config.get(key)) is int:
+            stated[name] = (config[key], "config.json")
+    usual = {
+        "pad": ("<pad>", "[PAD]"),
+        "bos": ("<s>", "<bos>", "[BOS]", "<sos>"),
+        "eos": ("</s>", "<eos>", "[EOS]"),
+    }
+    added = tokenizer.get("added_tokens")
+    ids: dict[Any, Any] = {each.get("content"): each.get("id") for each in added or () if isinstance(each, dict)}
+    for name, tokens in usual.items():
+        known: list[int] = [ids[token] for token in tokens if type(ids.get(token)) is int]
+        if len(known) == 1:
+            stated.setdefault(name, (known[0], "tokenizer.json"))
+    return stated

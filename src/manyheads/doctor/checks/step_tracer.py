@@ -1,0 +1,317 @@
+"""Trace what a training step feeds to a model, what its loss is computed from, and how it updates the weights.
+
+The tracer knows no module: a `TorchFunctionMode` sees the embedding lookups and the tensors that a softmax or a
+loss reads; hooks see the gradients of these tensors and of the parameters, and the steps of torch's optimizers.
+
+Shapes: B batch, T length, V width of the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from torch.overrides import TorchFunctionMode
+
+from manyheads.doctor.trace import is_active_dropout
+
+__all__ = ["FedIds", "ScoreGradient", "StepTracer", "UpdateTracer"]
+
+PRODUCTS = {"linear", "matmul", "__matmul__", "addmm", "bmm", "baddbmm", "einsum", "mm"}
+NORMALIZERS = {"log_softmax", "cross_entropy"}  # with a logarithm: what they read are not probabilities
+SUM_ROUNDING = 0.03  # of a sum of probabilities in bfloat16
+SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
+
+
+@dataclass
+class FedIds:
+    """Token ids that a step looked up in an embedding matrix, or gave to a module.
+
+    Attributes:
+        ids: as they were looked up.
+        table: id() of the matrix, 0 for the ids of a module.
+        order: number of the observation.
+        padding_idx: id whose row gets no gradient, or None.
+        gradient: largest gradient by the embedding of each id, shaped as `ids`; None before the backward pass.
+    """
+
+    ids: Tensor
+    table: int
+    order: int
+    padding_idx: int | None = None
+    gradient: Tensor | None = None
+
+
+@dataclass
+class ScoreGradient:
+    """Scores that a loss was computed from, and the gradient of the loss by them: (..., V).
+
+    Attributes:
+        values: the scores.
+        order: number of the observation.
+        update: number of optimizer steps before it.
+        normalized: whether a softmax or a cross-entropy read them, as they are.
+        gradient: None before the backward pass.
+    """
+
+    values: Tensor
+    order: int
+    update: int
+    normalized: bool
+    gradient: Tensor | None = None
+
+
+class StepTracer(TorchFunctionMode):
+    """Mode that records lookups, scores of a width and active dropouts, in the order in which they are computed.
+
+    Attributes:
+        fed, scores: what was recorded.
+        active_dropouts: number of dropouts that dropped something.
+        probabilities: number of losses, or logarithms of a softmax, that read results of a softmax.
+
+    Args:
+        widths: widths that scores may have, V and that of the output of the model.
+        module: holds the weights; what its modules return is recorded too, where no function was seen.
+        updates: tracer of the updates, to number them.
+    """
+
+    def __init__(self, *widths: int, module: nn.Module | None = None, updates: UpdateTracer | None = None) -> None:
+        super().__init__()
+        self.widths, self.module, self.updates = widths, module, updates
+        self.fed: list[FedIds] = []
+        self.scores: list[ScoreGradient] = []
+        self.active_dropouts = 0
+        self.probabilities = 0
+        self.count = 0
+        self._known: set[int] = set()
+        self._alive: list[Tensor] = []  # alive, so that no identity is given twice
+        self._hooks = ExitStack()
+
+    def __enter__(self) -> StepTracer:
+        """Begin to trace, and watch the modules."""
+        for part in self.module.modules() if self.module is not None else ():
+            try:
+                self._hooks.callback(part.register_forward_pre_hook(self._watch_inputs, with_kwargs=True).remove)
+                self._hooks.callback(part.register_forward_hook(self._watch_output).remove)
+            except (RuntimeError, AttributeError):  # a scripted module takes no hooks
+                continue
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """End the trace."""
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._hooks.close()
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Call the function and record what it reads or returns."""
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name in SOFTMAXES and args:
+            self._record_softmax(name, args, kwargs)
+        result = func(*args, **kwargs)
+        if name == "embedding":
+            self._record_lookup(result, *args, **kwargs)
+        elif name == "__getitem__" and isinstance(args[0], nn.Parameter) and isinstance(args[1], Tensor):
+            self._record_lookup(result, args[1], args[0])
+        elif name in PRODUCTS:
+            self._record_scores(result, normalized=False)
+        elif name == "dropout":
+            self.active_dropouts += is_active_dropout(args, kwargs)
+        elif name == "scaled_dot_product_attention":
+            self.active_dropouts += (kwargs.get("dropout_p") or (args[4] if len(args) > 4 else 0.0)) > 0
+        elif name == "multi_head_attention_forward":
+            rate = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
+            self.active_dropouts += bool(kwargs.get("training", True)) and rate > 0
+        return result
+
+    def of_first_width(self) -> StepTracer:
+        """Keep the scores of the first width of which some have a gradient: others are hidden states."""
+        for width in self.widths:
+            known = [each for each in self.scores if each.values.size(-1) == width and each.gradient is not None]
+            if known:
+                self.scores = known
+                break
+        return self
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def _record_softmax(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        scores = args[0]
+        axis = kwargs.get("dim", args[1] if name != "cross_entropy" and len(args) > 1 else None)
+        if not isinstance(scores, Tensor) or scores.dim() < 2:
+            return
+        if name == "cross_entropy":
+            axis = 1
+        if axis is None or not isinstance(axis, int):
+            axis = -1
+        if name in NORMALIZERS and scores.requires_grad and scores.size(axis) in self.widths:
+            self.probabilities += are_probabilities(scores.detach().float(), axis)
+        self._record_scores(scores, normalized=True, axis=axis)
+
+    def _record_scores(self, scores: Any, *, normalized: bool, axis: int = -1) -> None:
+        """Keep scores of the width of the vocabulary, and later their gradient."""
+        if not isinstance(scores, Tensor) or not scores.requires_grad or scores.dim() < 2:
+            return
+        if scores.size(axis) not in self.widths or id(scores) in self._known:
+            return
+        self._known.add(id(scores))
+        self._alive.append(scores)
+        update = 0 if self.updates is None else self.updates.count
+        record = ScoreGradient(scores.detach().movedim(axis, -1), self._next(), update, normalized)
+
+        def keep(gradient: Tensor) -> None:
+            record.gradient = gradient.detach().movedim(axis, -1).clone()
+
+        scores.register_hook(keep)
+        self.scores.append(record)
+
+    def _record_lookup(self, result: Any, ids: Tensor, weight: Tensor, *rest: Any, **options: Any) -> None:
+        """Keep looked-up ids: `functional.embedding` takes the ids first, `torch.embedding` the matrix."""
+        if ids.is_floating_point():
+            ids, weight = weight, ids
+        if ids.is_floating_point() or ids.dtype == torch.bool or weight.dim() != 2:
+            return
+        padding = options.get("padding_idx", rest[0] if rest else None)
+        padding = None if padding is None or padding == -1 else int(padding) % len(weight)
+        record = FedIds(ids.detach().clone(), id(weight), self._next(), padding)
+
+        def keep(gradient: Tensor) -> None:
+            strength = gradient.detach().abs().amax(-1)
+            record.gradient = strength if record.gradient is None else torch.maximum(record.gradient, strength)
+
+        if isinstance(result, Tensor) and result.requires_grad:
+            result.register_hook(keep)
+        self.fed.append(record)
+
+    def _watch_inputs(self, module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any]) -> None:
+        """Record ids that a module gets."""
+        for value in (*inputs, *named.values()):
+            if isinstance(value, Tensor) and value.dim() == 2 and value.dtype in (torch.int64, torch.int32):
+                self.fed.append(FedIds(value.detach().clone(), 0, self._next()))
+
+    def _watch_output(self, module: nn.Module, inputs: Sequence[Any], output: Any) -> None:
+        """Record scores that a module returns."""
+        values = output.values() if isinstance(output, Mapping) else output
+        for scores in values if isinstance(output, (tuple, list, Mapping)) else (output,):
+            self._record_scores(scores, normalized=False)
+
+
+def are_probabilities(scores: Tensor, axis: int) -> bool:
+    """Return whether scores are results of a softmax over an axis: not negative, with a sum of 1."""
+    return bool((scores >= 0).all()) and bool(((scores.sum(axis) - 1).abs() < SUM_ROUNDING).all())
+
+
+@dataclass
+class UpdateTracer:
+    """Record of the backward passes and the updates of the parameters of a module.
+
+    Attributes:
+        parameters: by name, those that are trained.
+        start: their values before the first step.
+        reached: names of those that got a gradient other than zero.
+        in_optimizer: identities of parameters in an optimizer of torch that made a step.
+        rates: learning rates of the parameters in such an optimizer, by identity, the highest one.
+        left_over: names of those whose gradient was still that of an earlier update when the next one came.
+        count: number of optimizer steps.
+        passes: by the number of optimizer steps before them, the number of backward passes.
+    """
+
+    parameters: Mapping[str, nn.Parameter]
+    start: Mapping[str, Tensor] = field(default_factory=dict)
+    reached: set[str] = field(default_factory=set)
+    in_optimizer: set[int] = field(default_factory=set)
+    rates: dict[int, float] = field(default_factory=dict)
+    left_over: set[str] = field(default_factory=set)
+    count: int = 0
+    passes: dict[int, int] = field(default_factory=dict)
+    _arrivals: dict[str, int] = field(default_factory=dict)
+    _updated: set[str] = field(default_factory=set)
+    _latest: dict[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, module: nn.Module) -> UpdateTracer:
+        """Return a tracer of the parameters of a module that require a gradient."""
+        trained = {name: each for name, each in module.named_parameters() if each.requires_grad}
+        return cls(trained, {name: each.detach().clone() for name, each in trained.items()})
+
+    @property
+    def changed(self) -> list[str]:
+        """Return the names of the parameters whose values are no longer those of the start."""
+        return [name for name, each in self.parameters.items() if not same_bits(each, self.start[name])]
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Watch gradients and optimizers meanwhile."""
+        with ExitStack() as hooks:
+            for name, parameter in self.parameters.items():
+                if parameter.requires_grad:
+                    hooks.callback(parameter.register_hook(self._arrival(name, parameter)).remove)
+            hooks.callback(register_optimizer_step_pre_hook(self._before_step).remove)
+            hooks.callback(register_optimizer_step_post_hook(self._after_step).remove)
+            yield
+
+    def begin_call(self) -> None:
+        """Note which parameters were updated by code that is no optimizer of torch."""
+        if self.in_optimizer:
+            return
+        for name, parameter in self.parameters.items():
+            known = self._latest.get(name, self.start[name])
+            if not same_bits(parameter, known):
+                self._updated.add(name)
+                self._latest[name] = parameter.detach().clone()
+
+    def _arrival(self, name: str, parameter: nn.Parameter) -> Callable[[Tensor], None]:
+        """Return a hook of the gradient that a backward pass brings to a parameter."""
+
+        def receive(gradient: Tensor) -> None:
+            self._arrivals[name] = self._arrivals.get(name, 0) + 1
+            self.passes[self.count] = max(self.passes.get(self.count, 0), self._arrivals[name])
+            if is_nonzero(gradient):
+                self.reached.add(name)
+            if name in self._updated:
+                self._updated.discard(name)
+                if parameter.grad is not None and is_nonzero(parameter.grad):
+                    self.left_over.add(name)
+
+        return receive
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        known = {id(parameter) for parameter in self.parameters.values()}
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if id(parameter) in known:
+                    self.in_optimizer.add(id(parameter))
+                    rate = float(group.get("lr", 1.0))
+                    self.rates[id(parameter)] = max(rate, self.rates.get(id(parameter), 0.0))
+
+    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        names = {name for name, parameter in self.parameters.items() if id(parameter) in stepped}
+        self._updated |= names
+        if names:
+            self.count += 1
+            self._arrivals.clear()
+
+
+def is_nonzero(gradient: Tensor) -> bool:
+    """Return whether any value of a gradient, which may be sparse, is not zero."""
+    return bool((gradient.coalesce().values() if gradient.is_sparse else gradient).any())
+
+
+def same_bits(left: Tensor, right: Tensor) -> bool:
+    """Return whether two tensors are equal, NaN being equal to NaN."""
+    return torch.equal(left.detach().nan_to_num(), right.nan_to_num())

@@ -1,0 +1,151 @@
+"""Make training steps of a project on batches that were made for the purpose, and record them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from manyheads.doctor.checks.dependence import depends_on_own_token
+from manyheads.doctor.checks.memorization import TrainingFunctions, as_number
+from manyheads.doctor.checks.step_tracer import StepTracer, UpdateTracer
+from manyheads.doctor.checks.training import LENGTHS, Vocabulary, arguments, read_batch, read_classes, token_rows
+from manyheads.doctor.checks.updates import UpdateRecord
+from manyheads.doctor.model_adapter import ModelAdapter, Samples
+from manyheads.training.log import Listener
+
+__all__ = ["RANDOM_LENGTH", "RANDOM_UPDATES", "TRACED", "Trial", "estimate"]
+
+UNEVEN = (2, 2, 8, 2)  # tokens of the targets of a batch with much padding
+RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
+TRACED = 3  # steps before the random ones
+MOST_CLASSES = 16  # classes that are tried as labels
+
+
+def estimate(functions: TrainingFunctions, seconds: float) -> str:
+    """Return the largest number of updates of the training checks, and the time that they take in seconds."""
+    updates = TRACED + RANDOM_UPDATES + (functions.updates if functions.greedy is not None else 0)
+    return f"about {updates * seconds:.0f} s: {updates} updates"
+
+
+@dataclass
+class Trial:
+    """Training steps of a project on batches that were made for the purpose.
+
+    Attributes:
+        adapter: the model.
+        functions: the functions of the project.
+        samples, vocabulary: ids to ask the model with, and to train it with.
+        width: width of the scores.
+        classifier: whether the scores are those of a class of each text.
+        own_token: whether a score depends on the token that is fed at its position, None if unknown.
+        record: gradients, updates, and the batches that could be read.
+        losses: what the steps returned.
+        classes: of a classifier, the classes that were given and the labels that were seen, for each step.
+        failed: by the number of a step, the error that it raised.
+        sets_training: whether the step itself calls train().
+        normalized_twice: whether a loss with a softmax read the result of another one.
+    """
+
+    adapter: ModelAdapter
+    functions: TrainingFunctions
+    samples: Samples
+    vocabulary: Vocabulary
+    width: int
+    classifier: bool
+    own_token: bool | None
+    record: UpdateRecord
+    losses: list[float | None] = field(default_factory=list)
+    classes: list[tuple[list[int], Tensor, float]] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)
+    sets_training: bool = False
+    normalized_twice: bool = False
+
+    @classmethod
+    def of(cls, adapter: ModelAdapter, functions: TrainingFunctions, seed: int) -> Self:
+        """Return the trial of a model, before any step."""
+        assert adapter.module is not None
+        adapter.module.eval()
+        samples = Samples(adapter, seed)
+        with torch.no_grad():
+            scores = adapter(samples.ids())
+        writes = "target" in adapter.sides
+        return cls(
+            adapter,
+            functions,
+            samples,
+            Vocabulary(adapter, seed),
+            scores.size(-1),
+            not writes and scores.size(1) == 1,
+            depends_on_own_token(adapter, samples),
+            UpdateRecord(UpdateTracer.of(adapter.module)),
+        )
+
+    def lessons(self) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+        """Yield the sources and targets of each step."""
+        vocabulary, lengths = self.vocabulary, [LENGTHS, UNEVEN, *[[RANDOM_LENGTH] * RANDOM_PAIRS] * RANDOM_UPDATES]
+        if "target" in self.adapter.sides:
+            pairs = [vocabulary.pairs(each) for each in lengths]
+            yield from (*pairs[:2], vocabulary.pairs_of_special_ids(), *pairs[2:])
+            return
+        every_class = [len(LENGTHS)] * min(self.width, MOST_CLASSES)
+        for number, each in enumerate((*lengths[:2], every_class if self.classifier else LENGTHS, *lengths[2:])):
+            sources, _ = vocabulary.pairs(each)
+            if self.classifier:
+                drawn = torch.randint(self.width, (len(each),), generator=vocabulary.generator).tolist()
+                yield sources, [[index if number == TRACED - 1 else drawn[index]] for index in range(len(each))]
+            elif self.width == self.adapter.size("source"):
+                yield sources, sources
+            else:
+                yield sources, [[token % self.width for token in row] for row in sources]
+
+    def trace(self, listener: Listener) -> None:
+        """Make the steps, and record them; the first one begins in eval()."""
+        module = self.adapter.module
+        assert module is not None
+        total = TRACED + RANDOM_UPDATES
+        with self.record.updates.watch(), listener.phase("training", total, "updates") as advance:
+            for number, (sources, targets) in enumerate(self.lessons()):
+                started = time.perf_counter()
+                try:
+                    self.make_step(sources, targets)
+                except Exception as error:
+                    if number not in (1, 2):  # batches of an unusual kind may be refused
+                        raise
+                    self.failed[number] = f"the code raised {type(error).__name__}"
+                    self.record.calls += 1
+                if number == 0:
+                    self.sets_training = module.training
+                    module.train()
+                    listener.message(
+                        f"training checks: {estimate(self.functions, time.perf_counter() - started)}; quick=True "
+                        "(--quick) leaves them out"
+                    )
+                advance(1)
+
+    def make_step(self, sources: list[list[int]], targets: list[list[int]]) -> None:
+        """Make a step on a batch, and record it."""
+        assert self.adapter.module is not None
+        batch = arguments(self.functions.collate(sources, targets))
+        updates = self.record.updates
+        updates.begin_call()
+        widths = self.width if self.classifier else self.adapter.size(self.adapter.sides[-1]), self.width
+        with StepTracer(*widths, module=self.adapter.module, updates=updates) as tracer:
+            self.losses.append(as_number(self.functions.train_step(*batch)))
+        self.normalized_twice |= tracer.probabilities > 0
+        tracer.of_first_width()
+        if self.classifier:
+            read = read_classes(tracer, len(targets))
+            if read is not None:
+                self.classes.append(([row[0] for row in targets], *read[:2]))
+                self.record.totals.setdefault(read[2].update, []).append(read[3])
+        writes = "target" in self.adapter.sides
+        seen = None if self.classifier else read_batch(tracer, targets if writes else sources)
+        texts = [row for row in (*sources, *targets) if len(row) > 1]
+        tokens = [fed for fed in tracer.fed if token_rows(fed.ids, texts, None) is not None]
+        of_sources = [fed for fed in tokens if token_rows(fed.ids, sources, None) is not None]
+        self.record.add(tokens, of_sources, seen, self.adapter.pad)

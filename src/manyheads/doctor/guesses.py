@@ -1,0 +1,119 @@
+"""Guess the numbers of ids and the marks of a model from what its code states; each guess is told.
+
+Sizes are those of the embeddings that are looked up with the ids; marks are integers under usual names: attributes
+of the modules and of their configurations, and constants of the file that defines the model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from manyheads.doctor.attention_tracer import AttentionTracer
+from manyheads.doctor.model_adapter import ModelAdapter, Samples
+from manyheads.doctor.signatures import words_of
+from manyheads.doctor.trace import same_ids
+
+__all__ = ["attributes", "guess_marks", "guess_missing_marks", "guess_sizes", "safe_size"]
+
+FEWEST, USUAL = 5, 8  # ids: fewer are types of segments; as many are tried where no embedding is known
+MARKS: Mapping[str, set[str]] = {
+    "pad": {"pad", "padding"},
+    "bos": {"bos", "sos", "start", "begin"},
+    "eos": {"eos", "end"},
+}
+OF_IDS = {"id", "ids", "idx", "index", "ix", "token", "symbol"}
+OF_SIDES = {"source", "src", "enc", "encoder", "target", "tgt", "trg", "dec", "decoder"}
+
+
+def safe_size(module: nn.Module | None) -> int:
+    """Return a number of ids below which every embedding of a model can be looked up."""
+    tables = [part.num_embeddings for part in modules_of(module) if isinstance(part, nn.Embedding)]
+    return min((size for size in tables if size >= FEWEST), default=USUAL)
+
+
+@torch.no_grad()
+def guess_sizes(adapter: ModelAdapter) -> tuple[int, int] | None:
+    """Return V of source and target of a model that can be called with few ids, None where it cannot be seen."""
+    ids = Samples(adapter).ids()
+    with AttentionTracer() as tracer:
+        scores = adapter(ids)
+    weights = {
+        id(weight): weight for part in modules_of(adapter.module) for weight in part.parameters(recurse=False)
+    }
+    rows = {
+        side: weights[lookup.table].size(0)
+        for side, known in ids.items()
+        for lookup in reversed(tracer.lookups)
+        if lookup.table in weights and same_ids(lookup.ids, known.to(lookup.ids))
+    }
+    last = adapter.sides[-1]
+    if last not in rows and adapter.kind != "encoder":
+        rows[last] = scores.size(-1)
+    if not rows:
+        return None
+    return rows.get("source", rows[last]), rows.get("target", rows[next(iter(rows))])
+
+
+def guess_marks(model: Any, module: nn.Module | None, size: int) -> dict[str, tuple[int, str]]:
+    """Return the ids of padding and of the marks that the code states, each with the name that states it.
+
+    A mark is left out where two names state two ids for it. Ids are below `size`.
+    """
+    stated: dict[str, dict[int, str]] = {mark: {} for mark in MARKS}
+    for source in (attributes(module), constants(model, module)):
+        known = {mark for mark, values in stated.items() if values}
+        for name, value in source:
+            mark = mark_of(name)
+            if mark is not None and mark not in known and type(value) is int and 0 <= value < size:
+                stated[mark].setdefault(value, name)
+    return {mark: next(iter(values.items())) for mark, values in stated.items() if len(values) == 1}
+
+
+def guess_missing_marks(
+    model: Any, module: nn.Module | None, marks: Mapping[str, int | None], size: int
+) -> tuple[dict[str, int | None], list[str]]:
+    """Return pad, bos and eos with those that are None guessed where the code states them, and remarks."""
+    complete, remarks = dict(marks), []
+    for name, (mark, origin) in guess_marks(model, module, size).items():
+        if complete[name] is None and mark not in complete.values():
+            complete[name] = mark
+            remarks.append(f"{name} = {mark}, guessed from {origin}")
+    return complete, remarks
+
+
+def mark_of(name: str) -> str | None:
+    """Return the mark that a name states: src_pad_idx, PAD, decoder_start_token_id; None for other names."""
+    words = set(words_of(name))
+    rest = words - OF_IDS - OF_SIDES
+    for mark, usual in MARKS.items():
+        if rest and rest <= usual and (words & OF_IDS or name.isupper()):
+            return mark
+    return None
+
+
+def attributes(module: nn.Module | None) -> Iterator[tuple[str, object]]:
+    """Yield names and values of the attributes of modules and of the configurations they hold, outer ones first."""
+    for part in modules_of(module):
+        for name, value in vars(part).items():
+            yield name, value
+            if hasattr(value, "__dict__") and not isinstance(value, (nn.Module, type)) and not callable(value):
+                yield from vars(value).items()
+            elif isinstance(value, Mapping) and not name.startswith("_"):
+                yield from ((str(key), each) for key, each in value.items())
+
+
+def constants(model: Any, module: nn.Module | None) -> Iterator[tuple[str, object]]:
+    """Yield the constants of the files that define a model."""
+    files = [vars(sys.modules.get(type(part).__module__, object)) for part in (model, module)]
+    for names in (getattr(model, "__globals__", {}), *files):
+        yield from ((name, value) for name, value in list(names.items()) if name.isupper())
+
+
+def modules_of(module: nn.Module | None) -> Iterable[nn.Module]:
+    """Return a module and all modules in it."""
+    return () if module is None else module.modules()

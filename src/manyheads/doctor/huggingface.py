@@ -1,0 +1,143 @@
+"""Wrap a Hugging Face model, whose configuration states its kind, sizes and marks.
+
+Shapes: B batch, S source length, T target length, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from manyheads.doctor.model_adapter import Kind, ModelAdapter, device_of
+from manyheads.doctor.model_output import tensor_of
+from manyheads.doctor.signatures import parameters_of
+from manyheads.errors import UsageError
+
+__all__ = ["from_huggingface", "huggingface_config"]
+
+
+def huggingface_config(model: Any) -> dict[str, Any] | None:
+    """Return the fields of the configuration, None if the model is not one of Hugging Face."""
+    try:
+        return model.config.to_dict()
+    except AttributeError:
+        return None
+
+
+def from_huggingface(
+    model: Any, config: Mapping[str, Any], kind: Kind | None, vocab_size: int | tuple[int, int] | None
+) -> ModelAdapter:
+    """Return the adapter of a Hugging Face model; the model states whether it is a decoder.
+
+    Raises:
+        UsageError: it reads no token ids, or neither its configuration nor that of its parts has vocab_size.
+    """
+    accepted = {each.name for each in parameters_of(model) or ()}
+    if accepted and "input_ids" not in accepted:
+        raise UsageError(
+            f"{type(model).__name__} takes {', '.join(sorted(accepted)[:3])} and no input_ids: the doctor examines "
+            "models of token ids. Examine its text model."
+        )
+    kind = kind or stated_kind(model, config)
+    parts = ("encoder", "decoder") if kind == "encoder-decoder" else ("text_config", "text_config")
+    reader, writer = ({**config, **known(config.get(part) or {})} for part in parts)
+    if isinstance(vocab_size, int):
+        vocab_size = (vocab_size, vocab_size)
+    stated = (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
+    tables = (table_size(model.get_input_embeddings), table_size(model.get_output_embeddings))
+    source_size, target_size = vocab_size or tuple(size or rows for size, rows in zip(stated, tables, strict=True))
+    if not isinstance(source_size, int) or not isinstance(target_size, int):
+        raise UsageError("vocab_size is missing, and the model's configuration has none.")
+    starts = ("decoder_start_token_id", "bos_token_id") if kind == "encoder-decoder" else ("bos_token_id",)
+    marks = [first_id(writer, names, target_size) for names in (starts, ("eos_token_id",))]
+    remarks = []
+    pad = first_id(reader, ("pad_token_id",), source_size)
+    if pad is None:  # a model without padding of its own is padded with anything: it is given a mask
+        pad = source_size - 1
+        remarks.append(f"pad = {pad}: the configuration states none, and an attention mask hides it")
+
+    begins = kind == "decoder" and marks[0] == pad
+
+    def call(*ids: Tensor) -> Tensor:
+        arguments: dict[str, Any] = {"input_ids": ids[0]}
+        if not accepted or "attention_mask" in accepted:
+            arguments["attention_mask"] = real_tokens(ids[0], pad, begins=begins).long()
+        if kind == "encoder-decoder":
+            arguments["decoder_input_ids"] = ids[1]
+        if "use_cache" in accepted:  # some models leave the causal mask out where they keep keys for the next token
+            arguments["use_cache"] = False
+        return tensor_of(model(**arguments), None if kind == "encoder" else target_size)
+
+    return ModelAdapter(
+        kind,
+        call,
+        model,
+        (source_size, target_size),
+        pad=pad,
+        bos=marks[0],
+        eos=marks[1],
+        stated_limit=limit_of(model, (reader, writer)),
+        device=device_of(model),
+        remarks=tuple(remarks),
+    )
+
+
+def table_size(layer: Callable[[], Any]) -> int | None:
+    """Return the number of ids of the embeddings or the output layer that a function returns, None without one."""
+    try:
+        return int(layer().weight.size(0))
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
+    """Return the kind of a model: one that generates is a decoder, unless its layers state that they are none."""
+    if config.get("is_encoder_decoder"):
+        return "encoder-decoder"
+    flags = [vars(part)["is_decoder"] for part in model.modules() if "is_decoder" in vars(part)]
+    generates = hasattr(model, "can_generate") and bool(model.can_generate())
+    return "decoder" if generates and (any(flags) or not flags) else "encoder"
+
+
+def real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
+    """Return a mask of ids (B, S), False at padding; where that is the begin mark too, the first is real."""
+    real = ids != pad
+    if begins:
+        real[:, 0] = True
+    return real
+
+
+def known(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a configuration that have a value."""
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
+    """Return the first of the named fields that is a token id, or None."""
+    values = (config.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and 0 <= value < size), None)
+
+
+def limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the longest text in tokens that the configurations state, or None.
+
+    RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
+    """
+    names = (
+        "max_position_embeddings",
+        "n_positions",
+        "max_encoder_position_embeddings",
+        "max_decoder_position_embeddings",
+    )
+    limits = [config[name] for config in configs for name in names if config.get(name)]
+    return min(
+        (
+            limit - part.padding_idx - 1
+            for limit in limits
+            for part in model.modules()
+            if isinstance(part, nn.Embedding) and part.num_embeddings == limit and part.padding_idx is not None
+        ),
+        default=min(limits, default=None),
+    )

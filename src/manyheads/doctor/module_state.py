@@ -1,0 +1,187 @@
+"""Put back what a model keeps between calls (caches, counters, statistics); lend other numbers to its weights."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["ModuleState", "filled_zero_weights", "held_tensors", "in_precision", "weight_count"]
+
+STANDARD = set(vars(nn.Module())) - {"_buffers"}  # attributes of every nn.Module, but for the buffers
+DEPTH = 3  # how far containers and objects in attributes are followed
+DEVIATION = 0.02  # of the numbers that stand in for zeros
+
+
+class ModuleState:
+    """Attributes and buffers of a module's parts, with the contents of lists, dicts, tensors and objects there.
+
+    A forward pass may write caches there. `restore` makes the next call a first call again. Weights are left alone.
+    """
+
+    def __init__(self, module: nn.Module | None) -> None:
+        self._containers: list[tuple[Any, Any]] = []
+        self._tensors: list[tuple[Tensor, Tensor, int]] = []
+        self._seen: set[int] = set()
+        for part in module.modules() if module is not None else ():
+            self._remember_attributes(part, STANDARD, 0)
+
+    def _remember_attributes(self, owner: Any, left_out: Iterable[str], depth: int) -> None:
+        attributes = {name: value for name, value in vars(owner).items() if name not in left_out}
+        self._containers.append((owner, attributes))
+        for value in attributes.values():
+            self._remember(value, depth)
+
+    def _remember(self, value: Any, depth: int) -> None:
+        if id(value) in self._seen or depth > DEPTH:
+            return
+        if isinstance(value, Tensor):
+            if not (isinstance(value, nn.Parameter) or value.is_meta or value.is_inference() or value.grad_fn):
+                self._seen.add(id(value))
+                self._tensors.append((value, value.detach().clone(), value._version))
+        elif isinstance(value, (list, dict, set, deque)):
+            self._seen.add(id(value))
+            self._containers.append((value, value.copy()))
+            for part in value.values() if isinstance(value, dict) else value:
+                self._remember(part, depth + 1)
+        elif isinstance(value, tuple):
+            for part in value:
+                self._remember(part, depth + 1)
+        elif is_plain_object(value):
+            self._seen.add(id(value))
+            self._remember_attributes(value, (), depth + 1)
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Put everything back that differs."""
+        for owner, kept in self._containers:
+            put_back(owner, kept)
+        for index, (tensor, content, version) in enumerate(self._tensors):
+            if tensor._version != version:
+                tensor.copy_(content)
+                self._tensors[index] = (tensor, content, tensor._version)
+
+
+def is_plain_object(value: Any) -> bool:
+    """Return whether attributes of a value may hold a cache: no module, class, function, or object of torch."""
+    if isinstance(value, (nn.Module, type, ModuleType, FunctionType, MethodType)) or not hasattr(value, "__dict__"):
+        return False
+    return type(value).__module__.partition(".")[0] not in {"torch", "builtins", "logging", "threading"}
+
+
+def put_back(owner: Any, kept: Any) -> None:
+    """Give a container, or the attributes of an object, the contents it had."""
+    if isinstance(owner, (list, deque)):
+        if len(owner) != len(kept) or any(one is not other for one, other in zip(owner, kept, strict=True)):
+            owner.clear()
+            owner.extend(kept)
+        return
+    if isinstance(owner, set):
+        if owner != kept:
+            owner.clear()
+            owner.update(kept)
+        return
+    left_out = STANDARD if isinstance(owner, nn.Module) else ()
+    present = owner if isinstance(owner, dict) else vars(owner)
+    for name in [name for name in present if name not in kept and name not in left_out]:
+        del present[name]
+    present.update({name: value for name, value in kept.items() if present.get(name, kept) is not value})
+
+
+@contextmanager
+def held_tensors(module: nn.Module | None, make: Callable[[Tensor], Tensor | None]) -> Iterator[None]:
+    """Let weights and buffers hold other numbers meanwhile; their own memory is not written, nor are gradients.
+
+    Args:
+        module: the module, None where there is nothing to do.
+        make: function of a weight or buffer that returns the other numbers, None where it keeps its own. Tensors
+            that share their memory share the other one too.
+    """
+    kept: list[tuple[Tensor, Tensor, Tensor | None]] = []
+    made: dict[tuple[Any, ...], Tensor] = {}
+    try:
+        for tensor in [] if module is None else [*module.parameters(), *module.buffers()]:
+            data = tensor.data
+            key = (data.data_ptr(), data.shape, data.stride(), data.dtype, data.device)
+            other = made[key] if key in made else make(tensor)
+            if other is None:
+                continue
+            made[key] = other
+            kept.append((tensor, data, tensor.grad if tensor.is_leaf else None))
+            put_data(tensor, other, None)
+        yield
+    finally:
+        for tensor, data, gradient in kept:
+            put_data(tensor, data, gradient)
+
+
+def put_data(tensor: Tensor, data: Tensor, gradient: Tensor | None) -> None:
+    """Let a tensor hold other numbers, with their gradient: the gradient is of their type."""
+    if tensor.is_leaf:
+        tensor.grad = None
+    tensor.data = data
+    if tensor.is_leaf:
+        tensor.grad = gradient
+
+
+@contextmanager
+def in_precision(module: nn.Module | None, dtype: torch.dtype) -> Iterator[None]:
+    """Hold floating-point weights and buffers in another precision meanwhile; then their own numbers return."""
+
+    def convert(tensor: Tensor) -> Tensor | None:
+        usual = type(tensor.data) is Tensor and tensor.is_floating_point() and not tensor.is_meta
+        return tensor.data.to(dtype) if usual and tensor.dtype != dtype else None
+
+    with held_tensors(module, convert):
+        yield
+
+
+def weight_count(module: nn.Module | None) -> int:
+    """Return the number of weights of a module, 0 without one."""
+    return sum(weight.numel() for weight in module.parameters()) if module is not None else 0
+
+
+def zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
+    """Return the weights that are all zero and may hide what they are multiplied with, by name.
+
+    A vector of zeros beside a weight of its module that is not zero is a bias, which hides nothing.
+    """
+    found: dict[str, nn.Parameter] = {}
+    biases: set[int] = set()
+    for prefix, part in module.named_modules() if module is not None else ():
+        own = {name: weight for name, weight in part.named_parameters(recurse=False) if is_usual(weight)}
+        zero = {name: weight for name, weight in own.items() if not weight.detach().any()}
+        for name, weight in zero.items():
+            if weight.dim() == 1 and weight.numel() > 1 and len(zero) < len(own):
+                biases.add(id(weight))
+            found[f"{prefix}.{name}".lstrip(".")] = weight
+    return {name: weight for name, weight in found.items() if id(weight) not in biases}
+
+
+def is_usual(weight: nn.Parameter) -> bool:
+    """Return whether a weight is a plain tensor of floating-point numbers that can be read."""
+    return type(weight.data) is Tensor and weight.is_floating_point() and not weight.is_meta and weight.numel() > 0
+
+
+@contextmanager
+def filled_zero_weights(module: nn.Module | None) -> Iterator[list[str]]:
+    """Let weights that are all zero hold small random numbers meanwhile; yield their names.
+
+    Scores behind a zero-initialised head or output projection vary with nothing: neither does a leak show in them.
+    """
+    zero = zero_weights(module)
+    identities = {id(weight) for weight in zero.values()}
+    generator = torch.Generator().manual_seed(0)
+
+    def fill(tensor: Tensor) -> Tensor | None:
+        if id(tensor) not in identities:
+            return None
+        return torch.randn(tensor.shape, generator=generator).mul_(DEVIATION).to(tensor.data)
+
+    with held_tensors(module, fill):
+        yield list(zero)

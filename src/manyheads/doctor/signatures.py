@@ -1,0 +1,162 @@
+"""Read from a signature which argument of a model is which: ids of a side, a mask, lengths, or something else.
+
+Names are evidence of what the author meant, and no more: a call that is made of them is tried, and reported as a
+guess.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+__all__ = [
+    "UNKNOWN",
+    "Parameter",
+    "Role",
+    "assign_roles",
+    "call_with",
+    "decoder_roles",
+    "parameters_of",
+    "role_of",
+    "words_of",
+]
+
+Role = Literal[
+    "source", "target", "memory", "source mask", "target mask", "cross mask", "source lengths", "target lengths",
+    "positions", "segments", "flag", "start", "state", "label", "unknown",
+]  # fmt: skip
+UNKNOWN: Role = "unknown"
+PLAIN = ("source", "target", "label", UNKNOWN)  # roles of arguments that may be ids
+
+# Beginnings of the words that name a side, and words that name another role.
+TARGET = re.compile(r"^(?:trg|tgt|target|dec|out|look|ahead|causal|future|subsequent|nopeak)|^(?:y|tar|peak)$")
+SOURCE = re.compile(r"^(?:src|source|enc|inp|mem)|^(?:x|cross|context)$")
+LENGTHS = {"len", "lens", "length", "lengths"}
+OTHERS: Mapping[Role, re.Pattern[str]] = {
+    "segments": re.compile(r"^(?:segments?|type|types)$"),
+    "start": re.compile(r"^(?:start|offset)$"),
+    "positions": re.compile(r"^pos"),
+    "flag": re.compile(r"^(?:train|training|is|return|use|need|needs|do|inference|eval|verbose|deterministic)$"),
+    "state": re.compile(r"^(?:cache|past|states?|kv)"),
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Argument of a function.
+
+    Attributes:
+        name: as the author wrote it.
+        required: whether it has no default.
+        by_name: whether it is passed by its name alone.
+    """
+
+    name: str
+    required: bool = True
+    by_name: bool = False
+
+
+def parameters_of(function: Any) -> list[Parameter] | None:
+    """Return the arguments of a function or module, None where they cannot be read, as with *args."""
+    if isinstance(function, torch.jit.ScriptModule):
+        forward: Any = function.forward
+        return [Parameter(each.name, not each.has_default_value()) for each in forward.schema.arguments[1:]]
+    try:
+        parameters = inspect.signature(function.forward if isinstance(function, nn.Module) else function).parameters
+    except (TypeError, ValueError):
+        return None
+    kinds = inspect.Parameter
+    if any(each.kind is kinds.VAR_POSITIONAL for each in parameters.values()):
+        return None
+    return [
+        Parameter(each.name, each.default is kinds.empty, each.kind is kinds.KEYWORD_ONLY)
+        for each in parameters.values()
+        if each.kind is not kinds.VAR_KEYWORD
+    ]
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in lower case: srcKeyPaddingMask and src_key_padding_mask are four words."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return [word for word in re.split(r"[^a-z]+", apart.lower()) if word]
+
+
+def role_of(name: str, sides: Sequence[str]) -> Role:
+    """Return the role that the name of an argument tells, for a model of the given sides."""
+    words = words_of(name)
+    target, source = (any(side.search(word) for word in words) for side in (TARGET, SOURCE))
+    is_target = sides[-1] == "target" and (len(sides) == 1 or target)
+    if any(word.endswith(("mask", "masks")) or word.startswith("pad") for word in words):
+        both = bool({"tgt", "trg", "dec", "target", "decoder"} & {*words}) and bool(
+            {"src", "enc", "source", "encoder"} & {*words}
+        )
+        if len(sides) == 2 and (both or {"memory", "mem", "cross"} & {*words}):
+            return "cross mask"
+        return "target mask" if is_target else "source mask"
+    if LENGTHS & {*words} and "max" not in words:
+        return "target lengths" if is_target else "source lengths"
+    outcomes = ("out", "hid", "state", "feature", "repr", "embed")
+    if {"memory", "mem"} & {*words} or (source and any(word.startswith(outcomes) for word in words)):
+        return "memory"
+    if words[:1] == ["output"] and len(words) > 1:
+        return "flag"
+    for role, pattern in OTHERS.items():
+        if any(pattern.search(word) for word in words):
+            return role
+    if words in (["label"], ["labels"], ["target"], ["targets"]):
+        return "label"
+    if target and "target" in sides:
+        return "target"
+    return "source" if source and "source" in sides else UNKNOWN
+
+
+def assign_roles(parameters: Sequence[Parameter], sides: Sequence[str]) -> list[tuple[Parameter, Role]]:
+    """Return each argument with its role; ids are in the order of the sides, unless their names tell another."""
+    named = [(each, role_of(each.name, sides)) for each in parameters]
+    chosen = [index for index, (_, role) in enumerate(named) if role in PLAIN][: len(sides)]
+    told = [named[index][1] for index in chosen]
+    order = reversed(sides) if len(sides) == 2 and told[:1] == ["target"] and "source" in told else sides
+    roles: dict[int, Role] = dict(zip(chosen, order, strict=False))  # type: ignore[arg-type]
+    return [
+        (each, roles.get(index, UNKNOWN if role in ("source", "target") else role))
+        for index, (each, role) in enumerate(named)
+    ]
+
+
+def decoder_roles(parameters: Sequence[Parameter]) -> list[tuple[Parameter, Role]]:
+    """Return each argument of a function decode with its role: the target, the encoder's output, and others."""
+    named = [(each, role_of(each.name, ("source", "target"))) for each in parameters]
+    first: Callable[[Iterable[int]], int | None] = lambda indices: next(iter(indices), None)  # noqa: E731
+    memory = first(index for index, (_, role) in enumerate(named) if role == "memory")
+    plain = [index for index, (_, role) in enumerate(named) if role in PLAIN]
+    target = first([index for index in plain if named[index][1] in ("target", "label")] or plain)
+    if memory is None:
+        states = [index for index, (_, role) in enumerate(named) if role == "state"]
+        memory = first([index for index in plain if index != target] or states)
+    roles: dict[int | None, Role] = {target: "target", memory: "memory"}
+    return [
+        (each, roles.get(index, UNKNOWN if role in PLAIN else role)) for index, (each, role) in enumerate(named)
+    ]
+
+
+def call_with(
+    function: Callable[..., Any], parameters: Sequence[tuple[Parameter, Role]], values: Mapping[str, Any]
+) -> Any:
+    """Call a function with values by the names of its arguments; the other arguments keep their defaults."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    left_out = False
+    for parameter, _ in parameters:
+        if parameter.name not in values:
+            left_out = True
+        elif parameter.by_name or left_out:
+            named[parameter.name] = values[parameter.name]
+        else:
+            positional.append(values[parameter.name])
+    return function(*positional, **named)

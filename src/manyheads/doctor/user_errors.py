@@ -1,0 +1,86 @@
+"""Show errors of a user's code as theirs: without the frames of the doctor and of torch around them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from manyheads.errors import ManyheadsError
+
+__all__ = ["describe_error", "hide_own_frames", "is_from_user", "without_own_frames"]
+
+OWN = str(Path(__file__).parent)  # of the doctor, which also holds the programs of the museum
+MUSEUM = str(Path(__file__).parent / "museum")
+PYTHON, TORCH = str(Path(os.__file__).parent), f"{os.sep}site-packages{os.sep}torch{os.sep}"
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def hide_own_frames(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Return a function whose exceptions show one frame of the doctor at most, but for faults of the doctor."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        __tracebackhide__ = True
+        try:
+            return function(*args, **kwargs)
+        except ManyheadsError as error:
+            raise error.with_traceback(None) from None
+        except Exception as error:
+            raise error.with_traceback(without_own_frames(error)) from error.__cause__
+
+    return wrapped
+
+
+def without_own_frames(error: Exception) -> TracebackType | None:
+    """Return the traceback of an error of a user's code without the frames of the doctor; another one as it is."""
+    if not is_from_user(error):
+        return error.__traceback__
+    frames = []
+    step = error.__traceback__
+    while step is not None:
+        frames.append(step)
+        step = step.tb_next
+    kept = None
+    for frame in reversed(frames):
+        if not is_own(frame.tb_frame.f_code.co_filename):
+            kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept
+
+
+def is_own(file: str) -> bool:
+    """Return whether a file is part of the doctor; the museum's programs are examined like those of a user."""
+    return file.startswith(OWN) and not file.startswith(MUSEUM)
+
+
+def is_from_user(error: BaseException) -> bool:
+    """Return whether an exception was raised by a user's code, or by a library that it called."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_between(frame)]
+    return bool(frames) and not is_own(frames[-1].filename)
+
+
+def is_between(frame: traceback.FrameSummary) -> bool:
+    """Return whether a frame stands between the code that caused an error and the error: of torch or of Python.
+
+    The modes by which the doctor follows operations are called by torch below the user's code.
+    """
+    file = frame.filename
+    library = file.startswith(PYTHON) and "site-packages" not in file
+    return library or file.startswith("<") or TORCH in file or frame.name == "__torch_function__"
+
+
+def describe_error(error: BaseException) -> str:
+    """Return type, message and place of an exception: "KeyError: 'mask' (model.py, line 41)".
+
+    The place is the innermost line that belongs neither to the doctor nor to torch, where there is one.
+    """
+    message = str(error).strip().partition("\n")[0].rstrip(".")
+    name = type(error).__name__ + (f": {message}" if message else "")
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [frame for frame in frames if not is_own(frame.filename) and not is_between(frame)]
+    return f"{name} ({Path(places[-1].filename).name}, line {places[-1].lineno})" if places else name

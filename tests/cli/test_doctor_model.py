@@ -1,0 +1,160 @@
+"""`doctor FILE.py:NAME` and `doctor DIR`: a stranger's model from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+from tests.doctor import peers
+
+from manyheads.cli.completion import complete_subjects
+from manyheads.cli.main import run
+
+PROGRAM = """
+from tests.doctor.planted import BOS, EOS, PAD, Course, Transformer
+from beside import DEFECT
+
+def build_model():
+    return Transformer(DEFECT)
+
+def sound():
+    return Transformer()
+
+def taught():
+    model = Transformer()
+    course = Course(model)
+    return {"model": model, "train_step": course.step}
+
+def fails():
+    raise ValueError("no weights here")
+
+def failing_model():
+    def model(source, target):
+        raise RuntimeError("no such layer")
+    return model
+
+def apart():
+    return {"vocab_size": 23}
+
+class Needy(Transformer):
+    def __init__(self, width, heads):
+        super().__init__()
+
+def scores(source, target, inner=Transformer().eval()):
+    return inner(source, target)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "beside.py").write_text("DEFECT = 9\n", encoding="utf-8")
+    (tmp_path / "theirs.py").write_text(PROGRAM, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(__import__("sys").modules, "theirs", raising=False)
+    return str(tmp_path / "theirs.py")
+
+
+def report(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    code = run(["doctor", *words, "--json", "-q"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_function_of_a_file_is_examined_and_every_guess_told(
+    program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, document = report(capsys, f"{program}:build_model")
+    assert code == 1
+    assert [finding["name"] for finding in document["findings"]] == ["no-source-padding-mask"]
+    assert document["facts"] == {"model": "Transformer, 6,353 parameters"}
+    told = " ".join(document["remarks"])
+    for guess in ("vocab_size = 23", "pad = 0", "bos = 1", "eos = 2"):
+        assert f"{guess}, guessed from" in told
+
+
+def test_options_take_the_place_of_guesses(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, document = report(
+        capsys, f"{program}:sound", "--vocab-size", "23,23", "--pad", "0", "--bos", "1", "--eos", "2"
+    )
+    assert code == 0
+    assert document["remarks"] == []
+    _, document = report(capsys, f"{program}:sound", "--vocab-size", "23")
+    assert "pad = 0, guessed from padding_idx" in document["remarks"]
+
+
+def test_a_function_of_ids_is_a_model_itself(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(capsys, f"{program}:scores", "--vocab-size", "23", "--pad", "0")[0] == 0
+
+
+def test_quick_leaves_out_what_trains(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    checks = "on random targets the loss stays above chance"
+    _, document = report(capsys, f"{program}:taught", "--quick")
+    assert {"check": checks, "reason": "quick leaves it out"} in document["skipped"]
+    _, document = report(capsys, f"{program}:taught")
+    assert checks in document["asked"]
+
+
+def test_marks_are_read_from_files_beside_the_program(
+    program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text('{"vocab_size": 23}', encoding="utf-8")
+    tokens = {"added_tokens": [{"id": 0, "content": "<pad>"}, {"id": 2, "content": "</s>"}]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokens), encoding="utf-8")
+    _, document = report(capsys, f"{program}:sound")
+    assert "vocab_size = 23, read from config.json" in document["remarks"]
+    assert "eos = 2, read from tokenizer.json" in document["remarks"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (":fails", "theirs.py:fails raised ValueError: no weights here (theirs.py, line 17)."),
+        (":failing_model", "raised RuntimeError: no such layer"),
+        (":Needy", "needs width, heads. Write a function without arguments"),
+        (":apart", "the dictionary has no key model"),
+        (":nothing", "there is no nothing. There are "),
+        (":", "names no model. Say which: "),
+        ("", "names no model. Say which: "),
+        (":sound --set a.b=3", "--set is for a configuration or a run"),
+        (":sound --vocab-size 3,x", "'3,x' is neither a number of ids nor two"),
+        (":sound --vocab-size 99", "see whether vocab_size"),
+    ],
+)
+def test_a_mistake_is_one_line_that_says_what_to_do(
+    program: str, name: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, *others = name.split(" ")
+    assert run(["doctor", f"{program}{first}", *others]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
+
+
+def test_options_of_a_model_are_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    for subject in ([], ["multi30k-de-en"]):
+        assert run(["doctor", *subject, "--pad", "3", "--quick"]) == 2
+        assert "--pad, --quick: only a model takes this" in capsys.readouterr().err
+
+
+def test_a_folder_of_hugging_face_is_examined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.manual_seed(0)
+    peers.make("marian").save_pretrained(tmp_path / "marian")
+    code, document = report(capsys, str(tmp_path / "marian"))
+    assert (code, document["facts"]) == (0, {"model": "MarianMTModel, 7,786 parameters"})
+
+
+def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"a pickle")
+    assert run(["doctor", str(tmp_path)]) == 2
+    assert "has no weights as safetensors" in capsys.readouterr().err
+
+
+def test_a_shell_completes_what_a_file_defines(program: str) -> None:
+    context: Any = CliRunner()
+    parameter: Any = None
+    assert complete_subjects(context, parameter, f"{program}:sc") == [f"{program}:scores"]
+    assert complete_subjects(context, parameter, f"{program}:N") == [f"{program}:Needy"]

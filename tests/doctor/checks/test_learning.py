@@ -1,0 +1,228 @@
+"""Training steps of unusual form are read as what they are, and what cannot be read is listed with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from tests.doctor import peers
+from tests.doctor.planted import BOS, EOS, PAD, Course, Transformer, padded
+from tests.doctor.training_projects import GPT
+from torch import Tensor, nn
+from torch.nn import functional
+
+from manyheads.doctor import Report, examine
+from manyheads.doctor.checks.learning import ALL_CHECKS, LABELS, LOSS_ABOVE_CHANCE, TRAINING_CHECKS, UPDATES
+from manyheads.doctor.checks.memorization import TrainingFunctions
+from manyheads.doctor.checks.trial import estimate
+
+MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 32}
+
+
+def taught(course: Course, **further: Any) -> Report:
+    return examine(course.model, **MARKS, train_step=course.step, collate=course.collate, **further)
+
+
+class Written(Course):
+    """A step whose loss is written in another way."""
+
+    def __init__(self, style: str) -> None:
+        super().__init__(Transformer())
+        self.style = style
+
+    def loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+        return functional.cross_entropy(scores, labels, ignore_index=PAD)
+
+    def step(self, source: Tensor, target: Tensor) -> float:
+        scores, labels = self.model(source, target[:, :-1]).flatten(0, 1), target[:, 1:].flatten()
+        loss = {
+            "plain": lambda: self.loss(scores, labels),
+            "ascent": lambda: -self.loss(scores, labels),
+            "twice": lambda: self.loss(scores.softmax(-1), labels),
+            "third axis": lambda: functional.cross_entropy(
+                scores.unflatten(0, target[:, 1:].shape).transpose(1, 2), target[:, 1:], ignore_index=PAD
+            ),
+            "gathered": lambda: -scores.log_softmax(-1).gather(1, labels[:, None])[labels != PAD].mean(),
+            "selected": lambda: functional.cross_entropy(scores[labels != PAD], labels[labels != PAD]),
+            "summed": lambda: functional.cross_entropy(scores, labels, ignore_index=PAD, reduction="sum"),
+        }.get(self.style, lambda: self.loss(scores, labels))()
+        self.optimizer.zero_grad()
+        loss.backward()
+        if self.style != "no step":
+            self.optimizer.step()
+        return loss.item()
+
+
+@pytest.mark.parametrize("style", ["plain", "third axis", "gathered", "selected", "summed"])
+def test_losses_of_any_form_are_read(style: str) -> None:
+    torch.manual_seed(1)
+    report = taught(Written(style))
+    assert not report.findings, report
+    assert {*TRAINING_CHECKS} <= {*report.asked}
+
+
+@pytest.mark.parametrize(
+    ("style", "name"),
+    [("ascent", "not-learned"), ("twice", "scores-are-probabilities"), ("no step", "parameters-not-updated")],
+)
+def test_steps_that_cannot_learn_are_named(style: str, name: str) -> None:
+    torch.manual_seed(1)
+    report = taught(Written(style))
+    assert [(finding.name, finding.severity) for finding in report.findings] == [(name, "error")]
+
+
+def test_an_update_by_hand_is_seen_and_so_are_its_gradients_that_are_never_zeroed() -> None:
+    class ByHand(Course):
+        zeroed = True
+
+        def step(self, source: Tensor, target: Tensor) -> float:
+            loss = functional.cross_entropy(
+                self.model(source, target[:, :-1]).flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD
+            )
+            if self.zeroed:
+                self.model.zero_grad()
+            loss.backward()
+            for parameter in self.model.parameters():
+                parameter.data -= 0.01 * parameter.grad
+            return loss.item()
+
+    torch.manual_seed(1)
+    course = ByHand(Transformer())
+    assert not taught(course).findings
+    course.zeroed = False
+    assert taught(course).names == ["gradients-accumulated"]
+
+
+class Shifting(nn.Module):
+    """Embeddings that are moved by one position."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return functional.pad(self.inner(ids), (0, 0, 1, -1))
+
+
+def test_a_shift_inside_the_model_needs_none_outside() -> None:
+    class Unshifted(Course):
+        def collate(self, sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
+            return padded(sources), padded([[*row, EOS] for row in targets])
+
+        def step(self, source: Tensor, target: Tensor) -> float:
+            loss = functional.cross_entropy(
+                self.model(source, target).flatten(0, 1), target.flatten(), ignore_index=PAD
+            )
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            return loss.item()
+
+    torch.manual_seed(1)
+    model = Transformer()
+    model.target_embedding = Shifting(model.target_embedding)  # type: ignore[assignment]
+    report = taught(Unshifted(model))
+    assert not report.findings, report
+    assert LABELS in report.asked
+
+
+def test_decoding_row_by_row_with_tied_embeddings_begins_with_its_start_symbol() -> None:
+    class RowByRow(Course):
+        def greedy(self, source: Tensor) -> Any:
+            return [Course.greedy(self, row[None])[0].tolist() for row in source]
+
+    torch.manual_seed(1)
+    model = Transformer()
+    model.target_embedding = model.source_embedding
+    course = RowByRow(model)
+    assert taught(course, greedy=course.greedy, updates=5).names == ["not-learned"]
+    course.defects = (1,)  # greedy alone begins with padding
+    course.collate = Course(model).collate  # type: ignore[method-assign]
+    report = taught(course, greedy=course.greedy, updates=5)
+    assert report.names == ["starts-otherwise"]
+    assert "training begins with token 1, decoding with token 0" in report.findings[0].evidence
+
+
+def test_a_loss_that_grows_is_a_warning() -> None:
+    torch.manual_seed(1)
+    course = Course(Transformer(), rate=30.0)
+    found = {each.name: each for each in taught(course, greedy=course.greedy, updates=30).findings}
+    assert found["not-learned"].severity == "warning"
+    assert "it was" in found["not-learned"].evidence
+
+
+def test_a_character_model_without_marks_is_sound() -> None:
+    torch.manual_seed(1)
+    model = GPT("")
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def blocks(sources: Any, targets: list[list[int]]) -> tuple[Tensor]:
+        stream = [token for row in targets for token in row]
+        return (torch.tensor([stream[start : start + 9] for start in range(0, len(stream) - 9, 4)]),)
+
+    def step(block: Tensor) -> Tensor:
+        loss = functional.cross_entropy(model(block[:, :-1])[0].flatten(0, 1), block[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    report = examine(
+        lambda ids: model(ids)[0], vocab_size=29, kind="decoder", train_step=step, collate=blocks, longest=32
+    )
+    assert not report.findings, report
+    assert LABELS in report.asked
+
+
+@pytest.mark.parametrize("padding_counted", [False, True])
+def test_a_masked_language_model_may_have_a_step(padding_counted: bool) -> None:
+    torch.manual_seed(1)
+    model = peers.make("bert-masked-lm")
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+
+    def step(ids: Tensor) -> Tensor:
+        masked = (torch.rand(ids.shape) < 0.2) & ((ids != PAD) | padding_counted)
+        labels = ids.masked_fill(~masked, -100)
+        loss = model(input_ids=ids.masked_fill(masked, 4), attention_mask=(ids != PAD).long(), labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    report = examine(model, train_step=step, longest=32)
+    assert report.names == ["padding-in-loss"] * padding_counted
+    assert LOSS_ABOVE_CHANCE in dict(report.skipped)
+
+
+def test_labels_that_cannot_be_read_are_listed_with_the_reason() -> None:
+    torch.manual_seed(1)
+    course = Course(Transformer())
+
+    def step(source: Tensor, target: Tensor) -> float:
+        loss = course.model(source, target[:, :-1]).square().mean()  # no label at all, and one input of one token
+        course.optimizer.zero_grad()
+        loss.backward()
+        course.optimizer.step()
+        return loss.item()
+
+    report = examine(course.model, **MARKS, train_step=lambda s, t: step(s, t[:, :2]), collate=course.collate)
+    assert "could not be read" in dict(report.skipped)[LABELS]
+    assert UPDATES in report.asked
+
+
+def test_quick_leaves_training_out_and_says_so() -> None:
+    def never(*batch: Tensor) -> float:
+        raise AssertionError
+
+    torch.manual_seed(1)
+    report = examine(Transformer(), **MARKS, train_step=never, quick=True)
+    assert dict(report.skipped).keys() >= {*TRAINING_CHECKS}
+    assert {*ALL_CHECKS}.isdisjoint(report.asked)
+
+
+def test_the_estimate_counts_the_updates_of_the_memorization() -> None:
+    functions = TrainingFunctions(lambda: 0.0, lambda sources, targets: (), None, None, 300)
+    assert estimate(functions, 0.5) == "about 22 s: 43 updates"
+    functions = TrainingFunctions(lambda: 0.0, lambda sources, targets: (), lambda source: source, None, 300)
+    assert estimate(functions, 0.5) == "about 172 s: 343 updates"

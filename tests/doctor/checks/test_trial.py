@@ -1,0 +1,64 @@
+"""The trial makes batches for every kind of model, says how long it takes, and records what the steps returned."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Course, Transformer
+
+from manyheads.doctor.checks.memorization import TrainingFunctions
+from manyheads.doctor.checks.trial import RANDOM_UPDATES, TRACED, Trial, estimate
+from manyheads.doctor.model_adapter import ModelAdapter
+from manyheads.training.log import Advance, SilentListener
+
+
+class Shower(SilentListener):
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.updates = 0
+
+    def message(self, text: str) -> None:
+        self.messages.append(text)
+
+    @contextlib.contextmanager
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
+        def advance(count: int = 1) -> None:
+            self.updates += count
+
+        yield advance
+
+
+def trial() -> Trial:
+    torch.manual_seed(0)
+    model = Transformer()
+    course = Course(model)
+    adapter = ModelAdapter("encoder-decoder", model, model, (VOCABULARY, VOCABULARY), PAD, BOS, EOS)
+    return Trial.of(adapter, TrainingFunctions(course.step, course.collate, course.greedy, None, 100), 0)
+
+
+def test_an_estimate_counts_all_updates() -> None:
+    functions = trial().functions
+    assert estimate(functions, 0.5).endswith(f": {TRACED + RANDOM_UPDATES + 100} updates")
+    assert estimate(functions, 0.5).startswith(f"about {(TRACED + RANDOM_UPDATES + 100) / 2:.0f} s")
+
+
+def test_every_lesson_is_trained_once_and_the_progress_is_told() -> None:
+    made, listener = trial(), Shower()
+    assert len(list(made.lessons())) == TRACED + RANDOM_UPDATES
+    made.trace(listener)
+    assert len(made.losses) == made.record.updates.count == listener.updates == TRACED + RANDOM_UPDATES
+    assert all(isinstance(loss, float) for loss in made.losses)
+    assert len(listener.messages) == 1
+    assert "--quick" in listener.messages[0]
+
+
+def test_sources_and_targets_have_no_token_in_common() -> None:
+    """Otherwise the input of the decoder could not be told from that of the encoder."""
+    for sources, targets in list(trial().lessons())[:2]:
+        assert not {token for row in sources for token in row} & {token for row in targets for token in row}
+
+
+def test_a_score_of_this_model_depends_on_the_token_fed_at_its_position() -> None:
+    assert trial().own_token

@@ -1,0 +1,45 @@
+"""Models of transformers state their kind, their sizes and their marks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from tests.doctor import peers
+from torch import nn
+
+from manyheads.doctor import examine
+from manyheads.doctor.huggingface import from_huggingface, huggingface_config, stated_kind
+from manyheads.errors import UsageError
+
+
+def test_a_masked_language_model_that_generates_is_an_encoder_unless_it_is_a_decoder() -> None:
+    theirs: Any = pytest.importorskip("transformers")
+    kinds = [
+        stated_kind(model := theirs.BertLMHeadModel(theirs.BertConfig(**peers.BERT, is_decoder=decoder)), {})
+        for decoder in (False, True)
+    ]
+    assert kinds == ["encoder", "decoder"]
+    assert isinstance(model, nn.Module)
+
+
+def test_a_padding_that_is_not_stated_is_remarked() -> None:
+    torch.manual_seed(0)
+    report = examine(peers.make("gpt2"))
+    assert report.remarks[0] == "pad = 22: the configuration states none, and an attention mask hides it"
+
+
+def test_sizes_that_are_not_stated_are_those_of_the_embeddings() -> None:
+    model = peers.make("marian")
+    config = {name: value for name, value in (huggingface_config(model) or {}).items() if "vocab" not in name}
+    assert from_huggingface(model, config, None, None).sizes == (23, 23)
+
+
+def test_a_model_without_token_ids_is_refused() -> None:
+    theirs: Any = pytest.importorskip("transformers")
+    config = theirs.ViTConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=29, image_size=8, patch_size=4
+    )
+    with pytest.raises(UsageError, match=r"ViTModel takes .* and no input_ids"):
+        examine(theirs.ViTModel(config))

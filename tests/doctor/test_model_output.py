@@ -1,0 +1,44 @@
+"""Scores are found in whatever a model returns."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from tests.doctor.called import Output
+
+from manyheads.doctor.model_output import tensor_of
+from manyheads.errors import UsageError
+
+LOGITS, HIDDEN = torch.zeros(2, 3, 5), torch.zeros(2, 3, 7)
+LOSS, IDS = torch.tensor(1.0), torch.ones(2, 3, dtype=torch.long)
+Named = namedtuple("Named", "loss logits")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        LOGITS, (LOGITS, LOSS), (LOSS, LOGITS), [IDS, LOGITS], {"loss": LOSS, "logits": LOGITS},
+        {"hidden": HIDDEN, "out": {"logits": LOGITS}}, Output(LOSS, LOGITS), Named(LOSS, LOGITS),
+        SimpleNamespace(loss=LOSS, logits=LOGITS), (None, (LOSS, LOGITS)),
+    ],
+)  # fmt: skip
+def test_scores_are_neither_losses_nor_ids(output: Any) -> None:
+    assert tensor_of(output) is LOGITS
+
+
+def test_of_several_tensors_that_of_the_width_counts_and_without_one_the_first() -> None:
+    assert tensor_of((HIDDEN, LOGITS), 5) is LOGITS
+    assert tensor_of((HIDDEN, LOGITS)) is tensor_of((HIDDEN, LOGITS), 11) is HIDDEN
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [(None, "NoneType"), ((LOSS,), r"tuple \(float32 \(\)\)"), (IDS, r"Tensor \(int64 \(2, 3\)\)")],
+)
+def test_without_scores_the_message_says_what_was_returned(output: Any, text: str) -> None:
+    with pytest.raises(UsageError, match=f"returned {text}, in which no scores were found"):
+        tensor_of(output)
