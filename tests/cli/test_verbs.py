@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from pathlib import Path
 
 import click
 import pytest
 
 from manyheads.cli.main import run
-from manyheads.cli.verbs import TEXTS, VerbWithSubverbs, nearest_verb, verb, verb_with_subverbs
+from manyheads.cli.verbs import (
+    TEXTS,
+    Settings,
+    VerbWithSubverbs,
+    announce_loading,
+    nearest_verb,
+    verb,
+    verb_with_subverbs,
+)
 from manyheads.config.load import recipe_paths
 
 
@@ -111,3 +121,22 @@ def test_an_unknown_option_gets_the_nearest_one(
 ) -> None:
     assert run(line.split()) == 2
     assert suggested in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_libraries_that_load_slowly_are_announced_unless_quiet(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, quiet: bool
+) -> None:
+    said = threading.Event()
+    monkeypatch.setattr(click, "echo", lambda text, err: said.set())
+    monkeypatch.setattr(sys, "said", said, raising=False)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    name = f"slow_library_{quiet}".lower()
+    tmp_path.joinpath(f"{name}.py").write_text(f"import sys\nsys.said.wait({0 if quiet else 60})\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = threading.active_count()
+    with click.Context(click.Command("train"), obj=Settings(quiet=quiet)):
+        announce_loading(after=0.1)
+        assert (threading.active_count() > before) != quiet
+        __import__(name)
+    assert said.is_set() != quiet

@@ -50,6 +50,12 @@ def test_the_verdict_follows_the_validation_loss(losses: list[float], words: str
     assert words in text
 
 
+def test_a_short_training_whose_last_validations_are_a_step_apart_has_not_settled() -> None:
+    points = ((8, 6.018), (16, 5.375), (24, 4.995), (32, 4.792), (33, 4.775))
+    (verdict,) = judge_curves(Curves(points, points, 33, 0), 3_000)
+    assert verdict.startswith("still improving at the end: 4.995 in the first three quarters, 4.775 at best")
+
+
 def test_a_blind_guess_ends_at_95_hundredths_of_it() -> None:
     guess = math.log(CHOICES)
     assert "blind guess" in judged([0.95 * guess] * 5)[0]

@@ -261,6 +261,37 @@ def test_the_preparation_counts_in_the_time_up_to_its_half(clock: Clock) -> None
         assert ("training gets half of them" in bench.listener.messages[0]) == (prepared > 60)
 
 
+def test_to_time_a_validation_is_preparation_and_training_gets_half_of_the_time(clock: Clock) -> None:
+    def seconds(every: int) -> float:
+        clock.now += 25.0 if every == 16 else 0.0  # the first sample is validated twice
+        return 1.0
+
+    bench = clock.idle_bench(2.0, steps=10_000, max_minutes=2, prepared=50.0, timed_validation=Timed(seconds))
+    start = clock.now
+    bench.trainer.run()
+    assert clock.now - start == pytest.approx(50.0 + 60.0, abs=2.0)
+    assert bench.trainer.progress.step in (29, 30)
+    assert bench.listener.messages[0] == (
+        "the preparation took 1.7 of the 2 minutes; training gets half of them, and the command takes 2.7 minutes"
+    )
+
+
+@pytest.mark.parametrize(("steps", "warned"), [(10_000, True), (40, False)])
+def test_a_plan_of_few_updates_is_warned_about_with_the_minutes_for_more(
+    clock: Clock, steps: int, warned: bool
+) -> None:
+    bench = clock.idle_bench(2.0, steps=steps, max_minutes=2, prepared=20.0)
+    bench.trainer.run()
+    warnings = [message for message in bench.listener.messages if message.startswith("warning")]
+    assert bool(warnings) == warned
+    if warned:
+        assert "50 updates teach a new model next to nothing" in warnings[0]
+        assert warnings[0].endswith("training.max_minutes = 11")  # 20 s, and 300 updates of 2 s
+        enough = clock.idle_bench(2.0, steps=steps, max_minutes=11, prepared=20.0)
+        enough.trainer.run()
+        assert enough.trainer.progress.step >= 300
+
+
 def test_a_plan_is_shortened_when_updates_become_slower(clock: Clock) -> None:
     bench = clock.idle_bench(lambda update: 2.0 if update <= 60 else 8.0, steps=10_000, max_minutes=6)
     start = clock.now
@@ -268,6 +299,14 @@ def test_a_plan_is_shortened_when_updates_become_slower(clock: Clock) -> None:
     assert 360 - 8 <= clock.now - start <= 360 * 1.03
     assert bench.trainer.progress.step < 180
     assert any("have become slower" in message for message in bench.listener.messages)
+
+
+def test_a_plan_that_is_shortened_little_by_little_is_reported_by_tenths(clock: Clock) -> None:
+    bench = clock.idle_bench(lambda update: 2.0 + 0.01 * update, steps=10_000, max_minutes=12)
+    bench.trainer.run()
+    plans = [int(re.findall(r"([\d,]+) instead", text)[0]) for text in bench.listener.messages if "slower" in text]
+    assert len(plans) >= 2
+    assert all(later <= 0.9 * earlier for earlier, later in itertools.pairwise(plans))
 
 
 def test_a_plan_is_shortened_when_validations_take_longer_than_estimated(clock: Clock) -> None:

@@ -23,7 +23,15 @@ from manyheads.cli.options import (
     set_option,
     with_device,
 )
-from manyheads.cli.verbs import current_settings, echo, echo_json, json_text, verb, verb_with_subverbs
+from manyheads.cli.verbs import (
+    announce_loading,
+    current_settings,
+    echo,
+    echo_json,
+    json_text,
+    verb,
+    verb_with_subverbs,
+)
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,6 +109,7 @@ def doctor(
             raise UsageError(
                 "--set and --device are for the examination of a configuration, a run or a model. Name one."
             )
+        announce_loading()
         from manyheads.doctor import examine_machine
 
         report = examine_machine()
@@ -158,12 +167,14 @@ def examine(subject: str, overrides: tuple[str, ...], device: str | None, option
     if is_model(subject):
         if overrides:
             raise UsageError(f"--set is for a configuration or a run: {subject} is a model.")
+        announce_loading()
         from manyheads.cli.progress import open_progress
 
         with open_progress(current_settings()) as progress:
             return examine_model(subject, options, device, progress)
     options.refuse()
     if Path(subject).is_dir():
+        announce_loading()
         from manyheads.cli.progress import open_progress
         from manyheads.runs.examine_run import examine_run
 
@@ -173,6 +184,7 @@ def examine(subject: str, overrides: tuple[str, ...], device: str | None, option
 
     config = load_config(resolve_recipe(subject), with_device(overrides, device))
 
+    announce_loading()
     from manyheads.cli.progress import open_progress  # imports torch: only once the configuration is valid
     from manyheads.runs.examine_config import examine_config
 

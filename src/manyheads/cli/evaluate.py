@@ -19,7 +19,7 @@ from manyheads.cli.options import (
     set_option,
 )
 from manyheads.cli.streams import open_output, text_line
-from manyheads.cli.verbs import current_settings, echo_result, verb
+from manyheads.cli.verbs import announce_loading, current_settings, echo_result, verb
 
 if TYPE_CHECKING:
     from manyheads.data.locate import Split
@@ -70,6 +70,7 @@ def evaluate(
     if against is not None and output is not None:
         raise click.UsageError("--output does not go with --against.")
 
+    announce_loading()
     from manyheads.cli.progress import open_progress
     from manyheads.runs.compare import Comparison
     from manyheads.runs.compare import compare as compare_run

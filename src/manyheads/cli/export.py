@@ -14,7 +14,7 @@ from manyheads.cli.options import (
     run_argument,
     run_output_option,
 )
-from manyheads.cli.verbs import current_settings, echo, echo_result, verb
+from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, verb
 
 __all__ = ["VERBS"]
 
@@ -54,6 +54,7 @@ def export(
     DEST is written only if the outputs agree. The quality lost by quantization is measured on this machine, on the
     device of --device and the run's validation text.
     """
+    announce_loading()
     from manyheads.cli.progress import open_progress
     from manyheads.runs.export import export as export_run
 

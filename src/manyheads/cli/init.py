@@ -12,7 +12,7 @@ import click
 
 from manyheads.cli.completion import complete_configs
 from manyheads.cli.options import PATH, device_option, option
-from manyheads.cli.verbs import current_settings, verb
+from manyheads.cli.verbs import announce_loading, current_settings, verb
 from manyheads.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def configure_text(
         root = path.parent / "data"
         text = find_text(root, text.source, text.target)
 
+    announce_loading()
     from manyheads.cli.progress import open_progress
     from manyheads.runs.suggest import suggest
 

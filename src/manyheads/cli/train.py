@@ -20,7 +20,7 @@ from manyheads.cli.options import (
     training_device_option,
     with_device,
 )
-from manyheads.cli.verbs import current_settings, echo, program_name, verb, verb_with_subverbs
+from manyheads.cli.verbs import announce_loading, current_settings, echo, program_name, verb, verb_with_subverbs
 
 __all__ = ["VERBS"]
 
@@ -48,6 +48,7 @@ def train(
     settings = load_config(path, with_device(overrides, device))
 
     # imports torch: only once the configuration is valid
+    announce_loading()
     from manyheads.cli.progress import open_progress
     from manyheads.cli.progress_line import duration
     from manyheads.evaluation.verdicts import verdict_lines
@@ -106,6 +107,7 @@ def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> 
 @device_option
 def demo(pair: str, output: Path | None, device: str) -> None:
     """Train a small translator on built-in text in about a minute, score it, and translate with it."""
+    announce_loading()
     from manyheads.cli.progress import open_progress
     from manyheads.runs.demo import demo as run_demo
 

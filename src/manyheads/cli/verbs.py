@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,10 +16,12 @@ from typing import Any, Protocol, TextIO, TypeVar
 
 import click
 
+from manyheads.cli.signals import importing
+
 __all__ = [
     "INTERRUPTED", "SECTIONS", "TEXTS", "JsonResult", "Settings", "Verb", "VerbGroup", "VerbWithSubverbs",
-    "current_settings", "echo", "echo_json", "echo_result", "in_color", "program_name", "verb", "verb_group",
-    "verb_with_subverbs", "warn",
+    "announce_loading", "current_settings", "echo", "echo_json", "echo_result", "in_color", "program_name", "verb",
+    "verb_group", "verb_with_subverbs", "warn",
 ]  # fmt: skip
 
 INTERRUPTED = 130  # the exit code after Ctrl-C
@@ -44,6 +47,24 @@ class Settings:
 def current_settings() -> Settings:
     """Return the `Settings` of the command line that is being run, creating them on first use."""
     return click.get_current_context().find_root().ensure_object(Settings)
+
+
+def announce_loading(after: float = 2.0) -> None:
+    """Say after some seconds that libraries are still being loaded: torch takes long on a busy machine.
+
+    Nothing is said if torch is loaded, with --quiet, or by further processes of `torchrun`.
+    """
+    if "torch" in sys.modules or current_settings().quiet or os.environ.get("RANK", "0") != "0":
+        return
+    main = threading.main_thread().ident
+
+    def announce() -> None:
+        if importing(sys._current_frames().get(main or 0)):
+            click.echo("loading torch", err=True)
+
+    timer = threading.Timer(after, announce)
+    timer.daemon = True
+    timer.start()
 
 
 def in_color(stream: TextIO) -> bool:

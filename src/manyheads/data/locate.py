@@ -19,6 +19,7 @@ __all__ = [
     "best_match",
     "locate",
     "locate_one",
+    "near_names",
     "split_setting",
     "splits_of",
 ]
@@ -132,15 +133,21 @@ def one_file(path: Path, split: Split) -> Path:
             f"data.{split}: {path} is a folder, and a file is read. Name one, and the others in data.more; or put "
             "all of them into one file."
         )
-    near = difflib.get_close_matches(path.name, file_names(path.parent), n=3, cutoff=0.5)
-    there = f"Near names there: {', '.join(near)}" if near else contents(path.parent)
     share = " A share of train will do, too: data.valid = 0.1." if split == "valid" else ""
-    raise DataError(f"data.{split}: there is no file {path}. {there}.{share}")
+    raise DataError(f"data.{split}: there is no file {path}. {near_names(path)}.{share}")
+
+
+def near_names(path: Path) -> str:
+    """List the files with names like that of a missing one, else the first files of its folder, for a message."""
+    near = difflib.get_close_matches(path.name, file_names(path.parent), n=3, cutoff=0.5)
+    return f"Near names there: {', '.join(near)}" if near else contents(path.parent)
 
 
 def file_names(folder: Path) -> list[str]:
-    """Return the sorted names of the files of a folder; none if the folder does not exist."""
-    return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    """Return the sorted names of the files of a folder, hidden ones left out; none if there is no such folder."""
+    if not folder.is_dir():
+        return []
+    return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
 def contents(folder: Path) -> str:

@@ -21,7 +21,7 @@ from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.filtering import digest
 from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
 from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
-from manyheads.data.locate import contents, existing
+from manyheads.data.locate import existing, near_names
 from manyheads.data.placing import open_packed, placing_files
 from manyheads.data.store import chunked
 from manyheads.errors import DataError
@@ -176,7 +176,7 @@ def corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataConf
     """
     for file in files:
         if existing(file) is None:
-            raise DataError(f"There is no file {file}. {contents(file.parent)}.")
+            raise DataError(f"There is no file {file}. {near_names(file)}.")
     paths = [str(existing(file)) for file in files]
     train = (paths[0], paths[1]) if len(paths) == 2 else paths[0]
     return DataConfig(root=".", source=languages[0], target=languages[1], train=train)

@@ -25,6 +25,7 @@ __all__ = ["judge_average", "judge_curves", "read_curves", "training_verdict"]
 
 SCORED = 1_000  # validation examples on which two sets of weights are compared
 SAME = 0.005  # nats: half a percent of perplexity
+FALLING = 0.05  # nats that the loss falls in the last quarter of a training that has not settled
 
 # By finding of the doctor: what it means, and what to do.
 ADVICE = {
@@ -85,11 +86,22 @@ def judge_curves(curves: Curves, choices: int) -> Iterator[str]:
             f"{count} validation{'s' * (count != 1)} cannot show whether more steps help: {LEAST_VALIDATIONS} "
             "are needed (a smaller training.save_every)"
         )
+    elif (before := loss_before(curves)) - best > FALLING:
+        yield (
+            f"still improving at the end: {before:.3f} in the first three quarters, {best:.3f} at best. "
+            "More steps would help"
+        )
     else:
         yield (
             f"the validation loss has settled: {best:.3f} at step {step:,}, {curves.validations[-1][1]:.3f} at "
             "the end. More steps alone would change little"
         )
+
+
+def loss_before(curves: Curves) -> float:
+    """Return the best validation loss in the first three quarters of a training, or of all if there is none."""
+    first = [loss for step, loss in curves.validations if step <= 0.75 * curves.last_step]
+    return min(first, default=curves.best[1])
 
 
 def judge_average(averaged: Path, run: Path) -> str:

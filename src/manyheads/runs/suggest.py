@@ -142,7 +142,6 @@ class Suggestion:
         facts = size._asdict() | {
             "source": self.report.source,
             "target": self.report.target,
-            "read": train.read,
             "source_words": train.source.words.mean,
             "target_words": train.target.words.mean,
             "data": "\n".join(settings),

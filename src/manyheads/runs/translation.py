@@ -147,9 +147,10 @@ class Validation:
         before, self.size = self.size, (pairs, sentences)
         if before != self.size:
             bleu = f"BLEU by {sentences:,} of {before[1]:,} sentences" if sentences else "no BLEU"
+            loss = f"loss of {pairs:,} of {before[0]:,} pairs"
+            shorter = [text for text, old, new in zip((loss, bleu), before, self.size, strict=True) if new < old]
             self.watch.listener.message(
-                "to keep training.max_minutes, validations are shorter from now on: "
-                f"loss of {pairs:,} of {before[0]:,} pairs, {bleu}"
+                f"to keep training.max_minutes, validations are shorter from now on: {', '.join(shorter)}"
             )
 
     def decoding_seconds(self, pairs: Sequence[Pair]) -> tuple[float, float]:

@@ -1,8 +1,9 @@
 """The number of updates that fit into `training.max_minutes`, measured at the start of training.
 
-The minutes count from the start of the command to its end: reading the text, training the tokenizer, updates,
-validations, checkpoints, and the averaging of checkpoints. Of the preparation, at most half of the limit counts.
-When updates or validations turn out slower than planned, the plan is shortened; it never becomes longer.
+The minutes count from the start of the command to its end: reading the text, training the tokenizer, timing a
+validation, updates, validations, checkpoints, and the averaging of checkpoints. Of all that comes before the first
+update, at most half of the limit counts. When updates or validations turn out slower than planned, the plan is
+shortened; it never becomes longer.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ __all__ = [
 # whole time, fewer updates are enough; after VERY_LATE_SHARE, one is.
 WARM_UPDATES, MEASURED_UPDATES, MEASURED_SHARE, LATE_SHARE, VERY_LATE_SHARE = 3, 27, 0.02, 0.25, 0.6
 PREPARATION_SHARE = 0.5  # share of the whole time that the preparation can use up
+FEW_UPDATES, MORE_UPDATES = 100, 300  # a plan of fewer is warned about, with the minutes for more
 OVERSHOOT = 0.02  # share of the time by which the plan may exceed it before it is shortened
+SAID_SHARE = 0.9  # a plan is reported again once it is shortened to this share of the plan last reported
 LAST_OVERSHOOT = 0.05  # share of the time by which the averaging of checkpoints at the end may exceed it
 SAMPLES = (16, 4, 1)  # to time a validation, one example in so many is validated, as long as the time allows
 SAMPLE_SHARE = 0.01  # share of the whole time that a larger sample may take
@@ -91,11 +94,14 @@ class TimeLimit:
         limited: whether there is a limit.
         allowed: the time limit in seconds.
         prepared: seconds that the preparation took.
-        used: seconds used before this object was made, by the preparation up to its share and by earlier commands.
+        before: seconds used by earlier commands.
+        used: seconds used before `start`, by the preparation up to its share and by earlier commands.
+        start: reading of the clock after which all seconds count.
         timed: seconds and target tokens of each update, until the plan is made.
         update: seconds of an update, averaged over about the last minute once the plan is made.
         validation, saving: seconds of the last validation and of the last checkpoint.
         size: `TimedValidation.size` according to a restored state, or None.
+        reported: number of updates of the plan that was last reported, or None.
     """
 
     def __init__(
@@ -106,16 +112,25 @@ class TimeLimit:
         self.limited = config.max_minutes is not None
         self.allowed = 60 * (config.max_minutes or 0.0)
         self.prepared = prepared
+        self.before = 0.0
         self.used = min(prepared, PREPARATION_SHARE * self.allowed)
         self.start = time.perf_counter()
         self.timed: list[tuple[float, float]] = []
         self.update = self.validation = self.saving = 0.0
         self.size: Sequence[int] | None = None
+        self.reported: int | None = None
 
     @property
     def elapsed(self) -> float:
         """The seconds of the limit that are used up."""
         return self.used + time.perf_counter() - self.start
+
+    def begin(self) -> None:
+        """Count all up to now, in this command, as preparation."""
+        now = time.perf_counter()
+        self.prepared += now - self.start
+        self.used = self.before + min(self.prepared, PREPARATION_SHARE * self.allowed)
+        self.start = now
 
     def affords(self, seconds: float) -> bool:
         """Return whether there is time for a last part of so many seconds."""
@@ -131,7 +146,8 @@ class TimeLimit:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a state; the time used up is added to that of this command."""
         if self.limited and state:
-            self.used += state["used"]
+            self.before = state["used"]
+            self.used += self.before
             self.size = state["size"]
             costs = Costs(**state["costs"])
             self.update, self.validation, self.saving = costs.update, costs.validation, costs.saving
@@ -187,13 +203,19 @@ class TimeLimit:
         share = min(MUCH_VALIDATION * self.allowed, self.allowed - self.elapsed)
         return max(0.0, share / planned - self.saving)
 
-    def messages(self, updates: int) -> Iterator[str]:
-        """Yield the plan with its expected score, and a warning where validation takes much of the time."""
+    def messages(self, updates: int, most: int) -> Iterator[str]:
+        """Yield the plan with its expected score, and warnings of few updates and of much validation.
+
+        Args:
+            updates: number of updates planned.
+            most: number of updates that the configuration asks for.
+        """
         costs, config, last = self.costs(), self.config, self.scores.updates[-1] if self.scores else 0
         if self.prepared > PREPARATION_SHARE * self.allowed:
+            whole = self.prepared + (1 - PREPARATION_SHARE) * self.allowed
             yield (
-                f"reading the text and training the tokenizer took {self.prepared / 60:.1f} of the "
-                f"{minutes_text(config.max_minutes or 0)}; training gets half of them"
+                f"the preparation took {self.prepared / 60:.1f} of the {minutes_text(config.max_minutes or 0)}; "
+                f"training gets half of them, and the command takes {whole / 60:.1f} minutes"
             )
         of_recipe = f" of {last:,}" if updates < last else ""
         expected = f": {expectation(self.scores, costs, config, updates)}" if self.scores else ""
@@ -204,6 +226,13 @@ class TimeLimit:
         warning = costs.warning(config, updates)
         if warning is not None:
             yield warning
+        if updates < min(FEW_UPDATES, most):
+            more = min(MORE_UPDATES, most)
+            total = costs.total(config, more, seconds=self.prepared)
+            yield (
+                f"warning: {updates:,} updates teach a new model next to nothing. For {more:,} at this speed, "
+                f"set training.max_minutes = {math.ceil(total / 60)}"
+            )
 
 
 def fit_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool) -> None:
@@ -226,11 +255,13 @@ def fit_steps(trainer: Trainer, seconds: float, tokens: float, *, compiled: bool
     planned = progress.total_steps
     late = limit.exceeded(progress.step, planned)
     progress.total_steps = world.gather(limit.fitting(progress.step, planned) if late else planned)[0]
-    if progress.total_steps < planned:
+    limit.reported = limit.reported or planned
+    if progress.total_steps <= SAID_SHARE * limit.reported:
         trainer.listener.message(
-            f"updates or validations have become slower: {progress.total_steps:,} instead of {planned:,} updates "
-            f"fit into {minutes_text(trainer.config.max_minutes or 0)}"
+            f"updates or validations have become slower: {progress.total_steps:,} instead of {limit.reported:,} "
+            f"updates fit into {minutes_text(trainer.config.max_minutes or 0)}"
         )
+        limit.reported = progress.total_steps
 
 
 def plan_steps(trainer: Trainer) -> None:
@@ -240,9 +271,10 @@ def plan_steps(trainer: Trainer) -> None:
     if trainer.timed_validation is not None:
         share = world.gather(limit.share_of_validation(progress.step, progress.total_steps))[0]
         limit.validation = trainer.timed_validation.shorten(share)
-    progress.total_steps = world.gather(limit.fitting(progress.step, progress.total_steps))[0]
-    progress.fixed = True
-    for message in limit.messages(progress.total_steps):
+    most = progress.total_steps
+    progress.total_steps = world.gather(limit.fitting(progress.step, most))[0]
+    progress.fixed, limit.reported = True, progress.total_steps
+    for message in limit.messages(progress.total_steps, most):
         trainer.listener.message(message)
 
 

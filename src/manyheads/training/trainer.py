@@ -200,6 +200,7 @@ class Trainer:
         try:
             if not self.progress.fixed:
                 self.limit.validation = time_validation(self)
+                self.limit.begin()
         except Interrupted:
             return False
         return True
