@@ -48,3 +48,8 @@ def test_the_first_screens_hold_what_a_reader_decides_by() -> None:
         own = next(block for block in blocks(first, "bash") if "data split" in block).splitlines()
         verbs = [line.split()[1] for line in own]
         assert verbs == ["data", "init", "train", "translate"]
+
+
+def test_the_environment_is_activated_before_the_first_command_in_it() -> None:
+    for text in (ENGLISH, KOREAN):
+        assert text.index("make demo") < text.index(". .venv/bin/activate") < text.index("\nmanyheads data")

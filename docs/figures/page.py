@@ -16,8 +16,10 @@ from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
 TEXT = "Was werden die müden Bauern am Freitag bauen?"
+HEAD = {"q": TEXT, "kind": "cross", "layer": 1, "head": 0}
 PICTURES = {
-    "page-attention.png": ("en", "attention", {"q": TEXT, "kind": "cross", "layer": 1, "head": 0}, (1080, 1000)),
+    "page-attention.png": ("en", "attention", HEAD, (1080, 1000)),
+    "page-attention-ko.png": ("ko", "attention", HEAD, (1080, 1000)),
     "page-words-ko.png": ("ko", "words", {"q": TEXT, "at": 2}, (1080, 760)),
 }
 

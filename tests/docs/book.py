@@ -69,7 +69,7 @@ def name_of(page: Path) -> str:
 
 def bare(text: str) -> str:
     """A command without the comment behind it, and without the language of a picture."""
-    return re.sub(r"\s+#.*| --lang ko(?= -o )", "", text)
+    return re.sub(r"\s+#.*| --lang ko(?= -o |$)", "", text)
 
 
 def loose(page: Path) -> list[Fence]:

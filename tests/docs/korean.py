@@ -24,7 +24,7 @@ STAMP = re.compile(r"(?m)^(#{1,3} .*)\n(?:% ([0-9a-f]{8})\n)?")
 CODE = re.compile(r"(?ms)^```.*?^```$")
 BLOCK = re.compile(r"(?ms)^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<body>.*?)^ *```$")
 # Comments, and the language of pictures: what a block of a Korean page may have of its own.
-COMMENT = re.compile(r"""(?m)(?:^|(?<=\s))(?:#|//) .*$|[ \t]+$| --lang ko(?= -o )|, language="ko\"""")
+COMMENT = re.compile(r"""(?m)(?:^|(?<=\s))(?:#|//) .*$|[ \t]+$| --lang ko(?= -o |$)|, language="ko\"""")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,11 @@ from manyheads.config.load import json_schema
 from manyheads.doctor.texts import flatten
 
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
+PACKAGE = DOCS.parent / "src" / "manyheads"
+WORDS = ("serving/page", "inspection")  # the folders of the Korean words of the web page and of the pictures
 PAGES = {path.relative_to(KOREAN).as_posix(): path.read_text("utf-8") for path in sorted(KOREAN.rglob("*.md"))}
+README = (DOCS.parent / "README.ko.md").read_text("utf-8")
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
 # All but those of generated pages, which are tables of their own.
 TRANSLATIONS = [
     name
@@ -117,6 +121,25 @@ def test_a_korean_page_leads_to_korean_pages_where_there_are_any(name: str) -> N
     assert not targets & translated
 
 
+def test_the_korean_readme_leads_to_korean_pages() -> None:
+    translated = {f"docs/{origin(text)}" for text in PAGES.values()}
+    linked = set(re.findall(r"\]\((docs/[^)#\s]+\.md)", README))
+    assert not linked & translated
+    assert {f"docs/ko/start/{name}.md" for name in ("student", "engineer", "self-hoster")} <= linked
+
+
+def test_korean_pages_show_the_korean_form_of_a_picture() -> None:
+    pages = {KOREAN / name: text for name, text in PAGES.items()} | {DOCS.parent / "README.ko.md": README}
+    shown = [(page, page.parent / found) for page, text in pages.items() for found in PICTURE.findall(text)]
+    assert len(shown) > 30
+    assert not [
+        (page.name, picture.name)
+        for page, picture in shown
+        if picture.parent.name != "ko"
+        and ((picture.parent / "ko" / picture.name).exists() or picture.with_stem(f"{picture.stem}-ko").exists())
+    ]
+
+
 def test_the_search_of_the_book_finds_a_word_without_its_particle() -> None:
     pytest.importorskip("sphinx")
     spec = importlib.util.spec_from_file_location("search_of_the_book", DOCS / "_ext" / "korean.py")
@@ -153,12 +176,13 @@ def test_every_setting_is_explained_in_korean_with_its_default() -> None:
 
 def korean_texts() -> dict[str, str]:
     """Every Korean text that a reader sees; of the glossary not the table of words that are not used."""
-    texts = {**PAGES, "README.ko.md": (DOCS.parent / "README.ko.md").read_text("utf-8")}
+    texts = {**PAGES, "README.ko.md": README}
     texts["glossary.md"] = texts["glossary.md"].split("\n## 표기\n")[0]
-    package = DOCS.parent / "src" / "manyheads"
-    for path in package.rglob("*.ko.toml"):
+    for path in PACKAGE.rglob("*.ko.toml"):
         texts[path.name] = "\n".join(text for _, text in flatten(tomllib.loads(path.read_text("utf-8"))))
-    texts["ko.json"] = "\n".join(json.loads((package / "serving" / "page" / "ko.json").read_text("utf-8")).values())
+    for path in PACKAGE.rglob("ko.json"):
+        name = path.relative_to(PACKAGE).as_posix()
+        texts[name] = "\n".join(json.loads(path.read_text("utf-8")).values())
     return texts
 
 
@@ -180,6 +204,27 @@ def test_korean_texts_use_the_words_of_the_glossary() -> None:
         for word in words
         if word in text
     ]
+
+
+def test_pictures_and_notebooks_use_the_words_of_the_glossary() -> None:
+    pictures = [path for path in (DOCS / "figures").rglob("*.svg") if path.parent.name == "ko"]
+    notebooks = list((DOCS.parent / "notebooks" / "ko").glob("*.ipynb"))
+    assert len(pictures) > 15
+    assert len(notebooks) == 4
+    assert not [
+        (path.name, word)
+        for path in (*pictures, *notebooks)
+        for text in [path.read_text("utf-8")]
+        for word in unused_words()
+        if word in text
+    ]
+
+
+def test_the_two_sides_have_one_name_in_the_page_and_in_pictures() -> None:
+    page, pictures = (json.loads((PACKAGE / folder / "ko.json").read_text("utf-8")) for folder in WORDS)
+    assert (page["column.source"], page["column.target"]) == (pictures["source"], pictures["target"])
+    terms = re.findall(r"(?m)^\| ([^|]*?) \| (source|target) \|", PAGES["glossary.md"])
+    assert terms == [(pictures["source"], "source"), (pictures["target"], "target")]
 
 
 def test_a_word_of_the_glossary_has_one_entry() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codeop
 import re
 import tomllib
 from pathlib import Path
@@ -42,6 +43,25 @@ CHAPTERS = sorted((DOCS / "tutorial").glob("*.md"))
 def ids(paths: list[Path]) -> list[Any]:
     """Pages with their place in the book as the name of a test."""
     return [pytest.param(path, id=str(path.relative_to(DOCS))) for path in paths]
+
+
+def refused_at_the_prompt(code: str) -> list[str]:
+    """Return the lines that Python's prompt refuses: there only a blank line ends an indented block."""
+    lines: list[str] = []
+    for line in code.splitlines():
+        lines.append(line)
+        try:
+            complete = codeop.compile_command("\n".join(lines), symbol="single")
+        except SyntaxError:
+            return lines
+        lines = [] if complete else lines
+    return []
+
+
+@pytest.mark.parametrize("path", ids([DOCS / "start" / "student.md", *CHAPTERS]))
+def test_the_code_of_the_course_can_be_pasted_at_the_prompt(path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert not [refused for block in blocks if (refused := refused_at_the_prompt(block))]
 
 
 def prose_and_settings(text: str) -> str:

@@ -127,9 +127,9 @@ def test_titles_axes_and_legends_are_korean(documents: list[Document], place: st
 
 def test_sides_languages_layers_and_heads_are_named_in_korean(documents: list[Document]) -> None:
     drawn = ", ".join(texts(documents[0].to_svg("heads", language="ko")))
-    assert {"원문(독일어)", "번역문(영어)", "쿼리", "키", "0번 층", "1번 헤드"} <= set(drawn.split(", "))
+    assert {"소스(독일어)", "타깃(영어)", "쿼리", "키", "0번 층", "1번 헤드"} <= set(drawn.split(", "))
     lines = documents[0].lines("attention", language="ko")
-    assert "행: 번역문(영어), 쿼리. 열: 원문(독일어), 키." in lines
+    assert "행: 타깃(영어), 쿼리. 열: 소스(독일어), 키." in lines
     assert "검증 손실: 1.5" in texts(documents[4].to_svg("loss", language="ko"))
 
 

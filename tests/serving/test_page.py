@@ -254,7 +254,7 @@ def test_axes_are_named_by_side_and_language_and_heads_by_their_tokens(
     pieces = [token.piece.replace("▁", "␣") for token in found.source.tokens]  # type: ignore[attr-defined]
     for language, source, target in (
         ("en", "Source (German)", "Target (English)"),
-        ("ko", "원문 (독일어)", "번역문 (영어)"),
+        ("ko", "소스 (독일어)", "타깃 (영어)"),
     ):
         reader = Reader(browser, address, language=language)
         reader.open("attention", q="der Hund", kind="cross")
