@@ -130,6 +130,7 @@ def test_libraries_that_load_slowly_are_announced_unless_quiet(
     said = threading.Event()
     monkeypatch.setattr(click, "echo", lambda text, err: said.set())
     monkeypatch.setattr(sys, "said", said, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     name = f"slow_library_{quiet}".lower()
     tmp_path.joinpath(f"{name}.py").write_text(f"import sys\nsys.said.wait({0 if quiet else 60})\n")

@@ -104,7 +104,7 @@ class Reader(nn.Module):
 
 
 class ImageBlocks(nn.Module):
-    """Blocks of timm's vision transformer over embedded ids of one fixed kind: every position is real."""
+    """Blocks of timm's vision transformer over embedded ids, as of patches: no id is padding."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,5 +234,5 @@ PEERS: Mapping[str, Callable[[], Peer]] = {
     "x-transformers decoder flash": lambda: x_decoder(attn_flash=True, use_rmsnorm=True, ff_glu=True),
     **{f"torchtune {name}": lambda name=name: torchtune_decoder(name)
        for name in ("llama3", "gemma", "qwen2", "phi3")},
-    "timm blocks": lambda: encoder(ImageBlocks()),
+    "timm blocks": lambda: encoder(ImageBlocks(), pad=None),
 }  # fmt: skip

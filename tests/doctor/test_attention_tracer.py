@@ -117,3 +117,24 @@ def test_the_axis_of_the_softmax_is_recorded(axis: str) -> None:
     file, line = tracer.attentions[0].place or ("", 0)
     assert file == __file__
     assert line > 0
+
+
+@pytest.mark.parametrize("part", ["streams_only", "leaves"])
+def test_a_part_of_a_trace_is_that_of_the_whole_and_ends_before_the_attentions(part: str) -> None:
+    torch.manual_seed(0)
+    ids, embedding = torch.randint(9, (BATCH, QUERIES)), torch.nn.Embedding(9, WIDTH)
+    project = torch.nn.Linear(WIDTH, WIDTH)
+
+    def run(**how: bool) -> AttentionTracer:
+        with AttentionTracer({"source": ids}, **how) as tracer:
+            x = project(embedding(ids) + 1)
+            ((x @ x.mT).softmax(-1) @ x).sum()
+        return tracer
+
+    whole, traced = run(), run(**{part: True})
+    assert len(whole.attentions) == 1
+    assert not traced.attentions
+    if part == "streams_only":
+        assert torch.equal(traced.streams["source"], whole.streams["source"])
+    else:
+        assert traced.leaf("source") is not None

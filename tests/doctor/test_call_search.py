@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.doctor import called
-from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY
+from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, TorchTransformer
 from torch import Tensor, nn
 
 from manyheads.doctor import Report, examine
@@ -140,3 +140,14 @@ def test_without_positions_the_batch_taken_for_the_time_is_no_guess_either() -> 
     torch.manual_seed(3)
     report = examined(Unordered(), kind="encoder", pad=None)
     assert "rows-mixed" in report.names, report
+
+
+@IN_TIME
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_two_texts_of_one_length_with_the_batch_taken_for_the_time_are_examined_so(dtype: torch.dtype) -> None:
+    """nn.Transformer refuses texts of two lengths there; with the time first it takes them, and mixes the rows."""
+    torch.manual_seed(5)
+    model = TorchTransformer("rows-mixed").to(dtype)
+    report = examine(model, vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    assert {"rows-mixed"} <= set(report.names) <= {"rows-mixed", "no-source-padding-mask"}, report
+    assert "the batch number of src and tgt must be equal" in report.remarks[0]

@@ -35,6 +35,7 @@ def test_sizes_are_those_of_the_embeddings_that_are_looked_up() -> None:
 
 
 def test_marks_stand_in_configurations_and_constants_too() -> None:
+    assert PAD == 0
     marks = guess_marks(None, Sized(config=SimpleNamespace(pad_token_id=7), args={"eos_idx": 2}), 31)
     assert marks == {"pad": (7, "pad_token_id"), "eos": (2, "eos_idx"), "bos": (BOS, "BOS")}
     assert guess_marks(test_marks_stand_in_configurations_and_constants_too, None, 31) == {
@@ -44,9 +45,30 @@ def test_marks_stand_in_configurations_and_constants_too() -> None:
 
 def test_contradicting_names_and_numbers_that_are_no_ids_give_no_guess() -> None:
     assert "pad" not in guess_marks(None, Sized(src_pad_idx=1, trg_pad_idx=2), 31)
-    assert guess_marks(None, Sized(bos_id=99, eos=5, start=7), 31) == {
-        "pad": (PAD, "PAD"), "bos": (BOS, "BOS"), "eos": (EOS, "EOS")
-    }  # fmt: skip
+    assert guess_marks(None, Sized(bos_id=99, eos=5, start=7), 31) == {"bos": (BOS, "BOS"), "eos": (EOS, "EOS")}
+
+
+def is_real(ids: Tensor) -> Tensor:
+    return (ids != PAD)[..., None]
+
+
+class Pooled(Sized):
+    """Names the constant of its file, in a function that it calls."""
+
+    def forward(self, src: Tensor, trg: Tensor) -> Tensor:
+        return self.output(self.target(trg) + (self.source(src) * is_real(src)).sum(1, keepdim=True))
+
+
+def test_a_constant_is_the_padding_of_a_model_only_where_the_model_uses_it() -> None:
+    torch.manual_seed(0)
+    report = examine(Sized(), longest=40)
+    assert not {"no-source-padding-mask", "depends-on-the-batch"} & set(report.names)
+    said = "pad was not guessed from PAD, which the model does not use: if texts are padded, give pad=0"
+    assert said in report.remarks
+    assert guess_marks(None, Pooled(), 31)["pad"] == (PAD, "PAD")
+    padded = Sized()
+    padded.source = nn.Embedding(31, 16, padding_idx=PAD)
+    assert guess_marks(None, padded, 31)["pad"] == (PAD, "padding_idx")
 
 
 def test_with_a_size_no_mark_is_guessed() -> None:

@@ -10,7 +10,7 @@ from tests.doctor import peers
 from torch import nn
 
 from manyheads.doctor import examine
-from manyheads.doctor.huggingface import from_huggingface, huggingface_config, stated_kind
+from manyheads.doctor.huggingface import from_huggingface, huggingface_config, limit_of, stated_kind
 from manyheads.errors import UsageError
 
 
@@ -43,3 +43,10 @@ def test_a_model_without_token_ids_is_refused() -> None:
     )
     with pytest.raises(UsageError, match=r"ViTModel takes .* and no input_ids"):
         examine(theirs.ViTModel(config))
+
+
+def test_the_longest_text_is_stated_under_many_names() -> None:
+    sizes = {"max_relative_positions": 32, "max_2d_position_embeddings": 16, "num_positions": 8}
+    assert limit_of(nn.Identity(), [{"max_source_positions": 1500}, {"max_target_positions": 448, **sizes}]) == 448
+    assert limit_of(nn.Identity(), [{"max_decoder_position_embeddings": 64, "n_positions": None}]) == 64
+    assert limit_of(nn.Identity(), [sizes]) is None

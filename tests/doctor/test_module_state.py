@@ -62,3 +62,13 @@ def test_zero_matrices_and_gates_are_filled_and_biases_are_not() -> None:
         assert module.head.weight.any()
         assert not module.other.bias.any()
     assert not module.head.weight.any()
+
+
+def test_a_frozen_embedding_of_zeros_keeps_them() -> None:
+    model = nn.ModuleDict({"tokens": nn.Embedding(5, 3), "places": nn.Embedding(7, 3), "head": nn.Linear(3, 5)})
+    for weight in model.parameters():
+        nn.init.zeros_(weight)
+    model["places"].requires_grad_(False)
+    with filled_zero_weights(model) as filled:
+        assert filled == ["tokens.weight", "head.weight", "head.bias"]
+        assert not model["places"].weight.any()

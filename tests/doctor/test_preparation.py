@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
 from tests.doctor import peers, strange
 from tests.doctor.planted import BOS, EOS, PAD, VOCABULARY, Course, TorchTransformer, Transformer
+from tests.doctor.sweep import covering
 from torch import Tensor, nn
 
 from manyheads.doctor import Report, examine
@@ -34,8 +36,7 @@ def examined(model: nn.Module, **options: Any) -> Report:
     return report
 
 
-@pytest.mark.parametrize("dtype", HALVES)
-@pytest.mark.parametrize("name", ["bert", "t5", "bart", "gpt2", "marian"])
+@pytest.mark.parametrize(("name", "dtype"), covering(product(["bert", "t5", "bart", "gpt2", "marian"], HALVES)))
 def test_half_precision_gives_no_alarm_and_is_stated(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     report = examined(peers.make(name).to(dtype), kind=None, vocab_size=None)
@@ -43,12 +44,20 @@ def test_half_precision_gives_no_alarm_and_is_stated(name: str, dtype: torch.dty
     assert any("examined in float32" in remark for remark in report.remarks)
 
 
-@pytest.mark.parametrize("dtype", [*HALVES, torch.float64])
 @pytest.mark.parametrize(
-    ("defects", "names"),
-    [((), []), ((3,), ["padding-mask-on-queries"]), ((9,), ["no-source-padding-mask"]), ((17,), ["mask-fill"])],
+    ("make", "defects", "names", "dtype"),
+    covering(
+        (make, defects, names, dtype)
+        for make in (Transformer, TorchTransformer)
+        for defects, names in (
+            ((), []),
+            ((3,), ["padding-mask-on-queries"]),
+            ((9,), ["no-source-padding-mask"]),
+            ((17,), ["mask-fill"]),
+        )
+        for dtype in (*HALVES, torch.float64)
+    ),
 )
-@pytest.mark.parametrize("make", [Transformer, TorchTransformer])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_defects_have_their_names_in_every_precision(
     make: type[nn.Module], defects: tuple[int, ...], names: list[str], dtype: torch.dtype
@@ -92,9 +101,16 @@ def test_scores_that_overflow_in_half_precision_are_named() -> None:
     assert "in float16, the precision of the weights" in report.findings[0].evidence
 
 
-@pytest.mark.parametrize("zero", [("head",), ("projections",), ("head", "projections"), ("tied", "projections")])
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("zero", "causal", "dtype"),
+    covering(
+        product(
+            [("head",), ("projections",), ("head", "projections"), ("tied", "projections")],
+            [True, False],
+            [torch.float32, torch.bfloat16],
+        )
+    ),
+)
 def test_zero_weights_hide_no_defect(zero: tuple[str, ...], causal: bool, dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     report = examined(strange.NanoGPT(*zero, causal=causal).to(dtype))
@@ -170,7 +186,7 @@ def test_a_short_limit_shortens_what_is_asked(defects: tuple[int, ...], names: l
     assert "scores depend on the order of the tokens" in report.asked
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.slow)])
 def test_a_training_step_in_half_precision_is_examined(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     for defects, names in (((), []), ((5,), ["target-not-shifted"])):

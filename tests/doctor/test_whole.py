@@ -24,6 +24,11 @@ PAIRS = [
     (1, 18),
     (10, 15),
 ]
+# Checks of what the project has no function for.
+NOT_GIVEN = {
+    "results do not depend on padding before the text",
+    "step-by-step decoding gives the scores of teacher forcing",
+}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +41,7 @@ def test_a_project_is_told_exactly_what_was_planted_in_it(defects: tuple[int, ..
     torch.manual_seed(training_seed)
     report = Project(*defects).examined()
     assert numbers(report) == set(defects), report
-    assert len(report.asked) == 25
+    assert {check for check, _ in report.skipped} == NOT_GIVEN
 
 
 @pytest.mark.parametrize("defect", ["unseeded-split", "vocabulary-from-test-set", "wrong-tokenizer/same-text"])

@@ -91,7 +91,7 @@ def doctor(
     explain: str | None,
     options: ModelOptions,
 ) -> None:
-    """Find problems in this machine, a configuration, a run or a model; exit with code 1 if there are any.
+    """Find problems in this machine, a configuration, run or model; exit with code 1 if there are any.
 
     CONFIG is a TOML file or the name of a recipe: the doctor examines its text, its settings and a newly
     initialised model. RUN is a run directory: the doctor examines its training curves, weights, decoding and

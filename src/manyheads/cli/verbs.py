@@ -52,9 +52,9 @@ def current_settings() -> Settings:
 def announce_loading(after: float = 2.0) -> None:
     """Say after some seconds that libraries are still being loaded: torch takes long on a busy machine.
 
-    Nothing is said if torch is loaded, with --quiet, or by further processes of `torchrun`.
+    Nothing is said if torch is loaded, with --quiet, or where stderr is no terminal.
     """
-    if "torch" in sys.modules or current_settings().quiet or os.environ.get("RANK", "0") != "0":
+    if "torch" in sys.modules or current_settings().quiet or not sys.stderr.isatty():
         return
     main = threading.main_thread().ident
 

@@ -49,6 +49,8 @@ ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__",
 # Rotations by positions put halves of one tensor together again.
 JOINTS = {*ADDITIONS, "cat", "concat", "stack", "neg", "__neg__", "view_as_complex", "view_as_real", "complex"}
 READERS = {"layer_norm", "rms_norm", "batch_norm", "linear", "addmm", "multi_head_attention_forward"}
+# Parts of a norm that is written out: the first layer has read the embeddings that such a function is given.
+STATISTICS = {"mean", "std", "var", "var_mean", "std_mean", "pow", "__pow__", "square", "norm", "vector_norm"}
 # The same numbers in another order, or fewer of them.
 ARRANGEMENTS = {
     "view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "unflatten", "expand", "chunk",
@@ -70,7 +72,9 @@ class AttentionTracer(TorchFunctionMode):
 
     Args:
         watched: token ids by side ("source", "target"), whose embeddings are followed.
-        leaves: add a leaf tensor of zeros to the embeddings of watched ids, to differentiate by.
+        leaves: add a leaf tensor of zeros to the embeddings of watched ids, to differentiate by, and record no
+            attentions.
+        streams_only: record nothing after the streams of all watched ids.
 
     Attributes:
         attentions: recorded attentions in the order of their computation.
@@ -79,10 +83,12 @@ class AttentionTracer(TorchFunctionMode):
         dropped_residuals: number of additions in which a dropout's result was both residual and sublayer input.
     """
 
-    def __init__(self, watched: Mapping[str, Tensor] | None = None, *, leaves: bool = False) -> None:
+    def __init__(
+        self, watched: Mapping[str, Tensor] | None = None, *, leaves: bool = False, streams_only: bool = False
+    ) -> None:
         super().__init__()
         self.watched = dict(watched or {})
-        self.leaves = leaves
+        self.leaves, self.streams_only = leaves, streams_only
         self.attentions: list[Attention] = []
         self.lookups: list[Lookup] = []
         self.streams: dict[str, Tensor] = {}
@@ -100,10 +106,14 @@ class AttentionTracer(TorchFunctionMode):
         try:
             if name == "embedding" and isinstance(result, Tensor):
                 return self._trace_lookup(result, [*args, *kwargs.values()])
-            self._record(func, name, args, kwargs, result)
+            if not self._is_done():
+                self._record(func, name, args, kwargs, result)
         except Exception:  # a call that cannot be read, as under torch.func.vmap, is computed but not traced
             return result
         return result
+
+    def _is_done(self) -> bool:
+        return self.leaves or (self.streams_only and len(self.streams) == len(self.watched))
 
     def leaf(self, name: str) -> Tensor | None:
         """Return the leaf to differentiate by for watched ids, None where no embeddings of them were looked up."""
@@ -121,11 +131,13 @@ class AttentionTracer(TorchFunctionMode):
         self, func: Callable[..., Any], name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
     ) -> None:
         """Remember the facts about each tensor of a result."""
-        kwargs = {key: value for key, value in kwargs.items() if key != "out"}
-        tensors = [value for value in flatten_values((*args, *kwargs.values())) if isinstance(value, Tensor)]
         changed = args[0] if name == "__setitem__" else result
         parts = changed if isinstance(changed, (tuple, list)) else [changed]
-        if not tensors or not any(isinstance(part, Tensor) for part in parts):
+        if not any(isinstance(part, Tensor) for part in parts):
+            return
+        kwargs = {key: value for key, value in kwargs.items() if key != "out"}
+        tensors = [value for value in flatten_values((*args, *kwargs.values())) if isinstance(value, Tensor)]
+        if not tensors:
             return
         if name in ARRANGEMENTS:
             trace = self.trace(tensors[0])
@@ -165,7 +177,7 @@ class AttentionTracer(TorchFunctionMode):
     ) -> TensorTrace:
         """Return the facts about the result of a function, apart from arrangements and lookups."""
         traces = [self.trace(tensor) for tensor in tensors]
-        if name in READERS or name in PRODUCTS:
+        if name in READERS or name in PRODUCTS or name in STATISTICS:
             for tensor, trace in zip(tensors, traces, strict=True):
                 for side in trace.embedded:
                     self.streams.setdefault(side, tensor.detach())

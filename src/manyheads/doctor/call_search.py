@@ -82,6 +82,9 @@ class CallSearch:
         found: list[FoundCall] = []
         for trial in self.plain_forms(form):
             outcome = self.attempt(trial)
+            turned = trial.time_first and not form.time_first
+            if isinstance(outcome, FoundCall) and turned and not outcome.sound["rows"]:
+                continue  # the time is not first there: another reason made the call with the batch first fail
             if isinstance(outcome, FoundCall):
                 found.append(outcome)
                 if trial.container != "mapping" or outcome.all_sound:

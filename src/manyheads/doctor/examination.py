@@ -104,7 +104,8 @@ def examine(
         wrap_model,
         model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first,
     )  # fmt: skip
-    adapter = in_any_precision(wrap, model)
+    with torch.random.fork_rng():
+        adapter = in_any_precision(wrap, model)
     with restore_modes(adapter.module), run_eagerly():
         with prepare(adapter, seed) as prepared:
             report = check_outputs(prepared, stepper, left_padding=left_padding, longest=longest)

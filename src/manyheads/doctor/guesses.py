@@ -1,13 +1,15 @@
 """Guess the numbers of ids and the marks of a model from what its code states; each guess is told.
 
 Sizes are those of the embeddings that are looked up with the ids; marks are integers under usual names: attributes
-of the modules and of their configurations, and constants of the file that defines the model.
+of the modules and of their configurations, and constants of the file that defines the model. A constant is the
+padding of a model only where the code of the model names it.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -64,14 +66,52 @@ def guess_marks(model: Any, module: nn.Module | None, size: int) -> dict[str, tu
 
     A mark is left out where two names state two ids for it. Ids are below `size`.
     """
-    stated: dict[str, dict[int, str]] = {mark: {} for mark in MARKS}
-    for source in (attributes(module), constants(model, module)):
-        known = {mark for mark, values in stated.items() if values}
-        for name, value in source:
-            mark = mark_of(name)
-            if mark is not None and mark not in known and type(value) is int and 0 <= value < size:
-                stated[mark].setdefault(value, name)
-    return {mark: next(iter(values.items())) for mark, values in stated.items() if len(values) == 1}
+    stated = stated_marks(constants(model, module), size) | stated_marks(attributes(module), size)
+    unused = {"pad"} if unused_padding(model, module, size) else set()
+    return {
+        mark: next(iter(values.items()))
+        for mark, values in stated.items()
+        if len(values) == 1 and mark not in unused
+    }
+
+
+def stated_marks(stated: Iterable[tuple[str, object]], size: int) -> dict[str, dict[int, str]]:
+    """Return, by mark, the ids below `size` that names state, each with the first name that does."""
+    marks: dict[str, dict[int, str]] = {}
+    for name, value in stated:
+        mark = mark_of(name)
+        if mark is not None and type(value) is int and 0 <= value < size:
+            marks.setdefault(mark, {}).setdefault(value, name)
+    return marks
+
+
+def unused_padding(model: Any, module: nn.Module | None, size: int) -> dict[int, str]:
+    """Return the constants that name an id of padding, with their names, where the model uses none of them."""
+    if "pad" in stated_marks(attributes(module), size):
+        return {}
+    named = stated_marks(constants(model, module), size).get("pad", {})
+    return named if names_in_code(model, module).isdisjoint(named.values()) else {}
+
+
+def names_in_code(model: Any, module: nn.Module | None) -> set[str]:
+    """Return the names in the code of a model, of its modules, and of the functions that they name."""
+    classes = {kind for part in modules_of(module) for kind in type(part).__mro__}
+    waiting = [model, *(value for kind in classes for value in vars(kind).values())]
+    names: set[str] = set()
+    while waiting:
+        function = waiting.pop()
+        function = getattr(function, "fget", None) or getattr(function, "__func__", function)
+        if isinstance(function, FunctionType) and not function.__module__.startswith("torch"):
+            fresh = names_of(function.__code__) - names
+            names |= fresh
+            waiting += [function.__globals__.get(name) for name in fresh]
+    return names
+
+
+def names_of(code: CodeType) -> set[str]:
+    """Return the names that a code and the functions written in it use."""
+    inner = (names_of(each) for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*inner)
 
 
 def guess_missing_marks(
@@ -83,6 +123,11 @@ def guess_missing_marks(
         if complete[name] is None and mark not in complete.values():
             complete[name] = mark
             remarks.append(f"{name} = {mark}, guessed from {origin}")
+    if complete["pad"] is None:
+        remarks += [
+            f"pad was not guessed from {origin}, which the model does not use: if texts are padded, give pad={mark}"
+            for mark, origin in unused_padding(model, module, size).items()
+        ]
     return complete, remarks
 
 

@@ -5,6 +5,7 @@ Shapes: B batch, S source length, T target length, V vocabulary.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ from manyheads.doctor.signatures import parameters_of
 from manyheads.errors import UsageError
 
 __all__ = ["from_huggingface", "huggingface_config"]
+
+# Fields of configurations that state the longest text, as max_target_positions; not max_relative_positions.
+LIMIT = re.compile(r"max_((source|target|encoder|decoder)_)?position(s|_embeddings)|n_positions")
 
 
 def huggingface_config(model: Any) -> dict[str, Any] | None:
@@ -125,13 +129,7 @@ def limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | No
 
     RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
     """
-    names = (
-        "max_position_embeddings",
-        "n_positions",
-        "max_encoder_position_embeddings",
-        "max_decoder_position_embeddings",
-    )
-    limits = [config[name] for config in configs for name in names if config.get(name)]
+    limits = [value for config in configs for name, value in config.items() if value and LIMIT.fullmatch(name)]
     return min(
         (
             limit - part.padding_idx - 1

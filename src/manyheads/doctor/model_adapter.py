@@ -80,7 +80,7 @@ class ModelAdapter:
         """
         if self.state is not None:
             self.state.restore()
-        torch.manual_seed(seed)
+        seed_generators(seed)
         scores = self.call(*(ids[side].to(self.device) for side in self.sides))
         last = ids[self.sides[-1]]
         if scores.dim() == 2 and len(scores) == last.numel():  # (B * T, V)
@@ -117,6 +117,14 @@ def advice(scores: Tensor, ids: Tensor) -> str:
     if scores.shape[::2] == ids.shape:
         return " If the vocabulary is the second axis, examine lambda *ids: model(*ids).transpose(1, 2)."
     return ""
+
+
+def seed_generators(seed: int) -> None:
+    """Seed torch's random generators; without an accelerator that of the CPU alone, as the others take long."""
+    if torch.accelerator.is_available():
+        torch.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)
 
 
 @contextmanager

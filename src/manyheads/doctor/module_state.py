@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import repeat
+from operator import is_
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -25,7 +27,7 @@ class ModuleState:
     """
 
     def __init__(self, module: nn.Module | None) -> None:
-        self._containers: list[tuple[Any, Any]] = []
+        self._containers: list[tuple[Any, Any, int]] = []
         self._tensors: list[tuple[Tensor, Tensor, int]] = []
         self._seen: set[int] = set()
         for part in module.modules() if module is not None else ():
@@ -33,7 +35,7 @@ class ModuleState:
 
     def _remember_attributes(self, owner: Any, left_out: Iterable[str], depth: int) -> None:
         attributes = {name: value for name, value in vars(owner).items() if name not in left_out}
-        self._containers.append((owner, attributes))
+        self._containers.append((owner, attributes, len(vars(owner))))
         for value in attributes.values():
             self._remember(value, depth)
 
@@ -46,7 +48,7 @@ class ModuleState:
                 self._tensors.append((value, value.detach().clone(), value._version))
         elif isinstance(value, (list, dict, set, deque)):
             self._seen.add(id(value))
-            self._containers.append((value, value.copy()))
+            self._containers.append((value, value.copy(), len(value)))
             for part in value.values() if isinstance(value, dict) else value:
                 self._remember(part, depth + 1)
         elif isinstance(value, tuple):
@@ -59,8 +61,8 @@ class ModuleState:
     @torch.no_grad()
     def restore(self) -> None:
         """Put everything back that differs."""
-        for owner, kept in self._containers:
-            put_back(owner, kept)
+        for owner, kept, size in self._containers:
+            put_back(owner, kept, size)
         for index, (tensor, content, version) in enumerate(self._tensors):
             if tensor._version != version:
                 tensor.copy_(content)
@@ -74,8 +76,8 @@ def is_plain_object(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] not in {"torch", "builtins", "logging", "threading"}
 
 
-def put_back(owner: Any, kept: Any) -> None:
-    """Give a container, or the attributes of an object, the contents it had."""
+def put_back(owner: Any, kept: Any, size: int) -> None:
+    """Give a container, or the attributes of an object, the contents it had; size: of the container then."""
     if isinstance(owner, (list, deque)):
         if len(owner) != len(kept) or any(one is not other for one, other in zip(owner, kept, strict=True)):
             owner.clear()
@@ -88,9 +90,11 @@ def put_back(owner: Any, kept: Any) -> None:
         return
     left_out = STANDARD if isinstance(owner, nn.Module) else ()
     present = owner if isinstance(owner, dict) else vars(owner)
+    if len(present) == size and all(map(is_, map(present.get, kept, repeat(kept)), kept.values())):
+        return
     for name in [name for name in present if name not in kept and name not in left_out]:
         del present[name]
-    present.update({name: value for name, value in kept.items() if present.get(name, kept) is not value})
+    present.update(kept)
 
 
 @contextmanager
@@ -149,12 +153,15 @@ def weight_count(module: nn.Module | None) -> int:
 def zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
     """Return the weights that are all zero and may hide what they are multiplied with, by name.
 
-    A vector of zeros beside a weight of its module that is not zero is a bias, which hides nothing.
+    A vector of zeros beside a weight of its module that is not zero is a bias, which hides nothing. A frozen
+    embedding of zeros, such as a table of positions, adds nothing and never will: it is no start from zero.
     """
     found: dict[str, nn.Parameter] = {}
     biases: set[int] = set()
     for prefix, part in module.named_modules() if module is not None else ():
         own = {name: weight for name, weight in part.named_parameters(recurse=False) if is_usual(weight)}
+        if isinstance(part, nn.Embedding) and not part.weight.requires_grad:
+            continue
         zero = {name: weight for name, weight in own.items() if not weight.detach().any()}
         for name, weight in zero.items():
             if weight.dim() == 1 and weight.numel() > 1 and len(zero) < len(own):

@@ -10,6 +10,7 @@ from rich.cells import set_cell_size
 
 from manyheads.doctor.texts import FINDING_TEXTS, Language, check_text
 from manyheads.doctor.user_errors import describe_error
+from manyheads.errors import ManyheadsError
 from manyheads.training.log import NO_LISTENER, Listener
 
 __all__ = [
@@ -225,9 +226,14 @@ def make_report(
 
 
 def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
-    """Return the report on checks; where the observed code raises an error, list them with it as not made."""
+    """Return the report on checks; where the observed code raises an error, list them with it as not made.
+
+    Errors of manyheads say themselves why a check cannot be made.
+    """
     try:
         return make()
+    except ManyheadsError as error:
+        return make_report([], [], [(check, str(error)) for check in checks])
     except Exception as error:  # any exception of the user's code
         return make_report([], [], [(check, f"the code raised {describe_error(error)}") for check in checks])
 

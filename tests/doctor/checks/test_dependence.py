@@ -101,3 +101,32 @@ def test_whether_a_score_depends_on_the_token_that_is_fed_there(model: nn.Module
     assert model.training
     assert depends_on_own_token(adapter, Samples(adapter)) is answer
     assert model.training
+
+
+class Coarse(Transformer):
+    """Gives NaN in double precision, as code does whose masks are made for float32."""
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        scores = super().forward(source, target)
+        return scores * torch.nan if scores.dtype == torch.float64 else scores
+
+
+class Undefined(Coarse):
+    """Gives NaN for texts that are longer than others."""
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        scores = super().forward(source, target)
+        return scores * torch.nan if source.size(1) > 8 else scores
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_order_of_tokens_is_not_judged_by_scores_that_are_nan(dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    options = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
+    report = examine(Coarse().to(dtype), **options)
+    assert report.names == []
+    assert "scores depend on the order of the tokens" in report.asked
+    report = examine(Undefined(), **options)
+    assert "no-positions" not in report.names
+    said = ("scores depend on the order of the tokens", "scores of 9 source tokens are NaN or infinite")
+    assert said in report.skipped

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
-from tests.doctor.hosts import BOS, EOS, PAD, STYLES, VOCABULARY, Host, Nano, Plan
+from tests.doctor.hosts import BOS, EOS, PAD, STYLES, VOCABULARY, D, Host, Nano, Plan
+from tests.doctor.planted import Transformer
+from tests.doctor.sweep import covering
 
 from manyheads.doctor import Report, examine
 from manyheads.doctor.checks.masks import PHRASES
@@ -37,8 +41,10 @@ def test_a_sound_model_gives_no_alarm(style: str) -> None:
 
 @pytest.mark.parametrize(
     ("style", "defect"),
-    [(style, defect) for style in STYLES for defect in LOOK_AHEAD if defect in STYLES[style].styles]
-    + [("nano", defect) for defect in LOOK_AHEAD],
+    covering(
+        [(style, defect) for style in STYLES for defect in LOOK_AHEAD if defect in STYLES[style].styles]
+        + [("nano", defect) for defect in LOOK_AHEAD]
+    ),
 )
 def test_a_wrong_look_ahead_mask_is_named(style: str, defect: str) -> None:
     report = examined(style, Plan(look_ahead=defect))
@@ -49,7 +55,7 @@ def test_a_wrong_look_ahead_mask_is_named(style: str, defect: str) -> None:
 
 @pytest.mark.parametrize(
     ("style", "defect"),
-    [(style, defect) for style in STYLES for defect in PADDING if defect in STYLES[style].styles],
+    covering((style, defect) for style in STYLES for defect in PADDING if defect in STYLES[style].styles),
 )
 def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
     report = examined(style, Plan(padding=defect))
@@ -62,7 +68,10 @@ def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
 
 @pytest.mark.parametrize(
     ("style", "scale"),
-    [(style, scale) for style in STYLES for scale in STYLES[style].scales] + [("nano", scale) for scale in NAMES],
+    covering(
+        [(style, scale) for style in STYLES for scale in STYLES[style].scales]
+        + [("nano", scale) for scale in NAMES]
+    ),
 )
 def test_a_wrong_scale_is_named(style: str, scale: str) -> None:
     if (style, scale) == ("folded", "twice"):
@@ -72,27 +81,42 @@ def test_a_wrong_scale_is_named(style: str, scale: str) -> None:
 
 @pytest.mark.parametrize(
     ("style", "axis"),
-    [(style, axis) for style in STYLES for axis in STYLES[style].axes] + [("nano", "queries"), ("nano", "heads")],
+    covering(
+        [(style, axis) for style in STYLES for axis in STYLES[style].axes]
+        + [("nano", "queries"), ("nano", "heads")]
+    ),
 )
 def test_a_softmax_over_another_axis_is_named(style: str, axis: str) -> None:
     assert serious(examined(style, Plan(axis=axis))) == ["softmax-axis"]
 
 
-@pytest.mark.parametrize("style", ["einsum", "fused", "by hand"])
-@pytest.mark.parametrize("kind", ["halves", "tensor2tensor"])
+@pytest.mark.parametrize(
+    ("style", "kind"), covering(product(["einsum", "fused", "by hand"], ["halves", "tensor2tensor"]))
+)
 def test_sound_sinusoids_in_another_order_give_no_alarm(style: str, kind: str) -> None:
     assert serious(examined(style, Plan(positions=kind))) == []
 
 
-@pytest.mark.parametrize("style", ["einsum", "heads", "folded"])
-@pytest.mark.parametrize("kind", ["exponent", "half", "sign", "linear", "one frequency each", "only sines"])
+@pytest.mark.parametrize(
+    ("style", "kind"),
+    covering(
+        product(
+            ["einsum", "heads", "folded"],
+            ["exponent", "half", "sign", "linear", "one frequency each", "only sines"],
+        )
+    ),
+)
 def test_wrong_sinusoids_are_named(style: str, kind: str) -> None:
     assert serious(examined(style, Plan(positions=kind))) == ["wrong-sinusoids"]
 
 
-@pytest.mark.parametrize("style", ["einsum", "torch", "by hand"])
 @pytest.mark.parametrize(
-    ("tied", "names"), [("up", ["tied-logits-scaled"]), ("down", ["tied-logits-scaled"]), ("t5", [])]
+    ("style", "tied", "names"),
+    covering(
+        (style, tied, ["tied-logits-scaled"] * (tied != "t5"))
+        for style in ("einsum", "torch", "by hand")
+        for tied in ("up", "down", "t5")
+    ),
 )
 def test_tied_logits_that_are_scaled_are_named_unless_their_rows_are_strong(
     style: str, tied: str, names: list[str]
@@ -115,6 +139,52 @@ def test_tied_logits_that_are_scaled_are_named_unless_their_rows_are_strong(
 )
 def test_a_model_in_bfloat16_is_judged_alike(style: str, plan: Plan, name: str | None) -> None:
     assert serious(examined(style, plan, torch.bfloat16)) == ([name] if name else [])
+
+
+class WrittenNorm(torch.nn.Module):
+    """A norm as The Annotated Transformer writes it, or as language models write RMSNorm."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind, self.weight = kind, torch.nn.Parameter(torch.ones(D))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.kind == "layer":
+            return self.weight * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6)
+        return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize(("positions", "named"), [("", []), ("exponent", ["wrong-sinusoids"])])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_sinusoids_before_a_norm_that_is_written_out_are_judged(
+    norm: str, positions: str, named: list[str], dtype: torch.dtype
+) -> None:
+    torch.manual_seed(3)
+    model = Host(STYLES["einsum"], Plan(positions=positions))
+    for layer in (*model.encoder, *model.decoder):
+        layer.norms = torch.nn.ModuleList(WrittenNorm(norm) for _ in layer.norms)
+    report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    assert serious(report) == named
+
+
+class Constant(torch.nn.Module):
+    """A memory in which nothing is left of the source."""
+
+    def forward(self, x: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(x, 0.5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_constant_memory_is_no_mask(dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    model = Transformer()
+    model.around[1] = Constant()
+    report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    assert serious(report) == ["source-not-read"]
+    model = Transformer("mask-as-value").to(dtype)
+    report = examine(model, vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    assert serious(report) == ["mask-as-value"]
 
 
 def test_the_cause_the_cure_and_the_line_fit_the_fault() -> None:

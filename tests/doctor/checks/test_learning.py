@@ -101,30 +101,63 @@ class Shifting(nn.Module):
         super().__init__()
         self.inner = inner
 
+    @property
+    def tokens(self) -> nn.Module:
+        return self.inner.tokens
+
     def forward(self, ids: Tensor) -> Tensor:
         return functional.pad(self.inner(ids), (0, 0, 1, -1))
 
 
+class Unshifted(Course):
+    """Rows without start symbols, which are fed as they are, and are labels as they are."""
+
+    def collate(self, sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
+        return padded(sources), padded([[*row, EOS] for row in targets])
+
+    def teacher(self, target: Tensor) -> tuple[Tensor, Tensor]:
+        return (target[:, :-1], target[:, 1:]) if "twice" in self.defects else (target, target)
+
+
+class ShiftedIds(Transformer):
+    """Ids of the target are moved by one position before they are looked up, as in T5."""
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return super().forward(source, torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], 1))
+
+
 def test_a_shift_inside_the_model_needs_none_outside() -> None:
-    class Unshifted(Course):
-        def collate(self, sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
-            return padded(sources), padded([[*row, EOS] for row in targets])
-
-        def step(self, source: Tensor, target: Tensor) -> float:
-            loss = functional.cross_entropy(
-                self.model(source, target).flatten(0, 1), target.flatten(), ignore_index=PAD
-            )
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            return loss.item()
-
     torch.manual_seed(1)
     model = Transformer()
     model.target_embedding = Shifting(model.target_embedding)  # type: ignore[assignment]
     report = taught(Unshifted(model))
     assert not report.findings, report
     assert LABELS in report.asked
+
+
+@pytest.mark.parametrize("bfloat16", [False, True])
+def test_a_shift_of_ids_inside_the_model_needs_none_outside(bfloat16: bool) -> None:
+    torch.manual_seed(1)
+    course = Unshifted(ShiftedIds().to(torch.bfloat16 if bfloat16 else torch.float32))
+    report = examine(course.model, vocab_size=23, pad=PAD, eos=EOS, train_step=course.step, collate=course.collate)
+    assert not report.findings, report
+    assert LABELS in report.asked
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_a_second_shift_outside_of_a_model_that_shifts_is_named(ids: bool) -> None:
+    torch.manual_seed(1)
+    model = ShiftedIds() if ids else Transformer()
+    if not ids:
+        model.target_embedding = Shifting(model.target_embedding)  # type: ignore[assignment]
+    assert "wrong-labels" in taught(Unshifted(model, "twice")).names
+
+
+def test_labels_that_are_fed_as_they_are_to_a_model_that_does_not_shift_are_one_finding() -> None:
+    torch.manual_seed(1)
+    course = Unshifted(Transformer())
+    report = examine(course.model, vocab_size=23, pad=PAD, eos=EOS, train_step=course.step, collate=course.collate)
+    assert report.names == ["target-not-shifted"], report
 
 
 def test_decoding_row_by_row_with_tied_embeddings_begins_with_its_start_symbol() -> None:

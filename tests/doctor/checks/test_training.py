@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
 from tests.doctor import peers
 from tests.doctor.planted import BOS, EOS, PAD, Course, TorchTransformer, Transformer
+from tests.doctor.sweep import covering
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -36,7 +38,10 @@ def numbers(report: Report) -> set[int | None]:
     return {CATALOGUE["model"][name].exhibit for name in report.names}
 
 
-@pytest.mark.parametrize("defects", [(), (1,), (5,), (1, 5), (13,), (1, 13), (5, 13)])
+@pytest.mark.parametrize(
+    "defects",
+    [(), (1,), (5,), (13,), *(pytest.param(pair, marks=pytest.mark.slow) for pair in ((1, 5), (1, 13), (5, 13)))],
+)
 def test_defects_of_the_training_are_named(defects: tuple[int, ...], training_seed: int) -> None:
     torch.manual_seed(training_seed)
     course = Course(Transformer(), *defects)
@@ -130,8 +135,8 @@ class Other(Course):
     [
         ("two ahead", "wrong-labels"),
         ("first dropped", "no-start-symbol"),
-        ("padding counted", "padding-in-loss"),
-        ("no end", "end-never-trained"),
+        pytest.param("padding counted", "padding-in-loss", marks=pytest.mark.slow),  # quick in test_updates.py,
+        pytest.param("no end", "end-never-trained", marks=pytest.mark.slow),  # and this one too
     ],
 )
 def test_other_mistakes_of_a_step_have_names(what: str, name: str) -> None:
@@ -147,8 +152,7 @@ def test_decoding_from_another_symbol_than_training_is_named(training_seed: int)
     assert report.names == ["starts-otherwise"], report
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
-@pytest.mark.parametrize("time_first", [False, True])
+@pytest.mark.parametrize(("time_first", "smoothing"), covering(product([False, True], [0.0, 0.3])))
 def test_smoothed_losses_and_time_first_are_read_too(time_first: bool, smoothing: float) -> None:
     class TimeFirst(nn.Module):
         def __init__(self) -> None:
@@ -200,8 +204,9 @@ def test_the_losses_of_hugging_face_give_no_alarm(name: str) -> None:
     assert "labels are the next tokens, from the first to the end mark" in report.asked
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
+@pytest.mark.parametrize(
+    ("positions", "norm"), covering(product(["sinusoidal", "learned", "rotary"], ["pre", "post"]))
+)
 def test_our_own_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -> None:
     torch.manual_seed(1)
     shape = {"d_model": 16, "num_heads": 2, "d_ff": 29, "num_encoder_layers": 1, "num_decoder_layers": 1}

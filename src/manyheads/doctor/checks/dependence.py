@@ -5,6 +5,7 @@ Each check returns its evidence, a sentence with numbers, or None when all is we
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from manyheads.doctor.checks.calls import run
 from manyheads.doctor.model_adapter import ModelAdapter, Samples, restore_modes
 from manyheads.doctor.module_state import ModuleState, filled_zero_weights, in_precision, weight_count
 from manyheads.doctor.tolerances import percentage, relative_change
+from manyheads.errors import UsageError
 
 __all__ = ["depends_on_own_token", "ignored_order", "independence_of_all_tokens", "probabilities"]
 
@@ -72,6 +74,9 @@ def ignored_sides(adapter: ModelAdapter, samples: Samples, ignored: Callable[[fl
         adapter: the model.
         samples: ids.
         ignored: function of the changes of the scores by another order and by other tokens.
+
+    Raises:
+        UsageError: a score is NaN or infinite, so that no change can be measured.
     """
     length = {} if not samples.longer else {"source": 9, "target": 9}
     for side in adapter.sides:
@@ -89,6 +94,8 @@ def ignored_sides(adapter: ModelAdapter, samples: Samples, ignored: Callable[[fl
         elif adapter.kind == "encoder" and scores.size(1) == len(order):
             scores, replaced = scores[:, order], replaced[:, order]
         changes = relative_change(scores, permuted), relative_change(scores, replaced)
+        if not all(map(math.isfinite, changes)):
+            raise UsageError(f"scores of {len(order)} {side} tokens are NaN or infinite")
         if len(moved) >= 3 and changes[1] > 0 and ignored(*changes):
             return (
                 f"{len(moved)} {side} tokens in another order change the scores by {percentage(changes[0])} of "

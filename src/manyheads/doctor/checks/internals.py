@@ -266,10 +266,12 @@ def pad_the_middle(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> dict[str
 
 
 @torch.no_grad()
-def trace_pass(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> tuple[AttentionTracer, Tensor]:
+def trace_pass(
+    adapter: ModelAdapter, ids: Mapping[str, Tensor], *, streams_only: bool = False
+) -> tuple[AttentionTracer, Tensor]:
     """Run one forward pass and return its trace, and the scores."""
     watched = {side: rows.to(adapter.device) for side, rows in ids.items()}
-    with AttentionTracer(watched) as tracer:
+    with AttentionTracer(watched, streams_only=streams_only) as tracer:
         scores = adapter(watched)
     for attention in tracer.attentions:
         attention.to_cpu()
@@ -318,9 +320,13 @@ def first_streams(
     own = {"source": samples.source, "target": samples.target}
     for lengths in [*([] if samples.fixed_length else choices), own]:
         ids = {side: make(side, lengths[side]) for side in adapter.sides}
-        if accepts(adapter, ids) or lengths is own:
-            streams = trace_pass(adapter, ids)[0].streams
-            return {side: (stream, lengths[side]) for side, stream in streams.items()}
+        try:
+            streams = trace_pass(adapter, ids, streams_only=True)[0].streams
+        except Exception:  # any exception of the user's model
+            if lengths is own:
+                raise
+            continue
+        return {side: (stream, lengths[side]) for side, stream in streams.items()}
     return {}
 
 
@@ -369,7 +375,7 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
     for attention in internals.without_meaning:
         evidence = (
             f"an attention of {attention.queries} queries on {attention.keys} keys averages values that stay the "
-            "same to the bit when every token is another one"
+            "same to the bit when every token is another one, and vary with the padding alone"
         )
         yield at_line(model_finding("mask-as-value", evidence), attention)
     yield from softmax_findings(internals)
@@ -403,12 +409,16 @@ def same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:
 
 
 def one_value_for_all_keys(attention: Attention, batch: int) -> bool:
-    """Return whether the values of some row are the same for all its keys; the first row has no padding."""
+    """Return whether the values of some row are the same for all its keys, and those of other rows are not.
+
+    Of a mask the first row is such a row: it has no padding. Values that never vary are no mask.
+    """
     value, keys = attention.value, attention.keys
     if value is None or keys not in value.shape:
         return False
     by_key = value.movedim(value.shape.index(keys), 0).flatten(1)  # (S, B x H x E in any order)
-    return int((by_key == by_key[:1]).all(0).sum()) * batch >= by_key.size(1)
+    same = (by_key == by_key[:1]).all(0)
+    return int(same.sum()) * batch >= by_key.size(1) and not bool(same.all())
 
 
 def fill_findings(internals: Internals) -> Iterator[Finding]:

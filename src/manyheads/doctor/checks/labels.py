@@ -30,7 +30,7 @@ class Alignment:
     Attributes:
         adapter: names the marks.
         batch: what was seen.
-        own_token: whether a score depends on the token that is fed at its position, None if unknown.
+        own_token: whether a score depends on the token that is looked up at its position, None if unknown.
     """
 
     adapter: ModelAdapter
@@ -77,14 +77,15 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
     Args:
         adapter: the model.
         batch: what its training step was seen to do.
-        own_token: whether a score depends on the token that is fed at its position, None if unknown.
+        own_token: whether a score depends on the token that is looked up at its position, None if unknown.
     """
     alignment = Alignment(adapter, batch, own_token)
     yield from padding_findings(alignment)
     trained = batch.trained & ~alignment.past_end
     if not trained.any():
         return
-    if alignment.same > MOST and own_token is not False:
+    shifted = alignment.same <= MOST or own_token is False
+    if not shifted:
         yield model_finding(
             "target-not-shifted", f"{alignment.same:.0%} of the labels are the token the decoder is fed there"
         )
@@ -97,7 +98,7 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
             yield model_finding(
                 "wrong-labels", f"{agreed:.0%} of the labels are the token that is fed {next_token}"
             )
-    if adapter.kind == "encoder-decoder":
+    if adapter.kind == "encoder-decoder" and (shifted or adapter.bos is not None):
         yield from start_symbol_findings(alignment)
     end = UNKNOWN if adapter.eos is None else adapter.eos
     fed = adapter.kind == "encoder-decoder" or bool(batch.inputs.eq(end).any())

@@ -284,7 +284,7 @@ class Judge(Trial):
         )
         known = known | {finding.name for finding in starts}
         marks = [] if seen is None else symbols_before(seen)
-        found = memorization_findings(memorized, outputs[0], self.adapter, least, marks)
+        found = memorization_findings(memorized, outputs[0], self.adapter, least, marks, self.losses[0])
         return report + make_report([*starts, *([] if known else found)], [MEMORIZED])
 
 

@@ -115,17 +115,22 @@ def memorization_findings(
     adapter: ModelAdapter,
     least: float,
     starts: Sequence[int],
+    first_loss: float | None,
 ) -> Iterator[Finding]:
-    """Compare decoded rows with the pairs that were memorized (invariant F)."""
+    """Compare decoded rows with the pairs that were memorized (invariant F).
+
+    `first_loss` is that of the very first training step, on targets of the same lengths.
+    """
     losses, targets = memorized.losses, memorized.targets
     if not memorized.learned(least):
         last = losses[-1] if losses else 0
         evidence = f"after {len(losses)} updates on {len(targets)} pairs the loss is {last:.2f}"
         end = sum(losses[-IN_A_ROW:]) / IN_A_ROW if len(losses) >= IN_A_ROW else 0.0
-        grows = not end <= losses[0] * GROWN + LEARNED and losses[0] > 0 and end != math.inf
+        before = min([losses[0], *([] if first_loss is None else [first_loss])]) if losses else 0.0
+        grows = not end <= before * GROWN + LEARNED and before > 0 and end != math.inf
         severity = "warning" if grows else "note"
         yield model_finding(
-            "not-learned", f"{evidence}; it was {losses[0]:.2f} at first" if grows else evidence, severity
+            "not-learned", f"{evidence}; it was {before:.2f} at first" if grows else evidence, severity
         )
         return
     rows = [plain_row(row, adapter, starts) for row in decoded]

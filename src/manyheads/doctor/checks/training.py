@@ -291,4 +291,6 @@ def arguments(batch: Any) -> Sequence[Any]:
 
 def contains(row: Sequence[int], part: Sequence[int]) -> bool:
     """Return whether a row holds a sequence of tokens."""
+    if part and part[0] not in row:  # at once, as most rows and parts have nothing in common
+        return False
     return any(list(row[index : index + len(part)]) == list(part) for index in range(len(row)))

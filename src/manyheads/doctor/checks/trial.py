@@ -42,7 +42,7 @@ class Trial:
         samples, vocabulary: ids to ask the model with, and to train it with.
         width: width of the scores.
         classifier: whether the scores are those of a class of each text.
-        own_token: whether a score depends on the token that is fed at its position, None if unknown.
+        own_token: whether a score depends on the token that is looked up at its position, None if unknown.
         record: gradients, updates, and the batches that could be read.
         losses: what the steps returned.
         classes: of a classifier, the classes that were given and the labels that were seen, for each step.
@@ -71,8 +71,9 @@ class Trial:
         assert adapter.module is not None
         adapter.module.eval()
         samples = Samples(adapter, seed)
-        with torch.no_grad():
-            scores = adapter(samples.ids())
+        ids = samples.ids()
+        with torch.no_grad(), StepTracer(module=adapter.module) as tracer:
+            scores = adapter(ids)
         writes = "target" in adapter.sides
         return cls(
             adapter,
@@ -81,7 +82,7 @@ class Trial:
             Vocabulary(adapter, seed),
             scores.size(-1),
             not writes and scores.size(1) == 1,
-            depends_on_own_token(adapter, samples),
+            True if writes and looks_up_shifted(tracer, ids["target"]) else depends_on_own_token(adapter, samples),
             UpdateRecord(UpdateTracer.of(adapter.module)),
         )
 
@@ -149,3 +150,13 @@ class Trial:
         tokens = [fed for fed in tracer.fed if token_rows(fed.ids, texts, None) is not None]
         of_sources = [fed for fed in tokens if token_rows(fed.ids, sources, None) is not None]
         self.record.add(tokens, of_sources, seen, self.adapter.pad)
+
+
+def looks_up_shifted(tracer: StepTracer, target: Tensor) -> bool:
+    """Return whether the ids of a target (B, T) were looked up one position later than given, as in T5."""
+    given, length = target.cpu(), target.size(1)
+    for ids in (fed.ids.cpu() for fed in tracer.fed if fed.table and fed.ids.dim() == 2):
+        rows = ids if len(ids) == len(given) else ids.t()
+        if torch.equal(rows[:, 1:length], given[:, :-1]):
+            return not torch.equal(rows[:, :length], given)
+    return False

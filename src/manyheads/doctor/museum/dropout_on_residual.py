@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.doctor import examine
+from manyheads.doctor.museum.base import Sinusoidal
 
 V, D = 13, 64
 
@@ -32,16 +33,16 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Encoder of embeddings and six layers."""
+    """Encoder of embeddings, positions and six layers."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(V, D)
+        self.tokens, self.positions = nn.Embedding(V, D), Sinusoidal(D)
         self.layers = nn.Sequential(*(Layer() for _ in range(6)))
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return hidden states: (B, S) -> (B, S, D)."""
-        return self.layers(self.tokens(ids))
+        return self.layers(self.tokens(ids) + self.positions(torch.arange(ids.size(1))))
 
 
 model = Encoder()

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.doctor import examine
+from manyheads.doctor.museum.base import Sinusoidal
 
 V, D, H = 13, 64, 8
 E = D // H
@@ -18,7 +19,7 @@ class Encoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(V, D)
+        self.tokens, self.positions = nn.Embedding(V, D), Sinusoidal(D)
         self.query, self.key, self.value, self.out = (nn.Linear(D, D) for _ in range(4))
 
     def weights(self, x: Tensor) -> Tensor:
@@ -30,7 +31,7 @@ class Encoder(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return hidden states: (B, S) -> (B, S, D)."""
-        x = self.tokens(ids)
+        x = self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
         mixed = torch.einsum("bhqk,bkhe->bqhe", self.weights(x), self.value(x).unflatten(-1, (H, E)))
         return x + self.out(mixed.flatten(2))
 

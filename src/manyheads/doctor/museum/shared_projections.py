@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.doctor import examine
+from manyheads.doctor.museum.base import Sinusoidal
 
 V, D, H = 13, 64, 8
 E = D // H
@@ -18,14 +19,14 @@ class Encoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(V, D)
+        self.tokens, self.positions = nn.Embedding(V, D), Sinusoidal(D)
         self.query, self.key, self.value = (Small() for _ in range(3))
         # fix: self.query, self.key, self.value = (Whole() for _ in range(3))
         self.out = nn.Linear(D, D)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return hidden states: (B, S) -> (B, S, D)."""
-        x = self.tokens(ids)
+        x = self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
         scores = torch.einsum("bqhe,bkhe->bhqk", self.query(x), self.key(x)) / math.sqrt(E)
         mixed = torch.einsum("bhqk,bkhe->bqhe", scores.softmax(-1), self.value(x))
         return x + self.out(mixed.flatten(2))
