@@ -11,41 +11,37 @@ Shapes: B batch, T queries, S keys, H heads, E head width.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from manyheads.doctor.trace import (
-    NO_TRACE,
-    Attention,
-    Lookup,
+from manyheads.doctor.torch_calls import (
+    ADDITIONS,
+    MULTIPLICATIONS,
+    PRODUCTS,
+    SCALINGS,
     Product,
-    Projection,
-    ScorePart,
-    TensorTrace,
     additive_mask,
-    as_float,
+    arranged,
+    examined_place,
     flatten_values,
     is_active_dropout,
     is_parameter,
+    mask_and_fill,
+    precise,
     product_of,
-    same_ids,
+    scalar_factor,
+    softmax_axis,
 )
+from manyheads.doctor.trace import NO_TRACE, Attention, Lookup, Projection, ScorePart, TensorTrace, same_ids
 
 __all__ = ["AttentionTracer"]
 
 # Names of torch functions by their effect on the facts that are followed.
-PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "einsum", "baddbmm"}
-SCALINGS = {"div", "__truediv__", "true_divide", "div_", "__itruediv__", "divide", "divide_"}
-MULTIPLICATIONS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply", "multiply_"}
-FILLS = {"masked_fill", "masked_fill_", "__setitem__"}
-ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "sub_", "__isub__"}
 # Rotations by positions put halves of one tensor together again.
 JOINTS = {*ADDITIONS, "cat", "concat", "stack", "neg", "__neg__", "view_as_complex", "view_as_real", "complex"}
 READERS = {"layer_norm", "rms_norm", "batch_norm", "linear", "addmm", "multi_head_attention_forward"}
@@ -63,8 +59,6 @@ COPIES = {
     "contiguous", "float", "double", "half", "bfloat16", "to", "type_as", "type", "clone", "detach", "dropout",
     "cpu", "alias", "requires_grad_",
 }  # fmt: skip
-OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
-SUM_TOLERANCE = 1e-2  # of the sum of the weights of a query
 
 
 class AttentionTracer(TorchFunctionMode):
@@ -141,9 +135,10 @@ class AttentionTracer(TorchFunctionMode):
             return
         if name in ARRANGEMENTS:
             trace = self.trace(tensors[0])
-            indexes = [None] * len(parts) if trace.scores is None else arranged(func, args, kwargs, trace.scores)
+            known = trace.scores
+            indexes = [None] * len(parts) if known is None else arranged(func, args, kwargs, known.index)
             for part, index in zip(parts, indexes, strict=True):
-                scores = None if trace.scores is None or index is None else replace(trace.scores, index=index)
+                scores = None if known is None or index is None else replace(known, index=index)
                 self._remember(part, replace(trace, scores=scores))
             return
         trace = self._trace_result(name, args, kwargs, tensors, parts[0])
@@ -310,7 +305,7 @@ class AttentionTracer(TorchFunctionMode):
             return None
         lead = [axis for axis in product.out if axis not in (queries[-1], keys[-1])]
         order = [product.out.index(axis) for axis in (*lead, queries[-1], keys[-1])]
-        raw = result.detach().permute(order).double().clone()
+        raw = precise(result.detach().permute(order)).clone()
         index = torch.arange(raw.numel(), device=raw.device).view(raw.shape)
         index = index.permute([order.index(axis) for axis in range(len(order))])
         rows = next((len(ids) for ids in self.watched.values()), None)
@@ -360,10 +355,10 @@ class AttentionTracer(TorchFunctionMode):
         **options: Any,
     ) -> TensorTrace:
         """Record `functional.scaled_dot_product_attention`, (B, H, T, E)."""
-        wide = key.detach().double()
+        wide = precise(key.detach())
         if query.dim() > 3 and key.size(-3) != query.size(-3):
             wide = wide.repeat_interleave(query.size(-3) // key.size(-3), -3)
-        raw = query.detach().double() @ wide.transpose(-1, -2)
+        raw = precise(query.detach()) @ wide.transpose(-1, -2)
         factor = query.size(-1) ** -0.5 if scale is None else scale
         heads = query.size(-3) if query.dim() > 3 else 1
         attention = self._attention(query, key, raw, query.size(-1), heads)
@@ -390,7 +385,7 @@ class AttentionTracer(TorchFunctionMode):
     ) -> TensorTrace:
         """Record `functional.multi_head_attention_forward`, time first: (T, B, D); the scores stay unknown."""
         rows = query.size(1) if query.dim() == 3 else 1
-        raw = torch.zeros(rows, heads, len(query), len(key), dtype=torch.float64, device=query.device)
+        raw = precise(torch.zeros(rows, heads, len(query), len(key), device=query.device))
         head = width // heads
         attention = self._attention(query, key, raw, head, heads)
         attention.factors, attention.fixed_scale = (head**-0.5,), True
@@ -408,27 +403,6 @@ class AttentionTracer(TorchFunctionMode):
         attention.weights = attention.used = logits.softmax(-1)
         self.attentions.append(attention)
         return replace(base, attended=True)
-
-
-def examined_place() -> tuple[str, int] | None:
-    """Return file and line of the innermost frame that is neither torch's nor ours, None where there is none."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(OWN_CODE):
-        frame = frame.f_back  # type: ignore[assignment]
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def arranged(
-    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], scores: ScorePart
-) -> Sequence[Tensor | None]:
-    """Apply an arrangement to the index of scores as it was applied to the scores."""
-    named = dict(kwargs)
-    if args:
-        args = [scores.index, *args[1:]]
-    else:
-        named["input" if "input" in named else "self"] = scores.index
-    result = func(*args, **named)
-    return result if isinstance(result, (tuple, list)) else [result]
 
 
 def trace_softmax(
@@ -452,44 +426,6 @@ def trace_written_softmax(scores: ScorePart, weights: Tensor, axis: int) -> Scor
     return replace(scores, softmaxed=True)
 
 
-def scalar_factor(name: str, args: Sequence[Any]) -> float | None:
-    """Return the number that a function multiplies a tensor with, None where it does something else.
-
-    A learned number is not a number: it is not judged.
-    """
-    if name not in SCALINGS | MULTIPLICATIONS or len(args) < 2:
-        return None
-    if any(isinstance(value, Tensor) and value.numel() == 1 and is_parameter(value) for value in args):
-        return math.nan
-    factor = as_float(args[1])
-    if factor is None and name in MULTIPLICATIONS:
-        factor = as_float(args[0])
-    if factor is None:
-        return None
-    return 1 / (factor or math.inf) if name in SCALINGS else factor
-
-
-def mask_and_fill(name: str, inputs: Sequence[Any], scores: Tensor) -> tuple[float, Tensor | None]:
-    """Return the number that a function puts in the place of hidden scores, or adds to them, and where it does so.
-
-    A fill of all keys of a query at once, which keeps its softmax defined, is none.
-    """
-    fill, hidden = None, None
-    if name in FILLS and len(inputs) == 3:
-        hidden, fill = inputs[1], as_float(inputs[2])
-    elif name == "where" and len(inputs) == 3:
-        hidden, fill = (
-            (inputs[0], as_float(inputs[1])) if inputs[2] is scores else (~inputs[0], as_float(inputs[2]))
-        )
-    elif name in ADDITIONS:
-        sign = -1 if "sub" in name else 1
-        masks = [sign * other for other in inputs if isinstance(other, Tensor) and other is not scores]
-        fill, hidden = additive_mask(masks[0]) if masks else (None, None)
-    if fill is None or not isinstance(hidden, Tensor) or hidden.dtype != torch.bool:
-        return 0.0, None
-    return fill, hidden
-
-
 def masked(attention: Attention, logits: Tensor, mask: Tensor) -> Tensor:
     """Apply a mask to logits and record it: True hides; a number is added."""
     if mask.dtype == torch.bool:
@@ -498,12 +434,3 @@ def masked(attention: Attention, logits: Tensor, mask: Tensor) -> Tensor:
     if fill is not None and hidden is not None:
         attention.add_mask(fill, hidden.expand(logits.shape))
     return logits + mask.detach()
-
-
-def softmax_axis(weights: Tensor) -> int | None:
-    """Return the axis along which elements are weights: none negative, their sum 1; None where there is none."""
-    weights = weights.detach().float().nan_to_num()
-    if bool((weights < 0).any()):
-        return None
-    axes = reversed(range(weights.dim()))
-    return next((axis for axis in axes if bool(((weights.sum(axis) - 1).abs() < SUM_TOLERANCE).all())), None)

@@ -200,5 +200,5 @@ def is_pooled(adapter: ModelAdapter, samples: Samples) -> bool:
 
 def train_once(functions: TrainingFunctions, adapter: ModelAdapter, seed: int) -> None:
     """Make the first update of the training checks."""
-    sources, targets = next(Trial.of(adapter, functions, seed).lessons())
+    sources, targets = next(Trial.of(adapter, functions, seed).step_rows())
     functions.train_step(*arguments(functions.collate(sources, targets)))

@@ -1,4 +1,4 @@
-"""Guess the numbers of ids and the marks of a model from what its code states; each guess is told.
+"""Guess the numbers of ids and the marks of a model from what its code states; each guess is stated.
 
 Sizes are those of the embeddings that are looked up with the ids; marks are integers under usual names: attributes
 of the modules and of their configurations, and constants of the file that defines the model. A constant is the

@@ -5,7 +5,7 @@ Everything that is done to the model is undone afterwards, and stated as a remar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from manyheads.doctor.checks.calls import error_of
 from manyheads.doctor.model_adapter import SOURCE, TARGET, ModelAdapter, Samples, find_modules, restore_weights
 from manyheads.doctor.module_state import ModuleState, filled_zero_weights, held_tensors, in_precision, weight_count
 from manyheads.doctor.tolerances import SAME_SHAPE, Tolerances, relative_change
@@ -29,7 +30,9 @@ MORE = 6  # tokens of the texts that are longer
 HALF = 2  # bytes of the numbers that are examined as float32
 COPIED = 1e9  # weights up to which a copy of them is made
 NAMED = 3  # weights that a remark names
-BY_DTYPE = 0.01  # rounding that is assumed of scores in half precision where no weights are at hand to measure it
+BY_DTYPE = (
+    0.01  # rounding that is assumed of scores in half precision where there are no weights to measure it with
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Preparation:
 
 
 @dataclass(frozen=True)
-class Trial:
+class FirstCalls:
     """Result of the first calls of a model: ids that it takes, or the error that it raises."""
 
     samples: Samples
@@ -146,7 +149,7 @@ def succeeds(module: nn.Module | None, step: Callable[[], Any]) -> bool:
     return True
 
 
-def try_sizes(adapter: ModelAdapter, seed: int) -> Trial:
+def try_sizes(adapter: ModelAdapter, seed: int) -> FirstCalls:
     """Call a model with ids of the usual sizes, then of others, until it takes them."""
     samples = Samples(adapter, seed)
     remarks = []
@@ -155,7 +158,7 @@ def try_sizes(adapter: ModelAdapter, seed: int) -> Trial:
     except UsageError as error:
         cause = error.__cause__
         if cause is None or isinstance(cause, torch.AcceleratorError) or not find_sizes(adapter, samples):
-            return Trial(samples, error=error)
+            return FirstCalls(samples, error=error)
         sizes = " and ".join(f"{side} ids {tuple(rows.shape)}" for side, rows in samples.ids().items())
         remarks.append(f"ids of the usual shapes raise {first_line(cause)}; the model was examined with {sizes}")
     refused = error_of(adapter, samples.ids(batch=1))
@@ -165,7 +168,7 @@ def try_sizes(adapter: ModelAdapter, seed: int) -> Trial:
     if samples.longer:
         longer = samples.ids(source=SOURCE + MORE, target=TARGET + MORE)
         samples.longer = error_of(adapter, longer) is None
-    return Trial(samples, tuple(remarks))
+    return FirstCalls(samples, tuple(remarks))
 
 
 def find_sizes(adapter: ModelAdapter, samples: Samples) -> bool:
@@ -190,16 +193,6 @@ def find_sizes(adapter: ModelAdapter, samples: Samples) -> bool:
     return False
 
 
-@torch.no_grad()
-def error_of(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Exception | None:
-    """Return the exception that a call raises, None where there is none."""
-    try:
-        adapter(ids)
-    except Exception as error:  # any exception of the user's model
-        return error
-    return None
-
-
 def first_line(error: BaseException) -> str:
     """Return the type of an exception and the first line of its message."""
     message = str(error).partition("\n")[0].rstrip(".")
@@ -213,7 +206,7 @@ def half_precision(module: nn.Module | None) -> torch.dtype | None:
 
 
 @contextmanager
-def as_float32(adapter: ModelAdapter, seed: int, half: torch.dtype, own: Trial) -> Iterator[Trial]:
+def as_float32(adapter: ModelAdapter, seed: int, half: torch.dtype, own: FirstCalls) -> Iterator[FirstCalls]:
     """Hold the weights in float32 meanwhile if the model runs so; yield the trial that counts."""
     name = str(half).removeprefix("torch.")
     with ExitStack() as stack:

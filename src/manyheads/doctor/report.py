@@ -24,6 +24,7 @@ __all__ = [
     "attempt",
     "make_checks",
     "make_report",
+    "reason_of",
 ]
 
 Subject = TypeVar("Subject")
@@ -232,10 +233,13 @@ def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
     """
     try:
         return make()
-    except ManyheadsError as error:
-        return make_report([], [], [(check, str(error)) for check in checks])
     except Exception as error:  # any exception of the user's code
-        return make_report([], [], [(check, f"the code raised {describe_error(error)}") for check in checks])
+        return make_report([], [], [(check, reason_of(error)) for check in checks])
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a check that raised an error was not made."""
+    return str(error) if isinstance(error, ManyheadsError) else f"the code raised {describe_error(error)}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Records of tensors and attentions for the tracer, and readers of the arguments of torch functions.
+"""Records of tensors and attentions for the tracer.
 
 Shapes: B batch, T queries, S keys, H heads, E head width. A product of queries and keys has the shape (lead, T, S),
 where lead stands for the axes of rows and heads in any number and order.
@@ -7,32 +7,15 @@ where lead stands for the axes of rows and heads in any number and order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-__all__ = [
-    "HIDES",
-    "NO_TRACE",
-    "Attention",
-    "Lookup",
-    "Product",
-    "Projection",
-    "ScorePart",
-    "TensorTrace",
-    "additive_mask",
-    "as_float",
-    "flatten_values",
-    "is_active_dropout",
-    "is_parameter",
-    "product_of",
-    "same_ids",
-]
+__all__ = ["HIDES", "NO_TRACE", "Attention", "Lookup", "Projection", "ScorePart", "TensorTrace", "same_ids"]
 
-HIDDEN_BELOW = -1e3  # an additive mask below this hides
 HIDES = -100.0  # a score of at most this has no weight: exp(-100) is nothing
 Axis = Literal["queries", "keys", "other"]
 
@@ -169,8 +152,8 @@ class ScorePart:
         raw = self.attention.raw
         if values.shape != self.index.shape or self.index.numel() != raw.numel():
             return None
-        arranged = torch.full((raw.numel(),), math.nan, dtype=torch.float64, device=values.device)
-        arranged[self.index.flatten()] = values.detach().double().flatten()
+        arranged = torch.full_like(raw, math.nan).flatten()
+        arranged[self.index.flatten()] = values.detach().to(raw).flatten()
         return arranged.view(raw.shape)
 
     def axis(self, number: int) -> Axis:
@@ -234,96 +217,6 @@ class TensorTrace:
 NO_TRACE = TensorTrace()
 
 
-def flatten_values(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield values; those in lists and tuples one by one."""
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            yield from flatten_values(value)
-        else:
-            yield value
-
-
-def as_float(value: object) -> float | None:
-    """Return a Python number or a tensor of one element as a float, None for anything else."""
-    if isinstance(value, Tensor):
-        plain = value.numel() == 1 and value.dtype != torch.bool and not value.is_complex()
-        return float(value.detach()) if plain else None
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
 def same_ids(ids: Tensor, known: Tensor) -> bool:
     """Return whether ids equal the known ones, (B, length) or (length, B)."""
     return any(torch.equal(ids.to(known), rows) for rows in (known, known.t()))
-
-
-def is_active_dropout(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether a call of functional.dropout(input, p, training) drops anything."""
-    named = dict(zip(("input", "p", "training"), args, strict=False)) | dict(kwargs)
-    return bool(named.get("training", True)) and named.get("p", 0.5) > 0
-
-
-def additive_mask(mask: Tensor) -> tuple[float | None, Tensor | None]:
-    """Return the number that a mask adds to hidden scores, and which it hides: bool; None where it is no mask.
-
-    Numbers are read as a mask if there are two of them, 0 and another below, or where they are very low. The
-    numbers 0 and -1 are a boolean mask that was not converted.
-    """
-    if not mask.is_floating_point() or mask.numel() == 0:
-        return None, None
-    mask = mask.detach()
-    low = float(mask.min())
-    two_valued = low < 0 and low != -1 and bool(((mask == 0) | (mask == low)).all()) and float(mask.max()) == 0
-    if not two_valued and low >= HIDDEN_BELOW:
-        return None, None
-    return low, mask < (0 if two_valued else HIDDEN_BELOW)
-
-
-@dataclass(frozen=True)
-class Product:
-    """Product of two tensors, as an einsum: the labels of their axes and of those of the result."""
-
-    left: str
-    right: str
-    out: str
-    sizes: Mapping[str, int]
-
-    @property
-    def summed(self) -> list[str]:
-        """Return the axes of both tensors that are summed over."""
-        return [axis for axis in self.left if axis in self.right and axis not in self.out]
-
-    def free(self, side: str, other: str) -> list[str]:
-        """Return the axes of the result that come from one tensor alone."""
-        return [axis for axis in self.out if axis in side and axis not in other]
-
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | None:
-    """Return the axes of a product, a matrix product without an equation; None where they cannot be read."""
-    if equation is None:
-        if left.dim() < 2 or right.dim() < 2:
-            return None
-        lead = LETTERS[: max(left.dim(), right.dim()) - 2]
-        first = lead[len(lead) - left.dim() + 2 :] + "xy"
-        second, out = lead[len(lead) - right.dim() + 2 :] + "yz", lead + "xz"
-    else:
-        inputs, arrow, out = equation.replace(" ", "").partition("->")
-        first, comma, second = inputs.partition(",")
-        if not arrow or not comma or "," in second:
-            return None
-        dots = "".join(letter for letter in LETTERS.upper() if letter not in equation)
-        known = max(left.dim() - len(first.replace("...", "")), right.dim() - len(second.replace("...", "")), 0)
-        first, second, out = (each.replace("...", dots[:known]) for each in (first, second, out))
-    if len(first) != left.dim() or len(second) != right.dim():
-        return None
-    sizes: dict[str, int] = {}
-    for axis, size in (*zip(first, left.shape, strict=True), *zip(second, right.shape, strict=True)):
-        sizes[axis] = max(size, sizes.get(axis, 1))
-    return Product(first, second, out, sizes)
-
-
-def is_parameter(tensor: Tensor) -> bool:
-    """Return whether a tensor is a weight of a module."""
-    return isinstance(tensor, nn.Parameter) or (tensor.is_leaf and tensor.requires_grad)

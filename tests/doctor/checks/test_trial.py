@@ -46,7 +46,7 @@ def test_an_estimate_counts_all_updates() -> None:
 
 def test_every_lesson_is_trained_once_and_the_progress_is_told() -> None:
     made, listener = trial(), Shower()
-    assert len(list(made.lessons())) == TRACED + RANDOM_UPDATES
+    assert len(list(made.step_rows())) == TRACED + RANDOM_UPDATES
     made.trace(listener)
     assert len(made.losses) == made.record.updates.count == listener.updates == TRACED + RANDOM_UPDATES
     assert all(isinstance(loss, float) for loss in made.losses)
@@ -56,7 +56,7 @@ def test_every_lesson_is_trained_once_and_the_progress_is_told() -> None:
 
 def test_sources_and_targets_have_no_token_in_common() -> None:
     """Otherwise the input of the decoder could not be told from that of the encoder."""
-    for sources, targets in list(trial().lessons())[:2]:
+    for sources, targets in list(trial().step_rows())[:2]:
         assert not {token for row in sources for token in row} & {token for row in targets for token in row}
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from manyheads.doctor.checks.calls import gradients, run
+from manyheads.doctor.checks.calls import error_of, gradients, run
 from manyheads.doctor.checks.dependence import ignored_order, independence_of_all_tokens, probabilities
 from manyheads.doctor.model_adapter import ModelAdapter, Samples
 from manyheads.doctor.module_state import weight_count
@@ -257,8 +257,5 @@ def find_limit(adapter: ModelAdapter, samples: Samples, longest: int) -> LengthL
 def error_at(adapter: ModelAdapter, samples: Samples, side: str, length: int) -> Exception | None:
     """Return the exception at a length of one side, the other side being short; None where there is none."""
     lengths = {"source": 3, "target": 2} | {side: length}
-    try:
-        run(adapter, samples.ids(batch=samples.smallest_batch, source=lengths["source"], target=lengths["target"]))
-    except Exception as error:  # any exception of the user's model
-        return error
-    return None
+    ids = samples.ids(batch=samples.smallest_batch, source=lengths["source"], target=lengths["target"])
+    return error_of(adapter, ids)

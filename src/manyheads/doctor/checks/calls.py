@@ -1,4 +1,4 @@
-"""Call a model: its scores as numbers, and their gradients by the embeddings that it reads.
+"""Call a model: its scores as numbers, their gradients by the embeddings that it reads, its trace, its error.
 
 Shapes: B batch, T target length, V vocabulary, D model width.
 """
@@ -13,7 +13,7 @@ from torch import Tensor
 from manyheads.doctor.attention_tracer import AttentionTracer
 from manyheads.doctor.model_adapter import ModelAdapter
 
-__all__ = ["gradients", "run"]
+__all__ = ["error_of", "gradients", "run", "trace_pass"]
 
 
 @torch.no_grad()
@@ -46,3 +46,26 @@ def gradients(
             position if isinstance(position, int) else 0,
             (gradient.transpose(0, 1) if time_first else gradient).cpu(),
         )
+
+
+@torch.no_grad()
+def trace_pass(
+    adapter: ModelAdapter, ids: Mapping[str, Tensor], *, streams_only: bool = False
+) -> tuple[AttentionTracer, Tensor]:
+    """Run one forward pass and return its trace, and the scores."""
+    watched = {side: rows.to(adapter.device) for side, rows in ids.items()}
+    with AttentionTracer(watched, streams_only=streams_only) as tracer:
+        scores = adapter(watched)
+    for attention in tracer.attentions:
+        attention.to_cpu()
+    return tracer, scores
+
+
+@torch.no_grad()
+def error_of(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Exception | None:
+    """Return the exception that a call raises, None where there is none."""
+    try:
+        adapter(ids)
+    except Exception as error:  # any exception of the user's model
+        return error
+    return None

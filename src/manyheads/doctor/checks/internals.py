@@ -16,12 +16,13 @@ from torch import Tensor
 
 from manyheads.doctor.attention_tracer import AttentionTracer
 from manyheads.doctor.catalogue import model_finding
+from manyheads.doctor.checks.calls import error_of, trace_pass
 from manyheads.doctor.checks.cases import at_line, in_case
 from manyheads.doctor.checks.masks import AttentionPart, covered_scores, per_row
-from manyheads.doctor.checks.positions import embedding_findings, sinusoid_findings, token_signal
+from manyheads.doctor.checks.positions import embedding_findings, position_tables, signal, sinusoid_findings
 from manyheads.doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
 from manyheads.doctor.model_adapter import ModelAdapter, Samples
-from manyheads.doctor.report import Finding
+from manyheads.doctor.report import Finding, reason_of
 from manyheads.doctor.tolerances import relative_change
 from manyheads.doctor.trace import HIDES, Attention
 
@@ -30,9 +31,6 @@ __all__ = ["Internals", "fill_findings", "structure_findings", "trace_internals"
 SOURCE, TARGET = 11, 7  # lengths, unless the model refuses them
 CUT = (0, 2, 3)  # how many positions of each third row are padding
 MIDDLE = 2  # target position that is padded between real ones in the third pass
-TOKENS_FOR_SIGNAL, POSITIONS_FOR_SIGNAL = 64, 31
-POSITIONS_FOR_SINUSOIDS = 64
-SHORT_POSITIONS, SHORTER = 31, (15, 7)  # lengths that are tried where the model refuses longer ones
 # A fill below the smallest half is infinite in half precision.
 SMALLEST_HALF = torch.finfo(torch.half).min
 LOWEST = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
@@ -85,9 +83,9 @@ class Internals:
         return (*self.source_padded.shape, self.target_padded.size(1))
 
     def of(self, side_of_queries: str, side_of_keys: str) -> list[Attention]:
-        """Return the attentions of queries of one side on keys of a side, told apart by their numbers.
+        """Return the attentions of queries of one side on keys of a side, recognised by their numbers.
 
-        Where source and target are of one length, they are told apart by what keys and queries were computed from.
+        Where source and target have the same length, they are recognised by the ids that they were computed from.
         """
         _, source, target = self.sizes
         lengths = {"source": source, "target": target}
@@ -188,8 +186,7 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
         try:
             result = make()
         except Exception as error:  # any exception of the user's model
-            message = str(error).partition("\n")[0]
-            skipped.extend((check, f"the code raised {type(error).__name__}: {message}") for check in checks)
+            skipped.extend((check, reason_of(error)) for check in checks)
             return otherwise
         asked.extend(checks)
         return result
@@ -229,19 +226,9 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
 def accepted_lengths(adapter: ModelAdapter, samples: Samples) -> dict[str, int]:
     """Return lengths by side: the usual ones, or those of the samples where the model takes no others."""
     usual = {"source": SOURCE, "target": TARGET}
-    if not samples.fixed_length and accepts(adapter, samples.ids(**usual)):
+    if not samples.fixed_length and error_of(adapter, samples.ids(**usual)) is None:
         return usual
     return {"source": samples.source, "target": samples.target}
-
-
-@torch.no_grad()
-def accepts(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> bool:
-    """Return whether a model takes ids without an error."""
-    try:
-        adapter(ids)
-    except Exception:  # any exception of the user's model
-        return False
-    return True
 
 
 def padded_ids(
@@ -265,19 +252,6 @@ def pad_the_middle(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> dict[str
     return {**ids, "target": target}
 
 
-@torch.no_grad()
-def trace_pass(
-    adapter: ModelAdapter, ids: Mapping[str, Tensor], *, streams_only: bool = False
-) -> tuple[AttentionTracer, Tensor]:
-    """Run one forward pass and return its trace, and the scores."""
-    watched = {side: rows.to(adapter.device) for side, rows in ids.items()}
-    with AttentionTracer(watched, streams_only=streams_only) as tracer:
-        scores = adapter(watched)
-    for attention in tracer.attentions:
-        attention.to_cpu()
-    return tracer, scores
-
-
 def reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
     """Return whether the scores at the last target position depend on earlier target tokens."""
     if "target" not in adapter.sides:
@@ -288,66 +262,6 @@ def reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
     with torch.no_grad():
         scores, changed = (adapter(ids | {"target": rows})[:, -1] for rows in (ids["target"], other))
     return relative_change(scores, changed) > adapter.tolerances.same_shape
-
-
-def signal(adapter: ModelAdapter, samples: Samples) -> dict[str, float]:
-    """Return, by side, how much the first layer's input varies over tokens, as a ratio to that over positions."""
-    # no mark at the first position: every position has all kinds of tokens
-    streams = first_streams(
-        adapter,
-        samples,
-        POSITIONS_FOR_SIGNAL,
-        lambda side, length: samples.content(side, TOKENS_FOR_SIGNAL, length),
-    )
-    ratios = {side: token_signal(stream, TOKENS_FOR_SIGNAL) for side, (stream, _) in streams.items()}
-    return {side: ratio for side, ratio in ratios.items() if ratio is not None}
-
-
-def first_streams(
-    adapter: ModelAdapter, samples: Samples, longest: int, make: Callable[[str, int], Tensor]
-) -> dict[str, tuple[Tensor, int]]:
-    """Return, by side, the first layer's input and its length, for the longest ids that the model takes.
-
-    Args:
-        adapter: the model.
-        samples: sizes that it takes.
-        longest: length that is tried first.
-        make: function of a side and a length that returns ids (B, length).
-    """
-    longest = min(longest, adapter.stated_limit or longest)
-    tried = [longest, *(length for length in (SHORT_POSITIONS, *SHORTER) if length < longest)]
-    choices = [dict.fromkeys(adapter.sides, length) for length in tried]
-    own = {"source": samples.source, "target": samples.target}
-    for lengths in [*([] if samples.fixed_length else choices), own]:
-        ids = {side: make(side, lengths[side]) for side in adapter.sides}
-        try:
-            streams = trace_pass(adapter, ids, streams_only=True)[0].streams
-        except Exception:  # any exception of the user's model
-            if lengths is own:
-                raise
-            continue
-        return {side: (stream, lengths[side]) for side, stream in streams.items()}
-    return {}
-
-
-def position_tables(adapter: ModelAdapter, samples: Samples) -> dict[str, Tensor]:
-    """Return, by side, the first layer's input for one token at every position: (L, D)."""
-    rows = max(2, samples.batch)
-    streams = first_streams(
-        adapter, samples, POSITIONS_FOR_SINUSOIDS,
-        lambda side, length: torch.full((rows, length), adapter.content(side)[1]),
-    )  # fmt: skip
-    tables = {}
-    for side, (stream, length) in streams.items():
-        x = stream.flatten(2) if stream.dim() > 3 else stream
-        if x.dim() == 2 and len(x) == rows * length:  # equal rows follow each other, or stand side by side
-            x = x.unflatten(0, (rows, length)) if torch.equal(x[:length], x[-length:]) else x[::rows][None]
-        x = x[None] if x.dim() == 2 else x
-        if x.size(1) != length and len(x) == length:
-            x = x.transpose(0, 1)
-        if x.size(1) == length:
-            tables[side] = x[0]
-    return tables
 
 
 def tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:

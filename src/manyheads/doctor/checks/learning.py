@@ -100,7 +100,7 @@ def check_training(
             "train_step can be examined with a model whose nn.Module is available: give the module, or a function "
             "that names it."
         )
-    trial = Judge.of(adapter, functions, seed)
+    trial = TrainingTrial.of(adapter, functions, seed)
     trial.trace(listener)
     training = trial.training_report(report)
     known = {finding.name for finding in (*report.findings, *training.findings) if finding.severity == "error"}
@@ -112,7 +112,7 @@ def check_training(
     return training
 
 
-class Judge(Trial):
+class TrainingTrial(Trial):
     """Trial whose observations are judged."""
 
     def training_report(self, report: Report) -> Report:

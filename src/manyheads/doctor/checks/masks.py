@@ -1,4 +1,4 @@
-"""Judge the masks of traced attentions: which scores are hidden, and how a mask is wrong.
+"""TrainingTrial the masks of traced attentions: which scores are hidden, and how a mask is wrong.
 
 A score is hidden where the softmax gives it no weight. What was done to the scores is read from the numbers before
 and after, however it is written.

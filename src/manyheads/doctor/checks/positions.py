@@ -6,7 +6,7 @@ Shapes: B batch, L length, D model width, F frequencies that are tried, N column
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,10 +14,19 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.doctor.catalogue import model_finding
-from manyheads.doctor.model_adapter import ModelAdapter
+from manyheads.doctor.checks.calls import trace_pass
+from manyheads.doctor.model_adapter import ModelAdapter, Samples
 from manyheads.doctor.report import Finding
 
-__all__ = ["embedding_findings", "fit_sinusoids", "sinusoid_fault", "sinusoid_findings", "token_signal"]
+__all__ = [
+    "embedding_findings",
+    "fit_sinusoids",
+    "position_tables",
+    "signal",
+    "sinusoid_fault",
+    "sinusoid_findings",
+    "token_signal",
+]
 
 # Weaker than this share of the positions, and a token's row is lost in them. S0 has 1 / 121; a Marian model at its
 # start without scale_embedding, which trains, has 1 / 35.
@@ -30,6 +39,69 @@ QUADRATURE = 0.1  # radians
 BASES = (300.0, 3e6)  # of the geometric progression: 10,000 in the paper
 FREQUENCIES, ZOOMS, POINTS, CHUNK = 1500, 4, 21, 128
 FEWEST_POSITIONS = 24
+TOKENS_FOR_SIGNAL, POSITIONS_FOR_SIGNAL = 64, 31
+POSITIONS_FOR_SINUSOIDS = 64
+SHORT_POSITIONS, SHORTER = 31, (15, 7)  # lengths that are tried where the model refuses longer ones
+
+
+def signal(adapter: ModelAdapter, samples: Samples) -> dict[str, float]:
+    """Return, by side, how much the first layer's input varies over tokens, as a ratio to that over positions."""
+    # no mark at the first position: every position has all kinds of tokens
+    streams = first_streams(
+        adapter,
+        samples,
+        POSITIONS_FOR_SIGNAL,
+        lambda side, length: samples.content(side, TOKENS_FOR_SIGNAL, length),
+    )
+    ratios = {side: token_signal(stream, TOKENS_FOR_SIGNAL) for side, (stream, _) in streams.items()}
+    return {side: ratio for side, ratio in ratios.items() if ratio is not None}
+
+
+def first_streams(
+    adapter: ModelAdapter, samples: Samples, longest: int, make: Callable[[str, int], Tensor]
+) -> dict[str, tuple[Tensor, int]]:
+    """Return, by side, the first layer's input and its length, for the longest ids that the model takes.
+
+    Args:
+        adapter: the model.
+        samples: sizes that it takes.
+        longest: length that is tried first.
+        make: function of a side and a length that returns ids (B, length).
+    """
+    longest = min(longest, adapter.stated_limit or longest)
+    tried = [longest, *(length for length in (SHORT_POSITIONS, *SHORTER) if length < longest)]
+    choices = [dict.fromkeys(adapter.sides, length) for length in tried]
+    own = {"source": samples.source, "target": samples.target}
+    for lengths in [*([] if samples.fixed_length else choices), own]:
+        ids = {side: make(side, lengths[side]) for side in adapter.sides}
+        try:
+            streams = trace_pass(adapter, ids, streams_only=True)[0].streams
+        except Exception:  # any exception of the user's model
+            if lengths is own:
+                raise
+            continue
+        return {side: (stream, lengths[side]) for side, stream in streams.items()}
+    return {}
+
+
+def position_tables(adapter: ModelAdapter, samples: Samples) -> dict[str, Tensor]:
+    """Return, by side, the first layer's input for one token at every position: (L, D)."""
+    rows = max(2, samples.batch)
+    streams = first_streams(
+        adapter, samples, POSITIONS_FOR_SINUSOIDS,
+        lambda side, length: torch.full((rows, length), adapter.content(side)[1]),
+    )  # fmt: skip
+    tables = {}
+    for side, (stream, length) in streams.items():
+        x = stream.flatten(2) if stream.dim() > 3 else stream
+        if x.dim() == 2 and len(x) == rows * length:  # equal rows follow each other, or stand side by side
+            x = x.unflatten(0, (rows, length)) if torch.equal(x[:length], x[-length:]) else x[::rows][None]
+        x = x[None] if x.dim() == 2 else x
+        if x.size(1) != length and len(x) == length:
+            x = x.transpose(0, 1)
+        if x.size(1) == length:
+            tables[side] = x[0]
+    return tables
 
 
 def token_signal(stream: Tensor, batch: int) -> float | None:
@@ -105,7 +177,7 @@ def sinusoid_findings(tables: Mapping[str, Tensor]) -> Iterator[Finding]:
 
 def fit_sinusoids(table: Tensor) -> Sinusoids:
     """Fit a sinusoid and a constant to each column of a table (L, D) that is not flat."""
-    table = table.detach().double().cpu()
+    table = table.detach().cpu().double()
     x = table - table.mean(0)
     deviation = x.square().mean(0).sqrt()
     x = x[:, deviation > FLAT * deviation.max().clamp_min(1e-12)].t()  # (N, L)

@@ -22,7 +22,7 @@ from torch.optim.optimizer import (
 )
 from torch.overrides import TorchFunctionMode
 
-from manyheads.doctor.trace import is_active_dropout
+from manyheads.doctor.torch_calls import is_active_dropout
 
 __all__ = ["FedIds", "ScoreGradient", "StepTracer", "UpdateTracer"]
 

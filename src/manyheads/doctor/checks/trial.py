@@ -16,6 +16,7 @@ from manyheads.doctor.checks.step_tracer import StepTracer, UpdateTracer
 from manyheads.doctor.checks.training import LENGTHS, Vocabulary, arguments, read_batch, read_classes, token_rows
 from manyheads.doctor.checks.updates import UpdateRecord
 from manyheads.doctor.model_adapter import ModelAdapter, Samples
+from manyheads.doctor.report import reason_of
 from manyheads.training.log import Listener
 
 __all__ = ["RANDOM_LENGTH", "RANDOM_UPDATES", "TRACED", "Trial", "estimate"]
@@ -86,7 +87,7 @@ class Trial:
             UpdateRecord(UpdateTracer.of(adapter.module)),
         )
 
-    def lessons(self) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
+    def step_rows(self) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
         """Yield the sources and targets of each step."""
         vocabulary, lengths = self.vocabulary, [LENGTHS, UNEVEN, *[[RANDOM_LENGTH] * RANDOM_PAIRS] * RANDOM_UPDATES]
         if "target" in self.adapter.sides:
@@ -110,14 +111,14 @@ class Trial:
         assert module is not None
         total = TRACED + RANDOM_UPDATES
         with self.record.updates.watch(), listener.phase("training", total, "updates") as advance:
-            for number, (sources, targets) in enumerate(self.lessons()):
+            for number, (sources, targets) in enumerate(self.step_rows()):
                 started = time.perf_counter()
                 try:
                     self.make_step(sources, targets)
                 except Exception as error:
                     if number not in (1, 2):  # batches of an unusual kind may be refused
                         raise
-                    self.failed[number] = f"the code raised {type(error).__name__}"
+                    self.failed[number] = reason_of(error)
                     self.record.calls += 1
                 if number == 0:
                     self.sets_training = module.training

@@ -1,0 +1,207 @@
+"""Read what a call of a torch function does: its products, factors, masks and softmaxes, and its line of code."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+__all__ = [
+    "ADDITIONS",
+    "FILLS",
+    "MULTIPLICATIONS",
+    "PRODUCTS",
+    "SCALINGS",
+    "Product",
+    "additive_mask",
+    "arranged",
+    "as_float",
+    "examined_place",
+    "flatten_values",
+    "is_active_dropout",
+    "is_parameter",
+    "mask_and_fill",
+    "precise",
+    "product_of",
+    "scalar_factor",
+    "softmax_axis",
+]
+
+# Names of torch functions by what they do.
+PRODUCTS = {"matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "einsum", "baddbmm"}
+SCALINGS = {"div", "__truediv__", "true_divide", "div_", "__itruediv__", "divide", "divide_"}
+MULTIPLICATIONS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply", "multiply_"}
+FILLS = {"masked_fill", "masked_fill_", "__setitem__"}
+ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "sub_", "__isub__"}
+OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+SUM_TOLERANCE = 1e-2  # of the sum of the weights of a query
+HIDDEN_BELOW = -1e3  # an additive mask below this hides
+
+
+def precise(tensor: Tensor) -> Tensor:
+    """Return a tensor in float64, on a device without it (MPS) in float32."""
+    return tensor.float() if tensor.device.type == "mps" else tensor.double()
+
+
+def flatten_values(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield values; those in lists and tuples one by one."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from flatten_values(value)
+        else:
+            yield value
+
+
+def as_float(value: object) -> float | None:
+    """Return a Python number or a tensor of one element as a float, None for anything else."""
+    if isinstance(value, Tensor):
+        plain = value.numel() == 1 and value.dtype != torch.bool and not value.is_complex()
+        return float(value.detach()) if plain else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def is_active_dropout(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether a call of functional.dropout(input, p, training) drops anything."""
+    named = dict(zip(("input", "p", "training"), args, strict=False)) | dict(kwargs)
+    return bool(named.get("training", True)) and named.get("p", 0.5) > 0
+
+
+def additive_mask(mask: Tensor) -> tuple[float | None, Tensor | None]:
+    """Return the number that a mask adds to hidden scores, and which it hides: bool; None where it is no mask.
+
+    Numbers are read as a mask if there are two of them, 0 and another below, or where they are very low. The
+    numbers 0 and -1 are a boolean mask that was not converted.
+    """
+    if not mask.is_floating_point() or mask.numel() == 0:
+        return None, None
+    mask = mask.detach()
+    low = float(mask.min())
+    two_valued = low < 0 and low != -1 and bool(((mask == 0) | (mask == low)).all()) and float(mask.max()) == 0
+    if not two_valued and low >= HIDDEN_BELOW:
+        return None, None
+    return low, mask < (0 if two_valued else HIDDEN_BELOW)
+
+
+@dataclass(frozen=True)
+class Product:
+    """Product of two tensors, as an einsum: the labels of their axes and of those of the result."""
+
+    left: str
+    right: str
+    out: str
+    sizes: Mapping[str, int]
+
+    @property
+    def summed(self) -> list[str]:
+        """Return the axes of both tensors that are summed over."""
+        return [axis for axis in self.left if axis in self.right and axis not in self.out]
+
+    def free(self, side: str, other: str) -> list[str]:
+        """Return the axes of the result that come from one tensor alone."""
+        return [axis for axis in self.out if axis in side and axis not in other]
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | None:
+    """Return the axes of a product, a matrix product without an equation; None where they cannot be read."""
+    if equation is None:
+        if left.dim() < 2 or right.dim() < 2:
+            return None
+        lead = LETTERS[: max(left.dim(), right.dim()) - 2]
+        first = lead[len(lead) - left.dim() + 2 :] + "xy"
+        second, out = lead[len(lead) - right.dim() + 2 :] + "yz", lead + "xz"
+    else:
+        inputs, arrow, out = equation.replace(" ", "").partition("->")
+        first, comma, second = inputs.partition(",")
+        if not arrow or not comma or "," in second:
+            return None
+        dots = "".join(letter for letter in LETTERS.upper() if letter not in equation)
+        known = max(left.dim() - len(first.replace("...", "")), right.dim() - len(second.replace("...", "")), 0)
+        first, second, out = (each.replace("...", dots[:known]) for each in (first, second, out))
+    if len(first) != left.dim() or len(second) != right.dim():
+        return None
+    sizes: dict[str, int] = {}
+    for axis, size in (*zip(first, left.shape, strict=True), *zip(second, right.shape, strict=True)):
+        sizes[axis] = max(size, sizes.get(axis, 1))
+    return Product(first, second, out, sizes)
+
+
+def is_parameter(tensor: Tensor) -> bool:
+    """Return whether a tensor is a weight of a module."""
+    return isinstance(tensor, nn.Parameter) or (tensor.is_leaf and tensor.requires_grad)
+
+
+def examined_place() -> tuple[str, int] | None:
+    """Return file and line of the innermost frame that is neither torch's nor ours, None where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(OWN_CODE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def arranged(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], index: Tensor
+) -> Sequence[Tensor | None]:
+    """Apply an arrangement to the index of a tensor as it was applied to the tensor."""
+    named = dict(kwargs)
+    if args:
+        args = [index, *args[1:]]
+    else:
+        named["input" if "input" in named else "self"] = index
+    result = func(*args, **named)
+    return result if isinstance(result, (tuple, list)) else [result]
+
+
+def scalar_factor(name: str, args: Sequence[Any]) -> float | None:
+    """Return the number that a function multiplies a tensor with, None where it does something else.
+
+    A learned number is not a number: it is not judged.
+    """
+    if name not in SCALINGS | MULTIPLICATIONS or len(args) < 2:
+        return None
+    if any(isinstance(value, Tensor) and value.numel() == 1 and is_parameter(value) for value in args):
+        return math.nan
+    factor = as_float(args[1])
+    if factor is None and name in MULTIPLICATIONS:
+        factor = as_float(args[0])
+    if factor is None:
+        return None
+    return 1 / (factor or math.inf) if name in SCALINGS else factor
+
+
+def mask_and_fill(name: str, inputs: Sequence[Any], scores: Tensor) -> tuple[float, Tensor | None]:
+    """Return the number that a function puts in the place of hidden scores, or adds to them, and where it does so.
+
+    A fill of all keys of a query at once, which keeps its softmax defined, is none.
+    """
+    fill, hidden = None, None
+    if name in FILLS and len(inputs) == 3:
+        hidden, fill = inputs[1], as_float(inputs[2])
+    elif name == "where" and len(inputs) == 3:
+        hidden, fill = (
+            (inputs[0], as_float(inputs[1])) if inputs[2] is scores else (~inputs[0], as_float(inputs[2]))
+        )
+    elif name in ADDITIONS:
+        sign = -1 if "sub" in name else 1
+        masks = [sign * other for other in inputs if isinstance(other, Tensor) and other is not scores]
+        fill, hidden = additive_mask(masks[0]) if masks else (None, None)
+    if fill is None or not isinstance(hidden, Tensor) or hidden.dtype != torch.bool:
+        return 0.0, None
+    return fill, hidden
+
+
+def softmax_axis(weights: Tensor) -> int | None:
+    """Return the axis along which elements are weights: none negative, their sum 1; None where there is none."""
+    weights = weights.detach().float().nan_to_num()
+    if bool((weights < 0).any()):
+        return None
+    axes = reversed(range(weights.dim()))
+    return next((axis for axis in axes if bool(((weights.sum(axis) - 1).abs() < SUM_TOLERANCE).all())), None)
