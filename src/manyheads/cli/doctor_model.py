@@ -142,21 +142,23 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
         folder = Path(subject)
         arguments = {"model": load_folder(folder)} if folder.is_dir() else load_arguments(subject)
     beside = {} if folder.is_dir() else marks_beside(Path(subject.rpartition(":")[0]).parent)
-    guessed = {name: value for name, (value, _) in beside.items() if name not in {**arguments, **options.given()}}
+    given = {**arguments, **options.given()}
+    guessed = {name: value for name, (value, _) in beside.items() if name not in given}
     remarks = [f"{name} = {value}, read from {beside[name][1]}" for name, value in guessed.items()]
     module = find_modules(arguments["model"])
-    size = {**guessed, **arguments, **options.given()}.get("vocab_size")
+    given = {**guessed, **given}
+    size = given.get("vocab_size")
     if size is not None and not folder.is_dir():  # without it, examine guesses the marks
-        known = {name: {**guessed, **arguments, **options.given()}.get(name) for name in ("pad", "bos", "eos")}
+        known = {name: given.get(name) for name in ("pad", "bos", "eos")}
         marks, told = guess_missing_marks(
             arguments["model"], module, known, size if isinstance(size, int) else min(size)
         )
-        guessed |= {name: mark for name, mark in marks.items() if known[name] is None and mark is not None}
+        given |= {name: mark for name, mark in marks.items() if known[name] is None and mark is not None}
         remarks += told
     if device is not None and module is not None:
         module.to(pick_device(device))
     try:
-        report = examine(**{**guessed, **arguments, **options.given()}, listener=listener)
+        report = examine(**given, listener=listener)
     except (ManyheadsError, MemoryError):
         raise
     except Exception as error:  # of the user's functions, if its traceback ends there
