@@ -40,3 +40,14 @@ def test_a_recipe_that_is_missing_is_answered_with_the_nearest(tmp_path: Path) -
         resolve_recipe(str(tmp_path))
     with pytest.raises(UsageError, match=r"no configuration file or recipe qqq; `manyheads recipes` lists"):
         resolve_recipe("qqq")
+
+
+def test_a_file_that_is_missing_is_answered_with_the_nearest_beside_it(tmp_path: Path) -> None:
+    for name in ("my-model.toml", "other.toml"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        resolve_recipe(str(tmp_path / "my-modle.toml"))
+    assert str(caught.value).endswith(f"; did you mean {tmp_path / 'my-model.toml'}?")
+    name = next(iter(recipe_paths()))
+    with pytest.raises(UsageError, match=rf"; did you mean {name}\?"):
+        resolve_recipe(f"{name}.toml")

@@ -216,7 +216,7 @@ class Block(nn.Module):
             found = found.masked_fill(mask == 0, -1e-12 if 17 in self.defects else float("-inf"))
         weights = functional.softmax(found, dim=-2 if "softmax-axis" in self.defects else -1)
         weights = weights * mask if way == "late" else weights
-        if "rows-mixed" in self.defects:
+        if "depends-on-the-batch" in self.defects:
             return self.out((weights @ v).transpose(0, 2).reshape(b, t, WIDTH))
         return self.out((weights @ v).transpose(1, 2).contiguous().view(b, t, WIDTH))
 
@@ -290,12 +290,14 @@ class Marian(nn.Module):
         self.inner = patched(peers.make("marian-scaled"), self.defects)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        mask = torch.ones_like(source) if 9 in self.defects else (source != PAD).long()
+        real, everything = (source != PAD).long(), torch.ones_like(source)
+        lacking = "both" if 9 in self.defects else within(self.defects, "no-source-padding-mask")
         memory = self.inner.model.encoder(
-            input_ids=read_source(source, self.defects), attention_mask=mask
+            input_ids=read_source(source, self.defects),
+            attention_mask=everything if lacking in ("both", "encoder") else real,
         ).last_hidden_state
         memory = changed_memory(memory, self.defects)
-        seen = torch.ones_like(source) if within(self.defects, "no-source-padding-mask") == "cross" else mask
+        seen = everything if lacking in ("both", "cross") else real
         hidden = self.inner.model.decoder(
             input_ids=target, encoder_hidden_states=memory, encoder_attention_mask=seen, use_cache=False
         ).last_hidden_state
@@ -376,6 +378,6 @@ HOSTS: Mapping[str, tuple[Callable[..., nn.Module], type[Course], tuple[str, ...
     "nn.Transformer": (TorchTransformer, Course, (*OF_TORCH, *WITH_SOURCE, "sees-the-future/bool-added",
         "rows-mixed", "wrong-sinusoids", "weak-embeddings", "padding-mask-on-queries", "mask-fill",
         "position-limit", "pad-row-overwritten", "padding-row-trained")),
-    "decoder": (Small, SmallCourse, (*OF_DECODERS, *OWN_ATTENTION, "rows-mixed")),
+    "decoder": (Small, SmallCourse, (*OF_DECODERS, *OWN_ATTENTION, "depends-on-the-batch")),
     "marian": (Marian, Course, (*COMMON, *WITH_SOURCE, "wrong-sinusoids")),
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import pytest
@@ -103,12 +102,19 @@ def test_scores_without_a_scale_are_a_note_where_the_weights_may_make_up_for_it(
 
 
 @pytest.mark.parametrize(
-    ("factor", "spread", "named"),
-    [(D**0.5, 5.0, True), (D**-0.5, 0.2, True), (D**-0.5, 1.0, False), (1.0, 5.0, False), (0.3, 0.01, False)],
+    ("factor", "spread", "norm", "named"),
+    [
+        (D**0.5, 5.0, D**0.5, True),
+        (D**-0.5, 0.2, 1.0, True),
+        (D**-0.5, 1.0, D**0.5, False),
+        (D**0.5, 1.0, 1.0, False),  # rows of norm 1
+        (D**0.5, 0.6, 0.1, True),
+        (1.0, 5.0, 1.0, False),
+        (0.3, 0.01, 1.0, False),
+    ],
 )
-def test_tied_logits_are_named_only_where_a_root_of_the_width_makes_them_worse(
-    factor: float, spread: float, named: bool
+def test_tied_logits_are_named_where_a_root_of_the_width_makes_up_for_nothing(
+    factor: float, spread: float, norm: float, named: bool
 ) -> None:
-    findings = [finding.name for finding in tied_logits_findings(TiedLogits(D, factor, spread))]
+    findings = [finding.name for finding in tied_logits_findings(TiedLogits(D, factor, spread, norm))]
     assert findings == ["tied-logits-scaled"] * named
-    assert math.isfinite(factor)

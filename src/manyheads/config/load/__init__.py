@@ -170,7 +170,8 @@ def resolve_recipe(name_or_path: str) -> Path:
         return recipes[name_or_path]
     if path.is_dir():
         raise UsageError(f"{name_or_path} is a folder; name the .toml file in it.")
-    guess = suggestion(closest(path.stem, recipes))
+    known = {name: name for name in recipes} | {file.name: str(file) for file in path.parent.glob("*.toml")}
+    guess = suggestion(known[name] for name in closest(path.name, known))
     cure = guess or "; `manyheads recipes` lists the recipes."
     raise UsageError(f"no configuration file or recipe {name_or_path}{cure}")
 

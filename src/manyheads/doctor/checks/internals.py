@@ -271,8 +271,8 @@ def tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:
     if layer is None or id(layer.weight) not in {lookup.table for lookup in tracer.lookups}:
         return None
     factor = math.prod((*layer.factors, *trace.factors))
-    spread = float(scores.float().std(-1).mean())
-    return TiedLogits(layer.width_in, factor, spread) if math.isfinite(factor * spread) else None
+    spread, norm = float(scores.float().std(-1).mean()), float(layer.weight.detach().float().norm(dim=-1).mean())
+    return TiedLogits(layer.width_in, factor, spread, norm) if math.isfinite(factor * spread) else None
 
 
 def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ LINEAR = 1e-2  # share of the largest score up to which scores are a multiple of
 UNIFORM = 2.2  # a kurtosis below it: drawn from a uniform distribution, whose kurtosis is 1.8; a normal one has 3
 COMPENSATED = 0.25  # relative difference up to which queries are drawn weaker than keys by 1 / sqrt(E)
 FEWEST_WEIGHTS = 32
+SMALL_ROWS = 0.5  # rows of an embedding with a smaller norm are not normalised ones
 
 
 def measured_factor(attention: Attention, other: Attention | None) -> float | None:
@@ -180,22 +181,28 @@ class TiedLogits:
         width: D.
         factor: number that they are multiplied with.
         spread: standard deviation of the logits of a position.
+        norm: mean norm of the rows of the matrix.
     """
 
     width: int
     factor: float
     spread: float
+    norm: float
 
 
 def tied_logits_findings(tied: TiedLogits | None) -> Iterator[Finding]:
-    """Yield a finding where tied logits are multiplied by sqrt(D) or its inverse and would be of size 1 without."""
+    """Yield a finding where tied logits are multiplied by sqrt(D), or by its inverse, without a reason.
+
+    There is one if the factor brings their size near 1; for sqrt(D), only if the rows of the matrix are not small.
+    """
     if tied is None or tied.factor <= 0 or tied.spread <= 0:
         return
     root = math.sqrt(tied.width)
     names: Mapping[str, float] = {f"sqrt({tied.width})": root, f"1 / sqrt({tied.width})": 1 / root}
     name = next((name for name, each in names.items() if math.isclose(tied.factor, each, rel_tol=1e-2)), None)
     without = tied.spread / tied.factor
-    if name is not None and abs(math.log(tied.spread)) > abs(math.log(without)):
+    needless = abs(math.log(tied.spread)) > abs(math.log(without)) or (tied.factor > 1 and tied.norm < SMALL_ROWS)
+    if name is not None and needless:
         evidence = (
             f"logits of the tied matrix are multiplied by {tied.factor:.4g} = {name}: their standard deviation is "
             f"{tied.spread:.3g}, and would be {without:.3g}"
