@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -11,6 +12,9 @@ import manyheads  # noqa: F401  # before any test imports torch: sets how long O
 # Side by side (pytest -n), each process has a core of its own.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Programs that the tests start inherit an ignored Ctrl-C, as of a command that a script runs in the background.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # The C decoder is tested wherever it can be compiled, also where it is slower than torch.
 os.environ.setdefault("MANYHEADS_NATIVE", "1")
 
