@@ -42,7 +42,11 @@ PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Row]]]] = {
 }
 TRUE = Path(__file__).parents[1] / "tests" / "doctor" / "true_findings.toml"
 TARGETS = {"named": 0.95, "noticed": 1.0}
-TINY = ("peer host annotated / float32 own", "peer host decoder / float32 own", "decoder depends-on-the-batch float32")
+TINY = (
+    "peer host annotated / float32 own",
+    "peer host decoder / float32 own",
+    "decoder depends-on-the-batch float32",
+)
 
 
 def rows_of(part: str, options: argparse.Namespace) -> Iterator[Row]:
