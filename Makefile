@@ -1,7 +1,7 @@
 # make demo    set up, then train a small translator on built-in text, score it and translate with it
 # make check   check what has changed: style, types, and the tests of modules that differ from main, in under a minute;
 #              installs nothing
-# make test    set up with the tools for tests, then check style, types, and all tests but the slow ones: 6 minutes
+# make test    set up with the tools for tests, then check style, types, and all tests but the slow ones: 7 minutes
 # make test-slow            the tests that are marked `slow`: long trainings, many processes, compilers, benchmarks
 # make coverage             branch coverage of the tests of make test, with a floor (pyproject.toml)
 # make test-portable        the tests on every kind of processor, with and without a compiler: under 30 minutes

@@ -16,7 +16,9 @@ from manyheads.doctor import examine
 MARKS: dict[str, Any] = {"pad": PAD, "bos": BOS, "eos": EOS, "longest": 128}
 NOT_FOR_DECODERS = {"no-start-symbol", "decodes-otherwise", "starts-otherwise", "end-never-trained"}
 # Scores that vary by chance show no dependence; what mixes the rows, or trains nothing, hides most of the others.
-HIDES_OTHERS = {"random-in-evaluation", "rows-mixed", "not-learned", "first-loss-too-high"}
+HIDES_OTHERS = {
+    "random-in-evaluation", "rows-mixed", "depends-on-the-batch", "not-learned", "first-loss-too-high",
+}  # fmt: skip
 # Defects of which one takes away what the other stands in.
 TOGETHER: tuple[set[str], ...] = (
     {"no-positions", "wrong-sinusoids", "position-limit"},

@@ -351,6 +351,7 @@ COMMON = (
 )  # fmt: skip
 WITH_SOURCE = (
     "no-source-padding-mask", "no-source-padding-mask/cross", "no-source-padding-mask/encoder", "source-not-read",
+    "depends-on-the-batch",
 )  # fmt: skip
 OWN_ATTENTION = (
     "softmax-axis", "sees-the-future/late", "sees-the-future/multiplied", "sees-the-future/bool-added",

@@ -192,6 +192,8 @@ def changed_memory(memory: Tensor, defects: Defects) -> Tensor:
     """What is read of the source, by the decoder or the encoder."""
     if "parameters-without-gradient" in defects:
         memory = memory.detach()
+    if "depends-on-the-batch" in defects:
+        memory = memory - memory.mean(0, keepdim=True)
     return memory
 
 
