@@ -109,6 +109,8 @@ def as_used(config: Any, kind: str) -> Any:
         config.is_decoder = True
     if kind == "ForSequenceClassification" and getattr(config, "pad_token_id", 0) is None:
         config.pad_token_id = MARKS["pad_token_id"]
+    if getattr(config, "is_encoder_decoder", False) and not hasattr(config, "decoder_start_token_id"):
+        config.decoder_start_token_id = MARKS["pad_token_id"]
     return config
 
 

@@ -98,7 +98,9 @@ def call_huggingface(model: Any) -> Any:
     """Call a model of transformers once, without the doctor."""
     ids = torch.randint(3, library_models.VOCABULARY, (2, 7))
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    if model.config.is_encoder_decoder:
+    if model.config.is_encoder_decoder and type(model).__name__.endswith("Classification"):
+        inputs["input_ids"][:, -1] = model.config.eos_token_id
+    elif model.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = ids[:, :5]
     return model.eval()(**inputs)
 

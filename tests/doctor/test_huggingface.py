@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from tests.doctor import peers
-from torch import nn
+from tests.doctor import library_models, peers
+from torch import Tensor, nn
 
 from manyheads.doctor import examine
 from manyheads.doctor.huggingface import from_huggingface, huggingface_config, limit_of, stated_kind
@@ -36,6 +36,18 @@ def test_sizes_that_are_not_stated_are_those_of_the_embeddings() -> None:
     assert from_huggingface(model, config, None, None).sizes == (23, 23)
 
 
+@pytest.mark.parametrize("name", ["bart", "mt5"])
+def test_a_classifier_of_two_parts_reads_one_text_that_ends_with_its_mark(name: str) -> None:
+    torch.manual_seed(0)
+    model = library_models.make(f"ForSequenceClassification {name}")
+    rows: list[Tensor] = []
+    model.register_forward_pre_hook(lambda module, args, given: rows.append(given["input_ids"]), with_kwargs=True)
+    report = examine(model)
+    assert report.names == []
+    assert len(report.asked) > 10
+    assert {int(count) for ids in rows for count in (ids == model.config.eos_token_id).sum(1)} == {1}
+
+
 def test_a_model_without_token_ids_is_refused() -> None:
     theirs: Any = pytest.importorskip("transformers")
     config = theirs.ViTConfig(
@@ -49,4 +61,5 @@ def test_the_longest_text_is_stated_under_many_names() -> None:
     sizes = {"max_relative_positions": 32, "max_2d_position_embeddings": 16, "num_positions": 8}
     assert limit_of(nn.Identity(), [{"max_source_positions": 1500}, {"max_target_positions": 448, **sizes}]) == 448
     assert limit_of(nn.Identity(), [{"max_decoder_position_embeddings": 64, "n_positions": None}]) == 64
+    assert limit_of(nn.Identity(), [{"max_seq_len": 64}]) == 64
     assert limit_of(nn.Identity(), [sizes]) is None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn import functional
 
 from manyheads.doctor.model_adapter import Kind, ModelAdapter, device_of
 from manyheads.doctor.model_output import tensor_of
@@ -19,7 +20,7 @@ from manyheads.errors import UsageError
 __all__ = ["from_huggingface", "huggingface_config"]
 
 # Fields of configurations that state the longest text, as max_target_positions; not max_relative_positions.
-LIMIT = re.compile(r"max_((source|target|encoder|decoder)_)?position(s|_embeddings)|n_positions")
+LIMIT = re.compile(r"max_((source|target|encoder|decoder)_)?position(s|_embeddings)|max_seq_len|n_positions")
 
 
 def huggingface_config(model: Any) -> dict[str, Any] | None:
@@ -62,12 +63,15 @@ def from_huggingface(
         pad = source_size - 1
         remarks.append(f"pad = {pad}: the configuration states none, and an attention mask hides it")
 
+    limit = limit_of(model, (reader, writer))
     begins = kind == "decoder" and marks[0] == pad
+    ends = marks[1] if kind == "encoder" and config.get("is_encoder_decoder") else None
 
     def call(*ids: Tensor) -> Tensor:
-        arguments: dict[str, Any] = {"input_ids": ids[0]}
+        source = ids[0] if ends is None else with_end(ids[0], pad, ends)
+        arguments: dict[str, Any] = {"input_ids": source}
         if not accepted or "attention_mask" in accepted:
-            arguments["attention_mask"] = real_tokens(ids[0], pad, begins=begins).long()
+            arguments["attention_mask"] = real_tokens(source, pad, begins=begins).long()
         if kind == "encoder-decoder":
             arguments["decoder_input_ids"] = ids[1]
         if "use_cache" in accepted:  # some models leave the causal mask out where they keep keys for the next token
@@ -82,7 +86,7 @@ def from_huggingface(
         pad=pad,
         bos=marks[0],
         eos=marks[1],
-        stated_limit=limit_of(model, (reader, writer)),
+        stated_limit=limit - 1 if limit is not None and ends is not None else limit,
         device=device_of(model),
         remarks=tuple(remarks),
     )
@@ -97,9 +101,13 @@ def table_size(layer: Callable[[], Any]) -> int | None:
 
 
 def stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
-    """Return the kind of a model: one that generates is a decoder, unless its layers state that they are none."""
+    """Return the kind of a model: one that generates is a decoder, unless its layers state that they are none.
+
+    One of two parts that classifies feeds its decoder the text itself: it reads one sequence.
+    """
     if config.get("is_encoder_decoder"):
-        return "encoder-decoder"
+        classifies = any(each.__name__.endswith("Classification") for each in type(model).__mro__)
+        return "encoder" if classifies else "encoder-decoder"
     flags = [vars(part)["is_decoder"] for part in model.modules() if "is_decoder" in vars(part)]
     generates = hasattr(model, "can_generate") and bool(model.can_generate())
     return "decoder" if generates and (any(flags) or not flags) else "encoder"
@@ -111,6 +119,12 @@ def real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
     if begins:
         real[:, 0] = True
     return real
+
+
+def with_end(ids: Tensor, pad: int, end: int) -> Tensor:
+    """Put the end mark behind the last token of each row: (B, S) -> (B, S + 1)."""
+    longer = functional.pad(ids, (0, 1), value=pad)
+    return longer.scatter(1, (ids != pad).sum(1, keepdim=True), end)
 
 
 def known(config: Mapping[str, Any]) -> dict[str, Any]:

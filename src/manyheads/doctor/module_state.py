@@ -13,7 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ModuleState", "filled_zero_weights", "held_tensors", "in_precision", "weight_count"]
+__all__ = [
+    "ModuleState",
+    "filled_zero_weights",
+    "held_tensors",
+    "in_precision",
+    "stronger_matrices",
+    "weight_count",
+]
 
 STANDARD = set(vars(nn.Module())) - {"_buffers"}  # attributes of every nn.Module, but for the buffers
 DEPTH = 3  # how far containers and objects in attributes are followed
@@ -142,6 +149,18 @@ def in_precision(module: nn.Module | None, dtype: torch.dtype) -> Iterator[None]
         return tensor.data.to(dtype) if usual and tensor.dtype != dtype else None
 
     with held_tensors(module, convert):
+        yield
+
+
+@contextmanager
+def stronger_matrices(module: nn.Module | None, factor: float) -> Iterator[None]:
+    """Hold matrices multiplied by a factor meanwhile, embeddings too."""
+
+    def multiply(tensor: Tensor) -> Tensor | None:
+        matrix = isinstance(tensor, nn.Parameter) and is_usual(tensor) and tensor.dim() > 1
+        return tensor.data * factor if matrix else None
+
+    with held_tensors(module, multiply):
         yield
 
 

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import torch
 
 from manyheads.doctor.checks.calls import run
 from manyheads.doctor.model_adapter import ModelAdapter, Samples, restore_modes
-from manyheads.doctor.module_state import ModuleState, filled_zero_weights, in_precision, weight_count
+from manyheads.doctor.module_state import (
+    ModuleState,
+    filled_zero_weights,
+    in_precision,
+    stronger_matrices,
+    weight_count,
+)
 from manyheads.doctor.tolerances import percentage, relative_change
 from manyheads.errors import UsageError
 
@@ -22,8 +29,9 @@ __all__ = ["depends_on_own_token", "ignored_order", "independence_of_all_tokens"
 PROBABILITY = 1e-3  # deviation from 1 of a sum of probabilities
 # The order of tokens is ignored where it changes the scores by less than this share of what other tokens change. In
 # float64 a sum in another order is 1e-15, and 1e-7 where a part computes in float32 all the same; positions, in a
-# model at its start, are 1e-5 and more. In float32 tokens must have a large effect, and their order a rounded one.
-SAME_ORDER, LARGE, MERE_ROUNDING = 1e-6, 1e-2, 2
+# model at its start, are 1e-6 and more, and far more with stronger matrices. In float32 tokens must have a large
+# effect, and their order a rounded one.
+SAME_ORDER, STRONGER, LARGE, MERE_ROUNDING = 1e-6, 4.0, 1e-2, 2
 FOR_DOUBLE = 2e8  # weights up to which a model is held in float64
 
 
@@ -60,11 +68,24 @@ def ignored_order(adapter: ModelAdapter, samples: Samples) -> str | None:
     if adapter.module is not None and weight_count(adapter.module) <= FOR_DOUBLE:
         try:
             with in_precision(adapter.module, torch.float64):
-                return ignored_sides(adapter, samples, lambda order, tokens: order <= SAME_ORDER * tokens)
+                return ignored_in_double(adapter, samples)
         except Exception:  # a model that names float32 itself, or a device without float64
             pass
     rounding = MERE_ROUNDING * adapter.tolerances.rounding
     return ignored_sides(adapter, samples, lambda order, tokens: tokens > LARGE and order <= rounding)
+
+
+def ignored_in_double(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Return the evidence that the order of the tokens of some side is ignored, also with stronger matrices."""
+
+    def ignored(order: float, tokens: float) -> bool:
+        return order <= SAME_ORDER * tokens
+
+    evidence = ignored_sides(adapter, samples, ignored)
+    if evidence is not None:
+        with suppress(UsageError), stronger_matrices(adapter.module, STRONGER):
+            return evidence if ignored_sides(adapter, samples, ignored) else None
+    return evidence
 
 
 def ignored_sides(adapter: ModelAdapter, samples: Samples, ignored: Callable[[float, float], bool]) -> str | None:
