@@ -28,6 +28,7 @@ extensions.append("korean" if KOREAN else "reference")
 source_suffix = {".md": "markdown"}
 exclude_patterns = [] if KOREAN else ["_ext", "_templates", "_build", "ko/**"]
 highlight_language = "none"
+smartquotes_action = "qe"  # quotation marks and ellipses; "--version" keeps its two hyphens
 suppress_warnings = ["ref.python"]  # several packages have a class of the same name
 toc_object_entries = False
 html_domain_indices = False

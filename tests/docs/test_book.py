@@ -105,6 +105,7 @@ def test_every_setting_and_option_has_an_address(book: Path) -> None:
         assert f'id="{anchor}"' in settings
     for anchor in ("translate-beam", "train-set", "serve-port"):
         assert f'id="{anchor}"' in commands
+    assert "manyheads --version" in text_of(book / "reference" / "commands.html")  # two hyphens, no dash
 
 
 def test_the_korean_book_has_korean_words_around_its_pages_and_finds_words_in_them(korean_book: Path) -> None:

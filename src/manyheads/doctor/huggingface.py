@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 from manyheads.doctor.model_adapter import Kind, ModelAdapter, device_of
 from manyheads.doctor.model_output import tensor_of
@@ -63,9 +62,8 @@ def from_huggingface(
         pad = source_size - 1
         remarks.append(f"pad = {pad}: the configuration states none, and an attention mask hides it")
 
-    limit = limit_of(model, (reader, writer))
     begins = kind == "decoder" and marks[0] == pad
-    ends = marks[1] if kind == "encoder" and config.get("is_encoder_decoder") else None
+    ends = marks[1] if kind == "encoder" and "decoder_input_ids" in accepted else None
 
     def call(*ids: Tensor) -> Tensor:
         source = ids[0] if ends is None else with_end(ids[0], pad, ends)
@@ -86,7 +84,7 @@ def from_huggingface(
         pad=pad,
         bos=marks[0],
         eos=marks[1],
-        stated_limit=limit - 1 if limit is not None and ends is not None else limit,
+        stated_limit=limit_of(model, (reader, writer)),
         device=device_of(model),
         remarks=tuple(remarks),
     )
@@ -122,9 +120,8 @@ def real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
 
 
 def with_end(ids: Tensor, pad: int, end: int) -> Tensor:
-    """Put the end mark behind the last token of each row: (B, S) -> (B, S + 1)."""
-    longer = functional.pad(ids, (0, 1), value=pad)
-    return longer.scatter(1, (ids != pad).sum(1, keepdim=True), end)
+    """Put the end mark in the place of the last token of each row (B, S)."""
+    return ids.scatter(1, ((ids != pad).sum(1, keepdim=True) - 1).clamp_min(0), end)
 
 
 def known(config: Mapping[str, Any]) -> dict[str, Any]:
