@@ -14,7 +14,11 @@ from tests.doctor.sound import PRECISIONS, looked
 from manyheads.doctor import examine
 
 MARKS: dict[str, Any] = {"pad": PAD, "bos": BOS, "eos": EOS, "longest": 128}
-NOT_FOR_DECODERS = {"no-start-symbol", "decodes-otherwise", "starts-otherwise", "end-never-trained"}
+# Of decoders: marks around a text, and how another text is decoded and scored.
+NOT_FOR_DECODERS = {
+    "no-start-symbol", "decodes-otherwise", "starts-otherwise", "end-never-trained", "teacher-forced-score",
+    "evaluates-in-training-mode",
+}  # fmt: skip
 # Scores that vary by chance show no dependence; what mixes the rows, or trains nothing, hides most of the others.
 HIDES_OTHERS = {
     "random-in-evaluation", "rows-mixed", "depends-on-the-batch", "not-learned", "first-loss-too-high",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from tests.doctor import peers
+from tests.doctor.host_models import Small, SmallCourse
 from tests.doctor.planted import BOS, EOS, PAD, Course, Transformer, padded
 from tests.doctor.training_projects import GPT
 from torch import Tensor, nn
@@ -183,6 +184,26 @@ def test_a_loss_that_grows_is_a_warning() -> None:
     found = {each.name: each for each in taught(course, greedy=course.greedy, updates=30).findings}
     assert found["not-learned"].severity == "warning"
     assert "it was" in found["not-learned"].evidence
+
+
+@pytest.mark.parametrize(("defects", "names"), [(("not-learned",), ["not-learned"]), ((), [])])
+def test_a_loss_that_grows_is_a_warning_without_a_decoder_of_texts_too(
+    defects: tuple[str, ...], names: list[str]
+) -> None:
+    torch.manual_seed(5)
+    model = Small(*defects)
+    course = SmallCourse(model, *defects)
+    options: dict[str, Any] = {
+        "vocab_size": 23,
+        "pad": PAD,
+        "bos": BOS,
+        "eos": EOS,
+        "longest": 64,
+        "kind": "decoder",
+    }
+    report = examine(lambda target: model(target)[0], train_step=course.step, collate=course.collate, **options)
+    assert report.names == names
+    assert [finding.severity for finding in report.findings] == ["warning"] * len(names)
 
 
 def test_a_character_model_without_marks_is_sound() -> None:

@@ -62,6 +62,7 @@ MEMORIZED = "memorised pairs are decoded exactly"
 TRAINING_CHECKS = (LABELS, NOT_IGNORED, LOSS_ABOVE_CHANCE, FIRST_LOSS, MEAN, PADDING_ROW, UPDATES)
 
 LAST = 5  # updates whose mean loss is compared with chance
+GROWN = 3  # times the first loss, or that of a blind guess, above which a loss has grown
 LEAKING = 0.95  # share of the chance loss below which labels are leaked
 CLASSES = "labels are the classes of the texts, and none is ignored"
 TOKEN_LABELS = "labels belong to tokens of the text, not to padding"
@@ -132,6 +133,8 @@ class TrainingTrial(Trial):
         if any(float(batch.weights.sum()) < 0 for batch in self.record.batches.values()):
             evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
             findings.append(model_finding("not-learned", evidence, "error"))
+        elif self.functions.greedy is None and (grown := self.grown_loss()):
+            findings.append(model_finding("not-learned", grown, "warning"))
         asked, skipped = [*own.asked], [*own.skipped]
         if floor is None:
             known = "target" not in self.adapter.sides and not self.classifier
@@ -217,6 +220,18 @@ class TrainingTrial(Trial):
             return None
         floor = token * RANDOM_LENGTH / (RANDOM_LENGTH + 2)
         return below(sum(losses[-LAST:]) / LAST, floor, len(losses))
+
+    def grown_loss(self) -> str | None:
+        """Return the evidence that updates made the cross-entropy of the labels grow; None if not, or unknown."""
+        nats = [float(batch.nats.mean()) for batch in self.record.batches.values() if batch.nats.numel()]
+        if len(nats) <= RANDOM_UPDATES:
+            return None
+        first, last = nats[0], sum(nats[-LAST:]) / LAST
+        if not last > GROWN * max(first, math.log(self.width)):
+            return None
+        return (
+            f"after {len(nats)} updates the cross-entropy of the labels is {last:.2f}; it was {first:.2f} at first"
+        )
 
     def classes_below_chance(self) -> str | None:
         """Return the evidence if random classes are predicted better than chance allows, None if unknown."""
