@@ -9,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.data.shards import map_shards, open_executor, remove_shards
+from manyheads.data.shards import InlineExecutor, map_shards, open_executor, remove_shards
 from manyheads.errors import DataError, MissingExtraError, UsageError
 
 LIMIT = 120  # seconds; only reached when a test fails
@@ -53,7 +52,7 @@ def end_worker_always(number: int) -> bytes:
     return square(number)
 
 
-class Inline(Executor):
+class Inline(InlineExecutor):
     """Computes in the calling thread, and remembers what was submitted."""
 
     def __init__(self) -> None:
@@ -61,12 +60,7 @@ class Inline(Executor):
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.submitted.append(args[0])
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+        return super().submit(fn, *args, **kwargs)
 
 
 class Manual(Executor):
@@ -81,8 +75,8 @@ class Manual(Executor):
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "results"
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
 
 
 def test_results_come_in_order_from_processes(results: Path) -> None:
@@ -100,14 +94,12 @@ def test_processes_compute_with_one_thread(results: Path) -> None:
 
 
 def test_results_of_the_same_key_are_not_computed_again(results: Path) -> None:
-    first = map_shards(square, range(6), results, key="a", executor=Inline(), ahead=2)
+    first = map_shards(square, range(6), results, key="a", executor=Inline())
     assert [next(first), next(first)] == [b"0", b"1"]
     first.close()
     again = Inline()
     assert list(map_shards(square, range(6), results, key="a", executor=again)) == [square(n) for n in range(6)]
-    assert again.submitted
-    assert 0 not in again.submitted
-    assert 1 not in again.submitted
+    assert again.submitted == [2, 3, 4, 5]
 
 
 def test_another_key_begins_anew_and_leaves_foreign_files(results: Path) -> None:
@@ -179,7 +171,7 @@ def test_a_shard_that_always_ends_its_worker_is_named(results: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_half_written(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = map_shards(square, range(6), results, key="a", executor=Inline(), ahead=1)
+    run = map_shards(square, range(6), results, key="a", executor=Inline())
     assert next(run) == b"0"
 
     def full(handle: int) -> None:

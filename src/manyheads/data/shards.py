@@ -13,8 +13,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
-    FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait,
-)  # fmt: skip
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -25,7 +31,9 @@ import portalocker
 
 from manyheads.errors import DataError, UsageError, require
 
-__all__ = ["ShardExecutor", "available_cores", "map_shards", "open_executor", "remove_shards", "write_file"]
+__all__ = [
+    "InlineExecutor", "ShardExecutor", "available_cores", "map_shards", "open_executor", "remove_shards", "write_file",
+]  # fmt: skip
 
 TRIES = 4  # how often a shard is computed whose worker process was killed
 WINDOW = 1024  # numbers of shards between the first without a result and the last with one
@@ -74,6 +82,19 @@ class ShardExecutor(Executor):
             self.executor.shutdown(wait)
 
 
+class InlineExecutor(Executor):
+    """Computes each task in the calling thread, when it is submitted: one process, with all its threads."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Compute a call; see `concurrent.futures.Executor.submit`."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
 def available_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -83,8 +104,8 @@ def available_cores() -> int:
 def open_executor(scheduler: str | None = None, workers: int | None = None) -> Iterator[ShardExecutor]:
     """Open processes of this machine, or the workers of a Dask scheduler at an address such as tcp://HOST:8786.
 
-    Every process of this machine computes with one thread. When the block is left by an exception, the processes are
-    ended and the tasks on the cluster are cancelled.
+    Every process of this machine computes with one thread. When the block is left by an exception, the processes
+    are ended and the tasks on the cluster are cancelled.
 
     Args:
         scheduler: address of the Dask scheduler; None for processes of this machine.
@@ -229,7 +250,9 @@ class ShardRun:
         return self.folder / f"{number:08d}{SUFFIX}"
 
     def limit(self) -> int:
-        """Return the default of `ahead`: two shards for each worker, at least four."""
+        """Return the default of `ahead`: two shards for each worker, at least four; 1 for `InlineExecutor`."""
+        if isinstance(self.executor, InlineExecutor):
+            return 1  # what is computed is kept before the next shard is begun
         workers = self.executor.count() if isinstance(self.executor, ShardExecutor) else available_cores()
         return max(4, 2 * workers)
 
