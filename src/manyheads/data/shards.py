@@ -32,7 +32,8 @@ import portalocker
 from manyheads.errors import DataError, UsageError, require
 
 __all__ = [
-    "InlineExecutor", "ShardExecutor", "available_cores", "map_shards", "open_executor", "remove_shards", "write_file",
+    "InlineExecutor", "ShardExecutor", "available_cores", "map_shards", "open_executor", "remove_shards",
+    "write_file", "writing",
 ]  # fmt: skip
 
 TRIES = 4  # how often a shard is computed whose worker process was killed
