@@ -9,12 +9,14 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clusters import Cluster, wait_for
 
 from manyheads.data.shards import InlineExecutor, map_shards, open_executor, remove_shards
 from manyheads.errors import DataError, MissingExtraError, UsageError
@@ -191,13 +193,6 @@ def test_two_calls_do_not_write_the_same_folder(results: Path) -> None:
     first.close()
 
 
-def wait_for(condition: Any) -> None:
-    end = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -249,4 +244,81 @@ def test_workers_and_a_scheduler_exclude_each_other() -> None:
 def test_the_pip_line_is_named_where_dask_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"manyheads\[cluster\]"), open_executor("tcp://127.0.0.1:1"):
+        pass
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    with Cluster(folder, 2) as opened:
+        yield opened
+
+
+def test_results_of_a_dask_cluster_are_those_of_this_machine(cluster: Cluster, results: Path) -> None:
+    with open_executor(cluster.address) as executor:
+        squares = list(map_shards(square, range(50), results, key="a", executor=executor))
+        assert executor.count() == 2
+    assert squares == [square(number) for number in range(50)]
+
+
+def wait_for_file(number: int, folder: Path) -> bytes:
+    """Note the start of a shard; from shard 4 on wait until the test says go."""
+    (folder / f"started-{number}-{os.getpid()}").touch()
+    if number >= 4:
+        wait_for((folder / "go").exists)
+    return square(number)
+
+
+def test_a_cluster_that_loses_and_gains_workers_does_every_shard_once(
+    cluster: Cluster, results: Path, tmp_path: Path
+) -> None:
+    work = partial(wait_for_file, folder=tmp_path)
+    with open_executor(cluster.address) as executor:
+        run = map_shards(work, range(20), results, key="a", executor=executor)
+        first = [next(run) for _ in range(3)]
+        wait_for(lambda: len(list(tmp_path.glob("started-[4-9]-*"))) >= 2)  # both workers wait
+        cluster.kill()
+        cluster.add()
+        (tmp_path / "go").touch()
+        squares = first + list(run)
+    assert squares == [square(number) for number in range(20)]
+    assert len(list(results.glob("*.shard"))) == 20
+
+
+def test_an_error_of_a_worker_is_the_error_of_the_call(cluster: Cluster, results: Path) -> None:
+    with open_executor(cluster.address) as executor, pytest.raises(DataError, match="3 is too large"):
+        list(map_shards(refuse_large, range(8), results, key="a", executor=executor))
+
+
+def test_a_shard_that_always_ends_its_worker_of_a_cluster_is_named(cluster: Cluster, results: Path) -> None:
+    for _ in range(2 * 4):
+        cluster.add()  # without a nanny that would start a killed worker again
+    with open_executor(cluster.address) as executor, pytest.raises(DataError, match=r"^Shard 2 .*tcp://.*results"):
+        list(map_shards(end_worker_always, range(6), results, key="a", executor=executor))
+
+
+def test_a_scheduler_that_is_gone_is_named(cluster: Cluster, results: Path, tmp_path: Path) -> None:
+    work = partial(wait_for_file, folder=tmp_path)
+    with open_executor(cluster.address) as executor:
+        run = map_shards(work, range(20), results, key="a", executor=executor)
+        assert [next(run) for _ in range(4)] == [square(number) for number in range(4)]
+        cluster.scheduler.kill()
+        with pytest.raises(DataError, match="lost at shard"):
+            next(run)
+    assert (results / "00000003.shard").exists()
+
+
+@pytest.mark.parametrize("address", ["cluster", "tcp://host"])
+def test_what_is_no_address_of_a_scheduler_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="not the address"), open_executor(address):
+        pass
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyheads.data.shards.CONNECT", 0.2)
+    with (
+        pytest.raises(UsageError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "),
+        open_executor("tcp://127.0.0.1:1"),
+    ):
         pass

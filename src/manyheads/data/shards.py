@@ -6,8 +6,10 @@ whole is done, so that a computation that was ended goes on with the shards that
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections import deque
@@ -38,6 +40,8 @@ __all__ = [
 
 TRIES = 4  # how often a shard is computed whose worker process was killed
 WINDOW = 1024  # numbers of shards between the first without a result and the last with one
+CONNECT = 10  # seconds in which a scheduler must answer
+ADDRESS = re.compile(r"(\w+://)?\S+:\d+")
 KEY, LOCK, SUFFIX = "key", "lock", ".shard"  # files of a folder of results
 
 Advance = Callable[[int], object]
@@ -163,19 +167,25 @@ def end_with_parent(stop: Connection) -> None:
 def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
     """Connect to a Dask scheduler; see `open_executor`."""
     distributed = require("distributed", extra="cluster", purpose="--scheduler")
+    if not ADDRESS.fullmatch(scheduler):
+        raise UsageError(f"{scheduler} is not the address of a Dask scheduler, such as tcp://HOST:8786.")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it reports is raised here, in words
     try:
-        client = distributed.Client(scheduler, set_as_default=False)
+        client = distributed.Client(scheduler, set_as_default=False, timeout=CONNECT)
     except (OSError, ValueError) as error:  # a timeout is an OSError
         raise UsageError(
             f"No Dask scheduler answers at {scheduler} ({first_line(error)}). Start one with `dask scheduler`; it "
             "prints its address, such as tcp://HOST:8786."
         ) from error
-    executor = ShardExecutor(
-        partial(client.get_executor, pure=False),
-        lambda: sum(client.nthreads().values()),
-        (distributed.KilledWorker,),
-        scheduler,
-    )
+
+    def count() -> int:
+        try:
+            return sum(client.nthreads().values())
+        except OSError:
+            return 0  # the scheduler is gone, which the tasks report
+
+    reopen = partial(client.get_executor, pure=False)
+    executor = ShardExecutor(reopen, count, (distributed.KilledWorker,), scheduler)
     try:
         yield executor
     except BaseException:
