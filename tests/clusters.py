@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -41,12 +41,21 @@ class Cluster:
         self.log = (folder / "dask.log").open("ab")
         options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file)]
         self.scheduler = self.start("dask_scheduler", *options)
+        try:
+            self.address = self.opened_address(workers)
+        except BaseException:
+            self.close()
+            raise
+
+    def opened_address(self, workers: int) -> str:
+        """Add workers, and return the address of the scheduler when all are there."""
         for _ in range(workers):
             self.add()
         wait_for(self.file.exists)
-        with Client(scheduler_file=str(self.file), set_as_default=False, timeout=LIMIT) as client:
-            self.address = client.scheduler.address
-            client.wait_for_workers(workers, timeout=LIMIT)
+        if workers:
+            with Client(scheduler_file=str(self.file), set_as_default=False, timeout=LIMIT) as client:
+                client.wait_for_workers(workers, timeout=LIMIT)
+        return str(json.loads(self.file.read_text(encoding="utf-8"))["address"])
 
     def start(self, module: str, *options: str) -> subprocess.Popen[bytes]:
         """Start a program of Dask."""
@@ -76,14 +85,11 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes."""
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
         self.log.close()
-
-
-@contextmanager
-def open_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """Open a cluster in a folder; all its processes end with the block."""
-    with Cluster(folder, workers) as cluster:
-        yield cluster
