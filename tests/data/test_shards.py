@@ -49,10 +49,10 @@ def end_worker_once(number: int, folder: Path) -> bytes:
 
 
 def end_worker_always(number: int) -> bytes:
-    """End the worker process at shard 2, while others are computing."""
-    if number == 2:
+    """End the worker process at shard 3, while shard 2 is being computed."""
+    if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(0.5)
+    time.sleep(1.0 if number == 2 else 0.0)
     return square(number)
 
 
@@ -168,10 +168,10 @@ def test_shards_of_a_killed_worker_are_done_again(results: Path, tmp_path: Path)
 
 
 def test_a_shard_that_always_ends_its_worker_is_named(results: Path) -> None:
-    with open_executor(workers=2) as executor, pytest.raises(DataError, match=r"^Shard 2 .* 4 times.*results"):
+    with open_executor(workers=2) as executor, pytest.raises(DataError, match=r"^Shard 3 .* 4 times.*results"):
         list(map_shards(end_worker_always, range(6), results, key="a", executor=executor))
     kept = {path.name for path in results.glob("*.shard")}
-    assert {"00000000.shard", "00000001.shard", "00000003.shard"} <= kept
+    assert {"00000000.shard", "00000001.shard", "00000002.shard"} <= kept
 
 
 def test_a_full_disk_leaves_nothing_half_written(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,7 +296,7 @@ def test_an_error_of_a_worker_is_the_error_of_the_call(cluster: Cluster, results
 def test_a_shard_that_always_ends_its_worker_of_a_cluster_is_named(cluster: Cluster, results: Path) -> None:
     for _ in range(2 * 4):
         cluster.add()  # without a nanny that would start a killed worker again
-    with open_executor(cluster.address) as executor, pytest.raises(DataError, match=r"^Shard 2 .*tcp://.*results"):
+    with open_executor(cluster.address) as executor, pytest.raises(DataError, match=r"^Shard 3 .*tcp://.*results"):
         list(map_shards(end_worker_always, range(6), results, key="a", executor=executor))
 
 
