@@ -151,8 +151,8 @@ def translate(
     RUN is a run directory, or with --engine ctranslate2 also an exported one. FILE may be compressed (.gz, .xz or
     .zst), and so may the file of --output, as its name says.
 
-    With FILE and --output, the output file appears when it is complete. An interrupted command continues when it
-    is given again: finished shards are saved beside the output.
+    The file of --output appears when it is complete. An interrupted translation of FILE continues when the command
+    is given again: finished shards are saved beside the output file.
     """
     check_options(options, beam=beam, n_best=n_best, columns=columns, as_json=as_json)
     if stream and (
