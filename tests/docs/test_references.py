@@ -49,6 +49,7 @@ OTHERS_OPTIONS = {
     },
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},
+    "Dask": {"--host", "--nthreads", "--nworkers"},
     "Docker": {"--rm", "--user"},
     "curl": {"--data-urlencode"},
     "libretranslate": {"--load-only"},
