@@ -137,7 +137,8 @@ def convert_files(
                     sides = [stack.enter_context(open_packed(draft / file.name)) for file in files]
                 pairs, empty = write_pairs(text.pairs, sides, advance)
             licence, origin = options.licence or text.licence, options.origin or text.origin
-            sources.append(TextSource(group[0], kind, sums_of(group), pairs, empty, licence, origin))
+            file = group[0] if group[0].startswith(PREFIX) else Path(group[0]).name
+            sources.append(TextSource(file, kind, sums_of(group), pairs, empty, licence, origin))
         if not any(source.pairs for source in sources):
             raise DataError(f"{', '.join(inputs)}: no pair has text on both sides. Nothing is written.")
         note = sources_path(files[0])

@@ -45,7 +45,7 @@ class TextSource:
     def line(self) -> str:
         """Return one line of text for a model card."""
         origin = f"{self.origin} ({self.file})" if self.origin else self.file
-        return f"{origin}: {self.pairs:,} pairs; licence: {self.licence or 'not stated'}"
+        return " ".join(f"{origin}: {self.pairs:,} pairs; licence: {self.licence or 'not stated'}".split())
 
 
 def sources_path(text: Path) -> Path:

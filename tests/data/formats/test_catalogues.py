@@ -66,7 +66,7 @@ def test_two_plural_forms_are_two_pairs_and_the_direction_is_that_requested() ->
 
 
 def test_languages_that_are_not_known_are_asked_for() -> None:
-    with pytest.raises(UsageError, match="names ko for the translations, and none for the messages. Say both"):
+    with pytest.raises(UsageError, match="names ko for the translations, and none for the messages"):
         read(po(), TextRequest())
     assert read(po(""), TextRequest("en", "ko")).languages == ("en", "ko")
     with pytest.raises(UsageError, match="names ko for the translations"):

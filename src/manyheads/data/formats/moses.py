@@ -56,7 +56,7 @@ def choose_sides(known: Sequence[str], request: TextRequest, name: str) -> tuple
     found = [match_language(language, known) for language in languages]
     for language, match in zip(languages, found, strict=True):
         if match is None:
-            raise DataError(f"{name}: no text in {language}. Languages there: {', '.join(sorted(known))}.")
+            raise no_text_in(language, known, name)
     return languages, (known.index(found[0] or ""), known.index(found[1] or ""))
 
 
@@ -89,15 +89,13 @@ def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> 
     for member in members.values():
         check_member(member, name)
     texts = texts_of(list(members))
-    wanted = [one for one in (request.source, request.target) if one]
-    fitting = {stem: known for stem, known in texts.items() if all(match_language(one, known) for one in wanted)}
-    if len(fitting or texts) != 1:
-        listed = ", ".join(list(fitting or members)[:12]) or "nothing"
+    if len(texts) != 1:
+        listed = ", ".join(list(texts or members)[:12]) or "nothing"
         raise DataError(
-            f"{name} holds {'several texts' if fitting else 'no text in two languages'}, but: {listed}. "
+            f"{name} holds {'several texts' if texts else 'no text in two languages'}, but: {listed}. "
             "Unpack it, and name two files of equally many lines."
         )
-    ((stem, known),) = (fitting or texts).items()
+    ((stem, known),) = texts.items()
     languages, order = choose_sides(known, request, name)
     chosen = [f"{stem}.{known[index]}" for index in order]
     sides = [member_lines(archive, members[member], name) for member in chosen]
@@ -150,7 +148,8 @@ def read_notes(
                 notes[short] = opened.read(LONGEST_NOTE).decode(errors="replace")
     text = "\n".join(notes.values())
     licences = "\n".join(note for short, note in notes.items() if not short.startswith("readme"))
-    return stated(text, what=LICENCE) or (licences.strip().partition("\n")[0].strip() or None), stated(text, what=ORIGIN)
+    title = licences.strip().partition("\n")[0].strip()
+    return stated(text, what=LICENCE) or title or None, stated(text, what=ORIGIN)
 
 
 def notes_of_archive(path: Path) -> tuple[str | None, str | None]:

@@ -11,7 +11,7 @@ from manyheads.errors import DataError, UsageError
 
 __all__ = [
     "LICENCE", "ORIGIN", "ParallelText", "TextRequest", "Unit", "choose_languages", "match_language",
-    "pairs_of_units", "stated",
+    "no_text_in", "pairs_of_units", "stated",
 ]  # fmt: skip
 
 LICENCE = "licen[cs]e"  # what headers and README files state the licence and the origin after
@@ -70,17 +70,21 @@ def choose_languages(request: TextRequest, present: Iterable[str], name: str) ->
     """Return source and target: as requested, else the languages of a file if it has two.
 
     Raises:
+        DataError: the file has not the only language requested.
         UsageError: the file has not two languages, or does not name them.
     """
-    names = list(filter(None, present))
+    all_names = list(present)
+    names = list(filter(None, all_names))
     if request.source and request.target:
         return request.source, request.target
     wanted = request.source or request.target
     if wanted:
-        known = match_language(wanted, names)
-        names = [code(other) for other in names if other != known]
-        if len(names) == 1:
-            return (wanted, names[0]) if request.source else (names[0], wanted)
+        known = match_language(wanted, all_names)
+        if known is None:
+            raise no_text_in(wanted, names, name)
+        others = [code(other) for other in names if other != known]
+        if len(others) == 1:
+            return (wanted, others[0]) if request.source else (others[0], wanted)
     elif len(names) == 2:
         return code(names[0]), code(names[1])
     listed = ", ".join(names[:20]) or "none"
@@ -120,10 +124,15 @@ def read_pairs(units: Iterable[Unit], languages: tuple[str, str], name: str) -> 
         yield (unit.get(source or "", "") if known else ""), (unit.get(target or "", "") if known else "")
     for language in languages:
         if match_language(language, present) is None:
-            listed = ", ".join(sorted(present)) or "none"
-            raise DataError(
-                f"{name} holds no text in {language}. Languages there: {listed}. Choose with --source and --target."
-            )
+            raise no_text_in(language, present, name)
+
+
+def no_text_in(language: str, present: Iterable[str], name: str) -> DataError:
+    """Return the error for a language that a file does not hold."""
+    listed = ", ".join(sorted(present)) or "none"
+    return DataError(
+        f"{name} holds no text in {language}. Languages there: {listed}. Choose with --source and --target."
+    )
 
 
 def stated(text: str, *, what: str) -> str | None:
