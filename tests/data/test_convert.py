@@ -12,7 +12,6 @@ from tests.data.formats.test_moses import README, TEXT, archive
 
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.convert import FORMATS, ConvertOptions, convert_files
-from manyheads.data.corpus import read_pairs
 from manyheads.data.formats.text import TextRequest
 from manyheads.data.sources import TextSource, read_sources
 from manyheads.data.split import SplitOptions, split_corpus
@@ -76,7 +75,6 @@ def test_licence_and_origin_land_in_the_card_of_a_run_trained_on_it(tmp_path: Pa
     assert source_lines(config) == ["Tatoeba (many.de): 99 pairs; licence: CC BY 4.0"]
     more = DataConfig(root="data", source="de", target="en", more=("../out/many",))
     assert source_lines(Config(data=more)) == source_lines(config)
-    assert [pair.line for pair in read_pairs(config.data, "train")] == list(range(1, 91))
     assert source_lines(Config(data=DataConfig(root="nowhere", source="de", target="en")))[0].startswith(
         "Sources unk"
     )
@@ -89,7 +87,7 @@ def test_licence_and_origin_land_in_the_card_of_a_run_trained_on_it(tmp_path: Pa
         (
             ["c.de"],
             UsageError,
-            rf"c\.de: a format that is not known\. Known are {', '.join(FORMATS)}".replace(".", "[.]"),
+            f"not known. Known are {', '.join(FORMATS)}",
         ),
         (["opus.zip", "c.de"], UsageError, "a format that is not known"),
         (["broken.tmx"], DataError, r"broken\.tmx is no XML that can be read"),

@@ -45,7 +45,7 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, content: bytes, mess
 
 
 def test_bytes_of_another_encoding_are_named() -> None:
-    with pytest.raises(DataError, match="x, after line 1: no UTF-16"):
+    with pytest.raises(DataError, match="x, after line 0: no UTF-16"):
         list(text_lines(io.BufferedReader(io.BytesIO("ab\n".encode("utf-16") + b"\x00\xd8a\x00")), "x"))  # type: ignore[arg-type]
     with pytest.raises(DataError, match="nowhere cannot be read"):
         open_input(Path("nowhere"))

@@ -20,6 +20,7 @@ from manyheads.data.formats.text import (
     TextRequest,
     choose_languages,
     match_language,
+    no_text_in,
     stated,
 )  # fmt: skip
 from manyheads.errors import DataError
