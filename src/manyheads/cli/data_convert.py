@@ -25,8 +25,8 @@ __all__ = ["convert"]
     required=True,
     help="Folder to write into.",
 )
-@option("--source", metavar="LANGUAGE", show_default="as the file tells", help="Language of the source text.")
-@option("--target", metavar="LANGUAGE", show_default="as the file tells", help="Language of the target text.")
+@option("--source", metavar="LANGUAGE", show_default="named by the file", help="Language of the source text.")
+@option("--target", metavar="LANGUAGE", show_default="named by the file", help="Language of the target text.")
 @option(
     "--name",
     metavar="NAME",
@@ -40,11 +40,13 @@ __all__ = ["convert"]
     show_default="the languages, or source and target",
     help="Columns of a table to take, by name; numbers from 1 for a table without header.",
 )
-@option("--split", default="train", metavar="NAME", help="Split of a Hugging Face data set to take.")
 @option(
-    "--licence", metavar="TEXT", show_default="as the file states", help="Licence of the text, for model cards."
+    "--dataset-split", "split", default="train", metavar="NAME", help="Split of a Hugging Face data set to take."
 )
-@option("--origin", metavar="TEXT", show_default="as the file states", help="Origin of the text, for model cards.")
+@option(
+    "--licence", metavar="TEXT", show_default="stated by the file", help="Licence of the text, for model cards."
+)
+@option("--origin", metavar="TEXT", show_default="stated by the file", help="Origin of the text, for model cards.")
 @json_option
 def convert(
     files: tuple[str, ...],
