@@ -43,9 +43,9 @@ data.add_command(convert)
 def fetch(name: str | None, root: Path, source: str | None, target: str | None, as_json: bool) -> None:
     """Download the public corpus NAME and verify it; without NAME, list all corpora.
 
-    Public indexes (OPUS, Statmt, ELRC and others) are listed with --source and --target: all corpora of two languages
-    whose names hold NAME. A full NAME of an index downloads this corpus into files of lines. Both need the program
-    mtdata.
+    Public indexes (OPUS, Statmt, ELRC and others) are listed with --source and --target: all corpora of two
+    languages whose names hold NAME. A full NAME of an index downloads this corpus into files of lines. Both need
+    the program mtdata.
     """
     from manyheads.cli.progress import open_progress
     from manyheads.data import download

@@ -40,9 +40,7 @@ __all__ = ["convert"]
     show_default="the languages, or source and target",
     help="Columns of a table to take, by name; numbers from 1 for a table without header.",
 )
-@option(
-    "--dataset-split", "split", default="train", metavar="NAME", help="Split of a Hugging Face data set to take."
-)
+@option("--dataset-split", "split", default="train", metavar="NAME", help="Split of a Hugging Face data set.")
 @option(
     "--licence", metavar="TEXT", show_default="stated by the file", help="Licence of the text, for model cards."
 )
