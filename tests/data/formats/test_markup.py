@@ -173,7 +173,7 @@ BOMBS = {
     ),
     "an unknown entity": (b"<tmx><body>&nbsp;</body></tmx>", "undefined entity"),
     "depth": (b"<tmx>" + b"<a>" * 999, "more than 256 elements within each other"),
-    "a long text": (b"<tmx><tu><tuv><seg>" + b"x" * (1 << 24), "a unit has more than 4,194,304 characters"),
+    "a long text": (b"<tmx><tu><tuv><seg>" + b"x" * (1 << 24), "a unit has more than 1,048,576 characters"),
     "many texts": (b"<tmx><tu>" + b"<tuv><seg>x</seg></tuv>" * (1 << 20), "a unit has more than"),
     "a long attribute": (b"<tmx><tu a='" + b"x" * (1 << 24), "bytes without an element"),
     "another root": (b"<html><body></body></html>", r"outermost element is <html>, not <tmx>"),

@@ -18,7 +18,7 @@ __all__ = ["read_tmx", "read_xliff"]
 
 CODES = {"bpt", "ept", "it", "ph", "ut", "sub", "bx", "ex", "x", "sc", "ec", "cp"}
 BLOCK = 1 << 16  # bytes
-LARGEST_UNIT = 1 << 22  # characters of a unit in all its languages, or bytes without an element or text
+LARGEST_UNIT = 1 << 20  # characters of a unit in all its languages, or bytes without an element or text
 DEEPEST = 256  # elements within each other
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 UNTRANSLATED = {"new", "needs-translation", "initial"}  # states of XLIFF
