@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from manyheads.data.cleaning.codes import CodedLines
 
-__all__ = ["Lexicon", "learn_lexicon", "score_pairs"]
+__all__ = ["Lexicon", "learn_lexicons", "score_pairs"]
 
 ROUNDS = 4  # of expectation maximisation
 PREFIX = 6  # letters of a word in alphabets
@@ -112,7 +112,7 @@ def link(source: tuple[NDArray[np.uint64], IntArray], target: tuple[NDArray[np.u
     return Links(source_words[positions], np.repeat(target_words, sizes), starts, owners)
 
 
-def learn_lexicon(source: CodedLines, target: CodedLines) -> tuple[Lexicon, Lexicon]:
+def learn_lexicons(source: CodedLines, target: CodedLines) -> tuple[Lexicon, Lexicon]:
     """Learn the lexicons of both directions from a sample of pairs (N)."""
     sides = words_of(source), words_of(target)
     return learn_direction(*sides), learn_direction(*sides[::-1])
@@ -142,25 +142,24 @@ def learn_direction(
 def score_pairs(
     lexicons: tuple[Lexicon, Lexicon], source: CodedLines, target: CodedLines, learned: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """Return the evidence in nats that each pair is a translation (N, 2): of its target words, of its source words.
+    """Return the evidence that each pair is a translation (N,): nats a target word plus nats a source word.
 
     Args:
-        lexicons: see `learn_lexicon`.
+        lexicons: see `learn_lexicons`.
         source, target: the lines (N).
         learned: whether the lexicons were learned from the pair (N,).
     """
     sides = words_of(source), words_of(target)
-    directions = [
-        score_direction(lexicons[0], link(sides[0], sides[1]), learned),
-        score_direction(lexicons[1], link(sides[1], sides[0]), learned),
-    ]
-    return np.stack(directions, 1)
+    scores = np.zeros(len(learned))
+    for lexicon, (given, scored) in zip(lexicons, (sides, sides[::-1]), strict=True):
+        scores += score_direction(lexicon, link(given, scored), learned) / np.maximum(1, scored[1])
+    return np.round(scores, 4).astype(np.float32)
 
 
-def score_direction(lexicon: Lexicon, links: Links, learned: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return the evidence of the target words of each pair (N,)."""
+def score_direction(lexicon: Lexicon, links: Links, learned: NDArray[np.bool_]) -> FloatArray:
+    """Return the evidence of all target words of each pair (N,)."""
     if not len(links.source):
-        return np.zeros(len(learned), np.float32)
+        return np.zeros(len(learned))
     count = look_up(lexicon.keys, lexicon.counts, (links.source << BITS) | links.target)
     total = look_up(lexicon.sources, lexicon.totals, links.source)
     share = np.maximum(look_up(lexicon.targets, lexicon.shares, links.target), 1e-7)
@@ -172,7 +171,7 @@ def score_direction(lexicon: Lexicon, links: Links, learned: NDArray[np.bool_]) 
     same = np.where(links.source == links.target, SAME_WORD, 0)
     ratio = ((count + same) / share + SMOOTHING) / (total + same + SMOOTHING)
     evidence = np.log((np.add.reduceat(ratio, links.starts) + 1) / (links.sizes + 1))
-    return np.bincount(links.owners, evidence, len(learned)).astype(np.float32)
+    return np.bincount(links.owners, evidence, len(learned))
 
 
 def look_up(keys: NDArray[np.uint64], values: FloatArray, wanted: NDArray[np.uint64]) -> FloatArray:
