@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-
 from manyheads.cli.options import COUNT, config_argument, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -109,7 +110,7 @@ def names_of(config: Config) -> tuple[str, str]:
 
 
 @contextmanager
-def opened(workers: int | None, scheduler: str | None) -> Iterator[InlineExecutor]:
+def opened(workers: int | None, scheduler: str | None) -> Iterator[Executor]:
     """Open the executor: this process, some processes, or a Dask cluster."""
     if workers is None and scheduler is None:
         yield InlineExecutor()

@@ -43,10 +43,12 @@ class CleanConfig(Section):
         "from which on pairs are removed is calculated from it",
     )
     learn_from: Positive = Field(
-        100_000, description="pairs, spread evenly over the text, from which languages and word translations are learned"
+        100_000,
+        description="pairs, spread evenly over the text, from which languages and word translations are learned",
     )
     forward: str | None = Field(
-        None, description="run that translates source to target; with backward, it scores pairs (dual cross-entropy)"
+        None,
+        description="run that translates source to target; with backward, it scores pairs (dual cross-entropy)",
     )
     backward: str | None = Field(None, description="run that translates target to source")
 

@@ -35,6 +35,4 @@ def choose_threshold(scores: NDArray[np.float32], exchanged: NDArray[np.float32]
     share = min(1.0, float((below[known] / noise[known]).min())) if known.any() else 0.0
     lost = (below - share * noise) / max(1 - share, 1e-6)
     fitting = np.flatnonzero(lost <= loss)
-    above = np.flatnonzero(lost > loss)
-    last = above[0] - 1 if len(above) else (fitting[-1] if len(fitting) else -1)
-    return float(thresholds[last]) if last >= 0 else float(np.quantile(ranked, loss))
+    return float(thresholds[fitting[-1]]) if len(fitting) else float(np.quantile(ranked, loss))

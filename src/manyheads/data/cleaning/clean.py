@@ -26,7 +26,7 @@ from manyheads.data.cleaning.models import load_lexicons, load_profile, pack_lex
 from manyheads.data.cleaning.rules import REASONS, apply_rules, learn_profile, word_counts
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import LEAST_WORDS
-from manyheads.data.shards import map_shards, write_file
+from manyheads.data.shards import map_shards, write_file, writing
 from manyheads.data.store import chunked
 from manyheads.errors import DataError
 
@@ -118,10 +118,9 @@ def judge_corpus(job: CleanJob, executor: Executor, phase: Phase) -> Judgement:
         DataError: the text cannot be read, has changed meanwhile, or the folder cannot be written.
     """
     profile = job.folder / f"profile-{job.hash()[:16]}.npz"
-    learned = partial(learn_from_sample, job, profile)
-    with phase("learning the languages", None, "pairs") as advance:
-        if not profile.exists():
-            learned(advance)
+    if not profile.exists():
+        with phase("learning the languages", None, "pairs") as advance:
+            learn_from_sample(job, profile, advance)
     judgement, keys = apply_rules_to(job, profile, executor, phase)
     mark_repeated(judgement, keys, job.settings)
     del keys
@@ -144,7 +143,8 @@ def learn_from_sample(job: CleanJob, path: Path, advance: Callable[[int], object
         if len(sample) > PROFILED:
             sample, step = sample[::2], 2 * step
         advance(len(chunk))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, pack_profile(learn_profile(*texts_of(sample), job.languages)))
 
 
@@ -201,19 +201,25 @@ def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Ex
     # Pairs that were learned from score higher. So the exchanged ones are learned from, too.
     most = min(EXCHANGED, int(EXCHANGED_SHARE * len(learned_from)))
     exchanged = exchange(sample, most, job.settings, profile)
-    with phase("learning word translations", None, "pairs"):
-        if not path.exists():
+    if not path.exists():
+        with phase("learning word translations", None, "pairs"):
             lexicons = learn_lexicons(*(coded(side + other) for side, other in zip(sample, exchanged, strict=True)))
             write_file(path, pack_lexicons(lexicons))
+    if not exchanged[0]:
+        return  # too few pairs to learn from
     random = score_pairs(load_lexicons(path), *map(coded, exchanged), np.ones(len(exchanged[0]), np.bool_))
     learned = np.zeros(len(judgement.reasons), np.bool_)
     learned[learned_from] = True
     key = job.hash("words", job.shard_pairs)
     work = partial(score_shard, path)
     with phase("scoring word translations", len(passed), "pairs") as advance:
-        results = map_shards(work, passed_shards(job, passed, learned), job.folder / "words", key=key, executor=executor)
+        results = map_shards(
+            work, passed_shards(job, passed, learned), job.folder / "words", key=key, executor=executor
+        )
         judgement.scores[passed, 2] = collect(results, len(passed), advance)
-    remove_low(judgement, passed, 2, "lexical", random, word_counts(*exchanged).min(1) < LEAST_WORDS, job.settings.loss)
+    remove_low(
+        judgement, passed, 2, "lexical", random, word_counts(*exchanged).min(1) < LEAST_WORDS, job.settings.loss
+    )
 
 
 def score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
@@ -232,6 +238,8 @@ def score_with_models(
         return
     sample = pick(job, passed[:: max(1, len(passed) // EXCHANGED_FOR_MODELS)])
     exchanged = exchange(sample, EXCHANGED_FOR_MODELS, job.settings, profile)
+    if not exchanged[0]:
+        return
     random = model_score(exchanged)
     learned = np.zeros(len(judgement.reasons), np.bool_)
     with phase("scoring with the two models", len(passed), "pairs") as advance:
@@ -295,6 +303,8 @@ def pick(job: CleanJob, wanted: NDArray[np.int64]) -> Texts:
 
 def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> Texts:
     """Return pairs of a sample with exchanged targets, without those that a rule removes."""
+    if not most:
+        return [], []
     sources, targets = sample
     half = len(targets) // 2
     exchanged = sources[: 2 * most], (targets[half:] + targets[:half])[: 2 * most]

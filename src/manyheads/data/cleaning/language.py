@@ -53,7 +53,7 @@ class LanguageModel:
     scripts: tuple[str, ...]
 
     def score(self, lines: CodedLines) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the log-odds in nats (N,) of the best other language, and its index (N,); the script alone is -1."""
+        """Return the log-odds in nats (N,) of the best other language, and its index (N,), -1 for its script."""
         best = np.full(len(lines), -1e4, np.float32)
         which = np.zeros(len(lines), np.int64)
         if self.names:
@@ -123,7 +123,7 @@ def learn_languages(
 
 
 def drop_own_like(labels: NDArray[np.object_], own: str, lines: CodedLines) -> NDArray[np.object_]:
-    """Return labels (N,) without examples of other languages whose n-grams are those of the language of the side."""
+    """Return labels (N,) without examples of other languages that look like lines of the side."""
     hashes, owners = ngrams(lines, ORDERS[-1:], BUCKETS)
     chosen = labels == own
     known = counts_of((hashes, owners), chosen)[hashes] - chosen[owners] >= SEEN
@@ -150,7 +150,7 @@ def fitted(
             counts[name] = counts.get(name, 0) + counts_of(grams, chosen)
     names = sorted(counts)
     background = own_counts + sum(counts.values()) + UNSEEN
-    background /= background.sum()
+    background = (background / background.sum()).astype(np.float64)
     own_weights = log_weights(own_counts, background)
     rows = [log_weights(counts[name], background) - own_weights for name in names]
     weights = np.stack(rows) if rows else np.zeros((0, BUCKETS))

@@ -2,15 +2,14 @@
 
 Brown et al. (1993), both directions. A word is the first letters of a word of the text, which takes the place of a
 stemmer; in scripts without blanks it is a single character. The evidence of a target word t of a source line s_1 to
-s_n is the logarithm of (1 + r(t | s_1) + ... + r(t | s_n)) / (n + 1), r being p(t | s) / p(t): how much likelier the
-word is beside this line than beside any. The own links of a pair that was learned from do not count for it.
+s_n is the logarithm of (1 + r(t | s_1) + ... + r(t | s_n)) / (n + 1), r being p(t | s) / p(t): how much likelier
+the word is beside this line than beside any. The own links of a pair that was learned from do not count for it.
 
 Shapes: N pairs, K word links (each source word of a pair with each target word of it), E entries of the lexicon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +73,8 @@ class Links:
 
 def words_of(lines: CodedLines) -> tuple[NDArray[np.uint64], IntArray]:
     """Return the words of all lines, hashed to 32 bits, and the number of words of each line (N,)."""
-    words, sizes = [], []
+    words: list[str] = []
+    sizes = []
     for line in lines.texts:
         before = len(words)
         for word in line.split():
@@ -133,8 +133,8 @@ def learn_direction(
         values = chances[entries]
         floor = null if step else np.ones(len(null))
         sums = np.add.reduceat(values, links.starts) + floor if len(values) else np.zeros(0)
-        counts = np.bincount(entries, values / np.repeat(sums, links.sizes), len(keys))
-        totals = np.bincount(of_source, counts, len(sources))
+        counts = np.bincount(entries, values / np.repeat(sums, links.sizes), len(keys)).astype(np.float64)
+        totals = np.bincount(of_source, counts, len(sources)).astype(np.float64)
         chances = counts / totals[of_source]
     return Lexicon(keys, counts, sources, totals, targets, shares)
 
@@ -146,7 +146,8 @@ def score_pairs(
 
     Args:
         lexicons: see `learn_lexicons`.
-        source, target: the lines (N).
+        source: the lines of the source (N).
+        target: the lines of the target (N).
         learned: whether the lexicons were learned from the pair (N,).
     """
     sides = words_of(source), words_of(target)
@@ -171,7 +172,7 @@ def score_direction(lexicon: Lexicon, links: Links, learned: NDArray[np.bool_]) 
     same = np.where(links.source == links.target, SAME_WORD, 0)
     ratio = ((count + same) / share + SMOOTHING) / (total + same + SMOOTHING)
     evidence = np.log((np.add.reduceat(ratio, links.starts) + 1) / (links.sizes + 1))
-    return np.bincount(links.owners, evidence, len(learned))
+    return np.bincount(links.owners, evidence, len(learned)).astype(np.float64)
 
 
 def look_up(keys: NDArray[np.uint64], values: FloatArray, wanted: NDArray[np.uint64]) -> FloatArray:

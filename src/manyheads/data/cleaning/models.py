@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from manyheads.errors import DataError
 
 __all__ = ["load_lexicons", "load_profile", "pack_lexicons", "pack_profile"]
 
-Arrays = dict[str, NDArray[np.generic]]
+Arrays = dict[str, NDArray[Any]]
 Learned = TypeVar("Learned")
 
 
@@ -51,7 +51,8 @@ def unpack_profile(arrays: Arrays) -> Profile:
         )
         for side in (0, 1)
     )
-    return Profile(*arrays["facts"].tolist(), (models[0], models[1]))
+    facts = [float(fact) for fact in arrays["facts"]]
+    return Profile(facts[0], facts[1], facts[2], facts[3], (models[0], models[1]))
 
 
 def pack_lexicons(lexicons: tuple[Lexicon, Lexicon]) -> bytes:

@@ -90,7 +90,10 @@ class CleanReport:
         if limits:
             lines.append(f"Removed below these scores: {limits}")
         names = " and ".join(str(Path(self.folder) / name) for name in self.files)
-        return [*lines, f"{names}: the text that is left; removed.tsv.gz and report.html: what was removed, and why"]
+        return [
+            *lines,
+            f"{names}: the text that is left; removed.tsv.gz and report.html: what was removed, and why",
+        ]
 
 
 def share(count: int, total: int) -> str:

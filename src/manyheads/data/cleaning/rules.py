@@ -6,7 +6,7 @@ Shapes: N pairs.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +63,9 @@ def learn_profile(sources: Sequence[str], targets: Sequence[str], codes: tuple[s
     filled = [bool(source.strip() and target.strip()) for source, target in zip(sources, targets, strict=True)]
     pairs = [pair for pair, there in zip(zip(sources, targets, strict=True), filled, strict=True) if there]
     characters = np.array([[len(source), len(target)] for source, target in pairs] or [[1, 1]], np.float64)
-    words = np.array([[len(source.split()), len(target.split())] for source, target in pairs] or [[1, 1]], np.float64)
+    words = np.array(
+        [[len(source.split()), len(target.split())] for source, target in pairs] or [[1, 1]], np.float64
+    )
     ends = sum(cut_at_end(*pair) for pair in pairs) / max(1, len(pairs))
     starts = sum(cut_at_start(*pair) for pair in pairs) / max(1, len(pairs))
     return Profile(
@@ -95,7 +97,9 @@ def word_counts(sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.in
 
 def length_factors(sources: Sequence[str], targets: Sequence[str], profile: Profile) -> NDArray[np.float32]:
     """Return how many times one side is longer than the other suggests (N,), in characters or words."""
-    characters = np.array([(len(s), len(t)) for s, t in zip(sources, targets, strict=True)], np.float64).reshape(-1, 2)
+    characters = np.array([(len(s), len(t)) for s, t in zip(sources, targets, strict=True)], np.float64).reshape(
+        -1, 2
+    )
     words = word_counts(sources, targets).astype(np.float64)
     factors = [
         (lengths[:, 1] + slack) / (lengths[:, 0] * ratio + slack)
@@ -108,12 +112,18 @@ def length_factors(sources: Sequence[str], targets: Sequence[str], profile: Prof
 
 
 def apply_rules(
-    sources: Sequence[str], targets: Sequence[str], profile: Profile, max_ratio: float, min_odds: float, off: set[str]
+    sources: Sequence[str],
+    targets: Sequence[str],
+    profile: Profile,
+    max_ratio: float,
+    min_odds: float,
+    off: set[str],
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Judge pairs.
 
     Args:
-        sources, targets: the texts, without line ends inside (N).
+        sources: the texts of the source, without line ends inside (N).
+        targets: those of the target (N).
         profile: see `learn_profile`.
         max_ratio: largest length factor.
         min_odds: log-odds from which on a line is in another language, in nats.
@@ -135,7 +145,9 @@ def apply_rules(
     return reasons, np.stack([factors, odds], 1)
 
 
-def faults(source: str, target: str, profile: Profile, unlike: bool, factor: float, odds: float, min_odds: float):
+def faults(
+    source: str, target: str, profile: Profile, unlike: bool, factor: float, odds: float, min_odds: float
+) -> Iterator[str]:
     """Yield the reasons that hold against a pair, in the order of `REASONS`."""
     if not source.strip() or not target.strip():
         yield "empty"
@@ -148,9 +160,8 @@ def faults(source: str, target: str, profile: Profile, unlike: bool, factor: flo
         yield "language"
     if unlike:
         yield "length"
-    if cut_at_end(source, target) and (profile.ends_differ < CONSISTENT or factor > SHORTENED):
-        yield "cut"
-    elif cut_at_start(source, target) and profile.starts_differ < CONSISTENT:
+    ends = cut_at_end(source, target) and (profile.ends_differ < CONSISTENT or factor > SHORTENED)
+    if ends or (cut_at_start(source, target) and profile.starts_differ < CONSISTENT):
         yield "cut"
     if may_repeat(source) != may_repeat(target) and repeats(source) != repeats(target):
         yield "repetition"
@@ -161,7 +172,7 @@ def faults(source: str, target: str, profile: Profile, unlike: bool, factor: flo
 
 
 def is_copy(source: str, target: str, odds: float) -> bool:
-    """Return whether both sides are the same; a copy of few words must look like another language: it may be a name."""
+    """Return whether both sides are the same; few words may be a name, and must look like another language."""
     if source[:1].casefold() != target[:1].casefold() and source[-1:] != target[-1:]:
         return False
     letters = letters_of(source)
