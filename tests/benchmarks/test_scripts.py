@@ -32,6 +32,7 @@ PATIENCE = 1_200  # seconds; a script takes some, and many times as long on a bu
 SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "busy": ("rows", []),
     "classify": ("rows/*/loss", []),
+    "clean": ("rates/removed/*", []),
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
     "doctor": ("sound/*/checks", []),
     "exports": ("rows", []),

@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def files(out: str) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(Path(out).iterdir()) if path.name != "report.json"}
+    return {path.name: path.read_bytes() for path in sorted(Path(out).iterdir())}
 
 
 def test_the_text_that_is_left_can_be_trained_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manyheads.config.load import load_config
+from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.runs.clean import clean, cross_entropies, dual_scores, names_of
@@ -15,15 +15,15 @@ from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 
 SMALL = (
-    "training.steps=2", "training.epochs=none", "training.max_minutes=none", "training.save_every=2", "model.d_model=16",
-    "model.d_ff=16", "training.valid_sentences=2", "data.limit=100", "training.device=cpu",
+    "training.steps=2", "training.epochs=none", "training.max_minutes=none", "training.save_every=2",
+    "model.d_model=16", "model.d_ff=16", "training.valid_sentences=2", "data.limit=100", "training.device=cpu",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "de-en"
-    train(load_config("demo-de-en", SMALL), folder)
+    train(load_config(resolve_recipe("demo-de-en"), SMALL), folder)
     return folder
 
 

@@ -73,8 +73,8 @@ def clean(
     done = finished_report(out, out / WORK, files, key)
     if done is not None:
         return done
-    runs = config.clean.forward, config.clean.backward
-    score = partial(dual_scores, *runs) if runs[0] and runs[1] else None
+    forward, backward = config.clean.forward, config.clean.backward
+    score = partial(dual_scores, forward, backward) if forward and backward else None
     job = CleanJob(partial(read_train, config), languages, config.clean, out / WORK, key, score)
     made = not out.exists()
     try:

@@ -32,7 +32,7 @@ def test_counts_are_by_reason_and_of_short_pairs_apart() -> None:
 
 def test_json_comes_back_as_it_was() -> None:
     _, report = made_report()
-    assert CleanReport.from_json(json.loads(json.dumps(report.to_json()))) == report
+    assert CleanReport.from_json(json.loads(json.dumps(report.to_json())), Path("out")) == report
 
 
 def test_examples_are_spread_over_the_pairs_of_each_reason() -> None:

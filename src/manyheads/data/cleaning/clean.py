@@ -207,7 +207,8 @@ def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Ex
             write_file(path, pack_lexicons(lexicons))
     if not exchanged[0]:
         return  # too few pairs to learn from
-    random = score_pairs(load_lexicons(path), *map(coded, exchanged), np.ones(len(exchanged[0]), np.bool_))
+    everything = np.ones(len(exchanged[0]), np.bool_)
+    random = score_pairs(load_lexicons(path), coded(exchanged[0]), coded(exchanged[1]), everything)
     learned = np.zeros(len(judgement.reasons), np.bool_)
     learned[learned_from] = True
     key = job.hash("words", job.shard_pairs)
@@ -225,7 +226,8 @@ def score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: Ex
 def score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
     """Score the pairs of a shard by word translations; return float32 (N,)."""
     texts, learned = shard
-    scores = score_pairs(load_lexicons(lexicon), *map(coded, texts), np.frombuffer(learned, np.bool_))
+    sides = coded(texts[0]), coded(texts[1])
+    scores = score_pairs(load_lexicons(lexicon), sides[0], sides[1], np.frombuffer(learned, np.bool_))
     return scores.astype("<f4").tobytes()
 
 
@@ -308,7 +310,7 @@ def exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> 
     sources, targets = sample
     half = len(targets) // 2
     exchanged = sources[: 2 * most], (targets[half:] + targets[:half])[: 2 * most]
-    off = set(settings.off)
+    off: set[str] = set(settings.off)
     reasons, _ = apply_rules(*exchanged, load_profile(profile), settings.max_ratio, settings.language, off)
     passed = np.flatnonzero(reasons == 0)[:most].tolist()
     return [exchanged[0][number] for number in passed], [exchanged[1][number] for number in passed]

@@ -163,7 +163,7 @@ def counts_of(grams: tuple[IntArray, IntArray], chosen: NDArray[np.bool_]) -> In
     return np.bincount(hashes[chosen[owners]], minlength=BUCKETS)
 
 
-def log_weights(counts: IntArray, background: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_weights(counts: IntArray, background: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the log-probability of each n-gram (BUCKETS,), smoothed with that in all languages."""
     return np.log(counts + SMOOTHING * background) - np.log(counts.sum() + SMOOTHING)
 

@@ -66,13 +66,16 @@ class CleanReport:
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values by attribute name."""
-        return {**vars(self), "files": list(self.files), "languages": list(self.languages)}
+        """Return plain values by attribute name, without the folder: the same text gives the same document."""
+        values = {name: value for name, value in vars(self).items() if name != "folder"}
+        return {**values, "files": list(self.files), "languages": list(self.languages)}
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> CleanReport:
+    def from_json(cls, content: dict[str, Any], folder: Path) -> CleanReport:
         """Read the JSON form of `to_json`; raises TypeError or KeyError for another form."""
-        return cls(**{**content, "files": tuple(content["files"]), "languages": tuple(content["languages"])})
+        return cls(
+            str(folder), **{**content, "files": tuple(content["files"]), "languages": tuple(content["languages"])}
+        )
 
     def lines(self) -> list[str]:
         """Return the counts with examples."""
@@ -129,8 +132,8 @@ def chosen_examples(judgement: Judgement) -> set[int]:
     chosen: set[int] = set()
     for number in range(1, len(REASONS)):
         pairs = np.flatnonzero(judgement.reasons == number)
-        places = np.unique(np.linspace(0, len(pairs) - 1, EXAMPLES).astype(np.int64)) if len(pairs) else []
-        chosen.update(pairs[places].tolist())
+        if len(pairs):
+            chosen.update(pairs[np.linspace(0, len(pairs) - 1, EXAMPLES).astype(np.int64)].tolist())
     return chosen
 
 

@@ -87,7 +87,7 @@ def finished_report(out: Path, work: Path, files: tuple[str, str], key: str) -> 
     if out.exists() and not out.is_dir():
         raise DataError(f"{out} is a file. Name a folder: -o DIR.")
     try:
-        report = CleanReport.from_json(json.loads((out / REPORT).read_text(encoding="utf-8")))
+        report = CleanReport.from_json(json.loads((out / REPORT).read_text(encoding="utf-8")), out)
     except (OSError, ValueError, TypeError, KeyError):
         report = None
     if report is not None and report.key == key:
