@@ -38,7 +38,7 @@ class CleanConfig(Section):
         20, description="how many pairs may have the same source or the same target of four words or more"
     )
     loss: Probability = Field(
-        0.015,
+        0.03,
         description="share of good pairs that the lexical score may remove, and that the two models may; the score "
         "from which on pairs are removed is calculated from it",
     )
