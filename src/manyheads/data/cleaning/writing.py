@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ __all__ = ["REPORT", "finished_report", "write_cleaned"]
 
 REPORT = "report.json"
 REMOVED = "removed.tsv.gz"
+BUFFER = 1 << 16  # bytes
 
 
 def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
@@ -54,7 +56,8 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
     report.examples = {reason: [] for reason in report.removed}
     with ExitStack() as stack:
         source, target, removed = (
-            stack.enter_context(open_packed(draft / name)) for name in (*report.files, REMOVED)
+            stack.enter_context(io.BufferedWriter(open_packed(draft / name), BUFFER))  # type: ignore[arg-type]
+            for name in (*report.files, REMOVED)
         )
         removed.write("\t".join(["reason", *SCORES, "line", "source", "target\n"]).encode())
         number = -1
