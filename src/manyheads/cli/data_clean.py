@@ -22,7 +22,7 @@ __all__ = ["clean"]
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="DIR",
-    help="Folder to write the kept text, the removed pairs and the report into.",
+    help="Folder to write the cleaned text, the removed pairs and the report into.",
 )
 @option("--workers", type=COUNT, show_default="this process", help="Number of processes to clean in.")
 @option(
@@ -42,8 +42,8 @@ def clean(
     """Remove the pairs of the training text that hurt: wrong language, copies, cut or unrelated lines, and more.
 
     CONFIG is a TOML file or the name of a recipe; its section [clean] has the thresholds. Train with the text that
-    is left by --set data.root=DIR. Every removed pair is kept with its reason and its scores in removed.tsv.gz;
-    report.html shows examples. A cleaning that was ended goes on with the same command.
+    is left by --set data.root=DIR. Every removed pair is saved with its reason and its scores in removed.tsv.gz;
+    report.html shows examples. The same command resumes a cleaning that was interrupted.
     """
     from manyheads.config.load import load_config, resolve_recipe
 
