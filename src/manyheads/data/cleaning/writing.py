@@ -56,7 +56,7 @@ def write_text(draft: Path, pairs: Iterable[Pair], judgement: Judgement, report:
     report.examples = {reason: [] for reason in report.removed}
     with ExitStack() as stack:
         source, target, removed = (
-            stack.enter_context(io.BufferedWriter(open_packed(draft / name), BUFFER))  # type: ignore[arg-type]
+            stack.enter_context(io.BufferedWriter(open_packed(draft / name), BUFFER))
             for name in (*report.files, REMOVED)
         )
         removed.write("\t".join(["reason", *SCORES, "line", "source", "target\n"]).encode())
