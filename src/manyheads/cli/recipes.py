@@ -121,7 +121,8 @@ def described_setting(key: str, section: Section) -> Iterator[str]:
 
     field, value = type(section).model_fields[key], vars(section)[key]
     yield from textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
-    line = f"{key} = {to_toml(value)}"
+    plain = section.model_dump(include={key})[key]  # tables for the stages of a training
+    line = f"{key} = {to_toml(plain)}"
     if value != field.default:
         yield line if field.default == "" else f"{line}  # default: {to_toml(field.default)}"
     else:
