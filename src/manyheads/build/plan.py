@@ -6,7 +6,7 @@ import graphlib
 import importlib.resources
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,7 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
     configs = {
         name: train_config(plan, name, step) for name, step in ordered.items() if isinstance(step, TrainStep)
     }
-    return Plan(**{**vars(plan), "configs": configs})
+    return replace(plan, configs=configs)
 
 
 def replace_value(values: dict[str, Any], text: str) -> str | None:

@@ -160,7 +160,8 @@ class Builder:
         """Return the message about an input that is missing."""
         if text in self.plan.steps:
             return f"step {name} reads the product of step {text}, which is not made: {path}. Add --only {text}."
-        return f"step {name}: its input {text} is missing: {path}. Name another file below [text.{text}] of {self.plan.path}."
+        cure = f"Name another file below [text.{text}] of {self.plan.path}, or another root."
+        return f"step {name}: its input {text} is missing: {path}. {cure}"
 
     # --- running ---
 
@@ -196,7 +197,7 @@ class Builder:
             record.write(path)
             with saving(f"the product of step {name}", folder, CURE):
                 shop = replace(self.shop, listener=StepListener(self.shop.listener, name))
-                result = run_step(shop, name, folder, record.key)
+                result = run_step(shop, name, folder)
                 files = self.hashes.product(folder, product_files(self.plan.steps[name], folder))
             seconds = record.seconds + time.monotonic() - start
             record = replace(record, state="made", result=result, product=files, seconds=seconds)

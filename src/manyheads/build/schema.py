@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from manyheads.config.schema import Section
+from manyheads.config.schema.sections import Section
 
 __all__ = ["KINDS", "Mixed", "PlanFile", "Step", "TextStep"]
 
@@ -99,8 +99,8 @@ class DistilStep(TextStep):
     text: str = Field(description="parallel text whose target side is replaced")
     method: Literal["sequence", "interpolation"] = Field(
         "sequence",
-        description="sequence takes the best hypothesis of the teacher; interpolation the hypothesis of the beam with "
-        "the highest sentence BLEU against the reference",
+        description="sequence takes the best hypothesis of the teacher; interpolation the hypothesis of the beam "
+        "with the highest sentence BLEU against the reference",
     )
     beam: Positive = Field(5, description="beam size")
     lines: Positive | None = Field(None, description="use only the first lines of the text")

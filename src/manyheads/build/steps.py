@@ -15,11 +15,10 @@ from manyheads.build.schema import (
     ExportStep,
     MixStep,
     Step,
-    TextStep,
     TrainStep,
     TranslateStep,
 )
-from manyheads.build.text import SHARD, mix_texts, translate_text
+from manyheads.build.text import mix_texts, translate_text
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.checkpoint.files import as_json
 from manyheads.config.schema import Config
@@ -77,7 +76,7 @@ def settings_of(plan: Plan, name: str) -> dict[str, Any]:
     if isinstance(step, MixStep):
         return {"text": settings["text"]}
     settings.pop("text", None)
-    return settings | ({"shard": SHARD} if isinstance(step, TextStep) else {})
+    return settings
 
 
 def input_files(plan: Plan, name: str) -> dict[str, list[Path]]:
@@ -138,7 +137,7 @@ def product_files(step: Step, folder: Path) -> list[Path]:
 # --- making a product ---
 
 
-def run_step(shop: Workshop, name: str, folder: Path, key: str) -> dict[str, Any]:
+def run_step(shop: Workshop, name: str, folder: Path) -> dict[str, Any]:
     """Make the product of a step in a folder, which may hold what an interrupted process has left of the same step.
 
     Returns:
@@ -148,20 +147,18 @@ def run_step(shop: Workshop, name: str, folder: Path, key: str) -> dict[str, Any
     folder.mkdir(parents=True, exist_ok=True)
     for kind, run in RUN.items():
         if isinstance(step, kind):
-            return dict(run(shop, name, step, folder, key))
+            return dict(run(shop, name, step, folder))
     raise AssertionError(step)
 
 
-def run_mix(shop: Workshop, name: str, step: MixStep, folder: Path, key: str) -> Mapping[str, Any]:
+def run_mix(shop: Workshop, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
     """Join texts."""
     plan, languages = shop.plan, [shop.plan.source, shop.plan.target]
     parts = [(mixed, plan.files(mixed.text, languages)) for mixed in step.text]
     return {"pairs": mix_texts(parts, [folder / f"text.{language}" for language in languages])}
 
 
-def run_translate(
-    shop: Workshop, name: str, step: TranslateStep | DistilStep, folder: Path, key: str
-) -> Mapping[str, Any]:
+def run_translate(shop: Workshop, name: str, step: TranslateStep | DistilStep, folder: Path) -> Mapping[str, Any]:
     """Translate a text in shards."""
     plan = shop.plan
     count = translate_text(
@@ -169,7 +166,6 @@ def run_translate(
         [plan.model(model) for model in step.models],
         plan.files(step.text, languages_read(plan, name)),
         [folder / f"text.{language}" for language in direction(plan, step.models[0])],
-        key=key,
         listener=shop.listener,
         device=shop.device,
         scheduler=shop.scheduler,
@@ -178,7 +174,7 @@ def run_translate(
     return {"lines": count}
 
 
-def run_train(shop: Workshop, name: str, step: TrainStep, folder: Path, key: str) -> Mapping[str, Any]:
+def run_train(shop: Workshop, name: str, step: TrainStep, folder: Path) -> Mapping[str, Any]:
     """Train, or resume a training."""
     config = shop.plan.configs[name]
     if shop.device != "auto":
@@ -187,7 +183,7 @@ def run_train(shop: Workshop, name: str, step: TrainStep, folder: Path, key: str
     return {"steps": summary.step, summary.metric: round(summary.best, 4), "best_step": summary.best_step}
 
 
-def run_export(shop: Workshop, name: str, step: ExportStep, folder: Path, key: str) -> Mapping[str, Any]:
+def run_export(shop: Workshop, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:
     """Export a model."""
     out = folder / ("model.argosmodel" if step.to == "argos" else "model")
     if out.exists():  # complete: an export appears under its name at the end
@@ -205,7 +201,7 @@ def run_export(shop: Workshop, name: str, step: ExportStep, folder: Path, key: s
     return {"path": out.name, "bytes": result.bytes}
 
 
-def run_evaluate(shop: Workshop, name: str, step: EvaluateStep, folder: Path, key: str) -> Mapping[str, Any]:
+def run_evaluate(shop: Workshop, name: str, step: EvaluateStep, folder: Path) -> Mapping[str, Any]:
     """Score a model."""
     plan = shop.plan
     source, reference = plan.files(step.text, direction(plan, step.model))

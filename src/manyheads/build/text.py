@@ -103,8 +103,8 @@ def translate_text(
     if not out[1].exists() and not candidates.exists():
         with listener.phase("translating", count, "lines") as advance:
             translate_file(
-                job, job.open(), shards_of(out[0]), candidates, inputs=[out[0]], workers=workers, scheduler=scheduler,
-                advance=advance,
+                job, job.open(), shards_of(out[0]), candidates, inputs=[out[0]], workers=workers,
+                scheduler=scheduler, advance=advance,
             )  # fmt: skip
     if closest and candidates.exists():
         choose_closest(candidates, (lines[1] for lines in parallel(files, step.lines)), out[1])

@@ -39,7 +39,12 @@ BUILDS = Path("builds")
     metavar="KEY=VALUE",
     help="Override a setting of the plan, such as root=DIR or steps.NAME.training.steps=100; may be repeated.",
 )
-@option("--workers", type=COUNT, show_default="one on each core", help="Number of processes that translate.")
+@option(
+    "--workers",
+    type=COUNT,
+    show_default="this process, with all its threads",
+    help="Number of processes that translate.",
+)
 @option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers translate, such as tcp://HOST:8786.")
 @device_option
 @json_option
@@ -56,8 +61,8 @@ def build(
 ) -> None:
     """Run the steps of PLAN whose products are missing or out of date; run the same command again to resume.
 
-    PLAN is a TOML file or the name of a plan that `manyheads recipes` lists. Each step is a table below [steps] with a
-    kind: mix, train, translate, distil, fine-tune, export or evaluate. DIR/STEP holds the product of a step, and
+    PLAN is a TOML file or the name of a plan that `manyheads recipes` lists. Each step is a table below [steps] with
+    a kind: mix, train, translate, distil, fine-tune, export or evaluate. DIR/STEP holds the product of a step, and
     DIR/records/STEP.json what the product was made from: versions, settings, content hashes and times.
     """
     from manyheads.build.plan import load_plan, resolve_plan
@@ -93,11 +98,10 @@ def described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[st
     names, kinds = (
         max(map(len, column)) for column in zip(*((row[0].name, row[0].kind) for row in rows), strict=True)
     )
-    lines = [
-        f"{status.name:<{names}}  {status.kind:<{kinds}}  "
-        f"{'' if not status.reasons else '?' if seconds is None else f'about {duration(seconds)}':<13}  {status.text}"
-        for status, seconds in rows
-    ]
+    lines = []
+    for status, seconds in rows:
+        time = "?" if seconds is None else f"about {duration(seconds)}" if status.reasons else ""
+        lines.append(f"{status.name:<{names}}  {status.kind:<{kinds}}  {time:<13}  {status.text}")
     due = [seconds for status, seconds in rows if status.reasons]
     known = sum(seconds for seconds in due if seconds is not None)
     unknown = due.count(None)

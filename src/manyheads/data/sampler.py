@@ -90,7 +90,7 @@ class EpochPlan(Sequence[Indices]):
     def __init__(self, sampler: Sampler, number: int, count: int) -> None:
         self.sampler = sampler
         self.number = number
-        self.count = count
+        self.updates = count
         self.pairs = sampler.drawn(np.random.default_rng((sampler.seed, number)))
         sections = min(math.ceil(len(sampler.weights) / SECTION), sampler.number)
         self.ends = np.linspace(0, len(self.pairs), sections + 1).astype(np.int64)  # of sections, in pairs
@@ -98,7 +98,7 @@ class EpochPlan(Sequence[Indices]):
         self.section = lru_cache(2)(self.make_section)  # two: at its end the next one is made ahead
 
     def __len__(self) -> int:
-        return self.count
+        return self.updates
 
     @overload
     def __getitem__(self, index: int) -> Indices: ...
@@ -132,7 +132,7 @@ class EpochPlan(Sequence[Indices]):
         def positions(pairs: Indices) -> int:
             return len(pairs) * sum(padded(int(lengths[pairs].max())) for lengths in self.sampler.lengths)
 
-        return int(np.argmax([positions(pairs) for pairs in self.section(0)[: self.count]]))
+        return int(np.argmax([positions(pairs) for pairs in self.section(0)[: self.updates]]))
 
 
 def padding(lengths: NDArray[Any]) -> int:

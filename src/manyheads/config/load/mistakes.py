@@ -99,7 +99,7 @@ def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
     if schema is None:
         return unknown(section, key, value)
     if len(inside) > 1 and "$ref" in schema.get("items", {}):
-        return describe_stage(error, inside, value), {key}
+        return describe_stage(error, inside, list(value or ())), {key}
     if error["type"] == "finite":
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))

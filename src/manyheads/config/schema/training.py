@@ -21,8 +21,8 @@ class StageConfig(Section):
         None, description="updates of the stage; only the last stage has none, because it lasts to the end"
     )
     weights: tuple[Annotated[float, Field(ge=0)], ...] = Field(
-        description="number of times that the pairs of a corpus are drawn in an epoch, as in data.weights: one number "
-        "for train, then one for each corpus in more"
+        description="number of times that the pairs of a corpus are drawn in an epoch, as in data.weights: one "
+        "number for train, then one for each corpus in more"
     )
 
 
@@ -32,8 +32,8 @@ class TrainingConfig(Section):
     steps: Positive = Field(8_000, description="number of optimiser updates")
     stages: tuple[StageConfig, ...] = Field(
         (),
-        description="curriculum: tables [[training.stages]] in order, each with its weights of the corpora and, but "
-        "for the last, its steps. Default: one stage with data.weights",
+        description="curriculum: tables [[training.stages]] in order, each with its weights of the corpora and, "
+        "but for the last, its steps. Default: one stage with data.weights",
     )
     epochs: Positive | None = Field(
         None,
@@ -193,8 +193,8 @@ class TrainingConfig(Section):
         if self.epochs is not None or self.max_minutes is not None:
             name = "epochs" if self.epochs is not None else "max_minutes"
             raise ValueError(
-                f"training.stages are counted in updates, but training.{name} = {vars(self)[name]} decides how many "
-                f'there are. Use {name} = "none" and training.steps.'
+                f"training.stages are counted in updates, but training.{name} = {vars(self)[name]} decides how "
+                f'many there are. Use {name} = "none" and training.steps.'
             )
         *earlier, last = [stage.steps for stage in self.stages]
         if None in earlier or last is not None:
