@@ -17,6 +17,7 @@ from manyheads.config.load import anchored, parse_config, prepare, resolve_recip
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import read_toml, read_value, shorten, to_toml
 from manyheads.config.schema import Config
+from manyheads.data.locate import existing
 from manyheads.errors import ConfigError, UsageError
 
 __all__ = ["Plan", "load_plan", "plan_paths", "resolve_plan"]
@@ -131,7 +132,10 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
         raise ConfigError(mistakes, origin=str(path))
     root = Path(tables.root)
     root = path.parent / root if f"{tables.root}/".startswith(("./", "../")) and tables.root != "." else root
-    text = {name: {lang: root / file for lang, file in files.items()} for name, files in tables.text.items()}
+    text = {
+        name: {language: existing(root / file) or root / file for language, file in files.items()}
+        for name, files in tables.text.items()
+    }
     ordered = {name: steps[name] for name in in_order(steps, path)}
     plan = Plan(path, tables.source, tables.target, text, ordered, {}, out.resolve())
     configs = {

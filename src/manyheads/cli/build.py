@@ -45,7 +45,9 @@ BUILDS = Path("builds")
     show_default="this process, with all its threads",
     help="Number of processes that translate.",
 )
-@option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers translate, such as tcp://HOST:8786.")
+@option(
+    "--scheduler", metavar="ADDRESS", help="Translate on the workers of a Dask scheduler, such as tcp://HOST:8786."
+)
 @device_option
 @json_option
 def build(
@@ -63,7 +65,7 @@ def build(
 
     PLAN is a TOML file or the name of a plan that `manyheads recipes` lists. Each step is a table below [steps] with
     a kind: mix, train, translate, distil, fine-tune, export or evaluate. DIR/STEP holds the product of a step, and
-    DIR/records/STEP.json what the product was made from: versions, settings, content hashes and times.
+    DIR/records/STEP.json what it was made from: versions, settings, content hashes and times.
     """
     from manyheads.build.plan import load_plan, resolve_plan
 
