@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from manyheads.build.schema import KINDS, MixStep, PlanFile, Step, TrainStep
+from manyheads.build.schema import KINDS, ConvertStep, MixStep, PlanFile, Step, TrainStep
 from manyheads.config.load import anchored, parse_config, prepare, resolve_recipe
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import read_toml, read_value, shorten, to_toml
@@ -33,6 +33,7 @@ class Plan:
     Attributes:
         path: its file.
         source, target: languages of the translator.
+        root: folder that the paths of files start from.
         text: file of each language of each text.
         steps: steps by name, each after the steps that it depends on.
         configs: configuration of each step that trains.
@@ -42,6 +43,7 @@ class Plan:
     path: Path
     source: str
     target: str
+    root: Path
     text: Mapping[str, Mapping[str, Path]]
     steps: Mapping[str, Step]
     configs: Mapping[str, Config]
@@ -67,7 +69,8 @@ class Plan:
             UsageError: a table below [text] has no such language.
         """
         if name in self.steps:
-            return [self.product(name) / f"text.{language}" for language in languages]
+            packed = ".gz" if isinstance(self.steps[name], ConvertStep) else ""
+            return [self.product(name) / f"text.{language}{packed}" for language in languages]
         for language in languages:
             if language not in self.text[name]:
                 raise UsageError(
@@ -137,7 +140,7 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
         for name, files in tables.text.items()
     }
     ordered = {name: steps[name] for name in in_order(steps, path)}
-    plan = Plan(path, tables.source, tables.target, text, ordered, {}, out.resolve())
+    plan = Plan(path, tables.source, tables.target, root, text, ordered, {}, out.resolve())
     configs = {
         name: train_config(plan, name, step) for name, step in ordered.items() if isinstance(step, TrainStep)
     }

@@ -17,6 +17,7 @@ from typing import Any
 import portalocker
 
 from manyheads.build.record import CURE, Hashes, Record
+from manyheads.build.schema import ConvertStep
 from manyheads.build.steps import Workshop, input_files, product_files, run_step, settings_of
 from manyheads.checkpoint import saving
 from manyheads.config.load.mistakes import closest, suggestion
@@ -160,6 +161,8 @@ class Builder:
         """Return the message about an input that is missing."""
         if text in self.plan.steps:
             return f"step {name} reads the product of step {text}, which is not made: {path}. Add --only {text}."
+        if isinstance(self.plan.steps[name], ConvertStep):
+            return f"step {name}: its file {path} is missing. Name another one in steps.{name}.files."
         cure = f"Name another file below [text.{text}] of {self.plan.path}, or another root."
         return f"step {name}: its input {text} is missing: {path}. {cure}"
 

@@ -47,6 +47,18 @@ class TextStep(Step):
     product = "text"
 
 
+class ConvertStep(TextStep):
+    """Convert files of any form to text; see `manyheads data convert`."""
+
+    kind: Literal["convert"]
+    files: tuple[str, ...] = Field(
+        min_length=1, description="files to convert; two files of lines after each other"
+    )
+    columns: tuple[str, str] | None = Field(None, description="columns of a table to take: source, then target")
+    licence: str | None = Field(None, description="licence of the text. Default: as the files state")
+    origin: str | None = Field(None, description="origin of the text. Default: as the files state")
+
+
 class Mixed(Section):
     """A text that goes into a mixture."""
 
@@ -199,6 +211,7 @@ class EvaluateStep(Step):
 
 
 KINDS: dict[str, type[Step]] = {
+    "convert": ConvertStep,
     "mix": MixStep,
     "train": TrainStep,
     "translate": TranslateStep,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from manyheads.build.plan import Plan
 from manyheads.build.record import model_files
 from manyheads.build.schema import (
+    ConvertStep,
     DistilStep,
     EvaluateStep,
     ExportStep,
@@ -22,6 +24,8 @@ from manyheads.build.text import mix_texts, translate_text
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.checkpoint.files import as_json
 from manyheads.config.schema import Config
+from manyheads.data.convert import ConvertOptions, convert_files
+from manyheads.data.formats.text import TextRequest
 from manyheads.data.reading import READINGS
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
@@ -90,6 +94,8 @@ def input_files(plan: Plan, name: str) -> dict[str, list[Path]]:
     if isinstance(step, TrainStep) and step.text is None:
         config = plan.configs[name]
         return {f"data.{split}": files for split, files in files_of_config(config).items()}
+    if isinstance(step, ConvertStep):
+        return {file: [plan.root / file] for file in step.files}
     return {text: plan.files(text, languages_read(plan, name)) for text in step.texts}
 
 
@@ -149,6 +155,18 @@ def run_step(shop: Workshop, name: str, folder: Path) -> dict[str, Any]:
         if isinstance(step, kind):
             return dict(run(shop, name, step, folder))
     raise AssertionError(step)
+
+
+def run_convert(shop: Workshop, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
+    """Convert files to text."""
+    plan = shop.plan
+    for path in folder.iterdir():  # of an interrupted process: no file is overwritten
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    request = TextRequest(plan.source, plan.target, step.columns)
+    options = ConvertOptions("text", request, step.licence, step.origin)
+    with shop.listener.phase("converting", None, "pairs") as advance:
+        converted = convert_files([str(plan.root / file) for file in step.files], folder, options, advance)
+    return {"pairs": sum(source.pairs for source in converted.sources)}
 
 
 def run_mix(shop: Workshop, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
@@ -219,6 +237,7 @@ def run_evaluate(shop: Workshop, name: str, step: EvaluateStep, folder: Path) ->
 
 
 RUN: dict[type[Step], Callable[..., Mapping[str, Any]]] = {
+    ConvertStep: run_convert,
     MixStep: run_mix,
     TranslateStep: run_translate,
     DistilStep: run_translate,

@@ -1,4 +1,4 @@
-"""`data fetch`, `data split` and `data report`: fetch corpora, divide text, and report on it before training."""
+"""`data fetch`, `data convert`, `data split` and `data report`: get text, divide it, and report on it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from manyheads.cli.completion import complete_corpora
+from manyheads.cli.data_convert import convert
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, config_argument, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group
 from manyheads.errors import UsageError
@@ -21,7 +22,10 @@ __all__ = ["VERBS", "divide"]
 
 @verb_group("data")
 def data() -> None:
-    """Fetch public corpora, divide text into train, valid and test, and report on text before training."""
+    """Fetch and convert text, divide it into train, valid and test, and report on text before training."""
+
+
+data.add_command(convert)
 
 
 @verb("data fetch", data)

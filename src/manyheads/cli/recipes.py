@@ -30,21 +30,27 @@ FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 @verb("recipes")
 @json_option
 def recipes(as_json: bool) -> None:
-    """List the recipes: the model that each trains, and its measured result.
+    """List the recipes: the model that each trains, and its measured result. Then the plans of `manyheads build`.
 
     Some recipes also list the scores after fewer updates, as a slower processor reaches them in the same time.
     """
+    from manyheads.build.plan import plan_paths
     from manyheads.config.load import recipe_paths
 
     listed = [
         {"name": name, **headline(path.read_text("utf-8")), "scores": scores_of(path)}
         for name, path in recipe_paths().items()
     ]
+    listed += [
+        {"name": name, **headline(path.read_text("utf-8")), "scores": None, "plan": True}
+        for name, path in plan_paths().items()
+    ]
     if as_json:
         echo_json(listed)
         return
     for recipe in listed:
-        click.secho(recipe["name"], bold=True, color=in_color(sys.stdout))
+        kind = " (plan: manyheads build)" if "plan" in recipe else ""
+        click.secho(f"{recipe['name']}{kind}", bold=True, color=in_color(sys.stdout))
         result = recipe["measured"] and f"{MEASURED} {recipe['measured']}"
         table = recipe["scores"] and f"Scores: {recipe['scores']}"
         for text in (recipe["description"], result, table):
