@@ -4,10 +4,10 @@
     python benchmarks/build.py student --root data/multi30k [--seeds 1 2 3] [--steps 3500] [--json]
     python benchmarks/build.py kills [--kills 100] [--json]
 
-back-translation: German-English from 20,000 pairs, and from the same pairs with 100,000 lines of English that a model
-of the other direction translates, tagged: by beam search, and by random sampling. All arms get as many updates.
+back-translation: German-English from 20,000 pairs, and from the same pairs with 100,000 lines of English that a
+model of the other direction translates, tagged: by beam search, and by random sampling. All arms get as many updates.
 student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the original text and on the teacher's
-translations; greedy speed of both, in turn. Scores are sacreBLEU of texts that no arm has seen, mean over the seeds.
+translations; greedy speed of both, in turn. Scores are sacreBLEU of texts that no arm has seen, means over seeds.
 kills: builds a small plan again and again, each process killed at a random moment, and compares all weights with
 those of an undisturbed build; counts what was made twice.
 """
@@ -133,7 +133,7 @@ def back_translation(arguments: Any, seed: int, out: Path) -> dict[str, float]:
 
 
 def student(arguments: Any, seed: int, out: Path) -> dict[str, float]:
-    """Compare a student on the original text with one on the translations of its teacher, and both with the teacher."""
+    """Compare a student on the original text, one on its teacher's translations, and the teacher."""
     names = {"parallel": "train", "valid": "val", "test": "test" if arguments.tiny else "test_2016_flickr"}
     text = {
         name: {language: str((arguments.root / f"{file}.{language}").absolute()) for language in ("en", "de")}
@@ -192,7 +192,8 @@ def tiny_plan(root: Path) -> dict[str, Any]:
             arguments, 1, text=["parallel", "tagged"], tokenizer={"vocab_size": 400, "symbols": ["<bt>"]},
             training={"stages": [{"steps": 7, "weights": [1, 1]}, {"weights": [1, 0]}]},
         ),
-        "distilled": {"kind": "distil", "model": "teacher", "text": "parallel", "beam": 2, "method": "interpolation"},
+        "distilled": {"kind": "distil", "model": "teacher", "text": "parallel", "beam": 2,
+                      "method": "interpolation"},
         "student": train_step(arguments, 1, text="distilled"),
         "tuned": {"kind": "fine-tune", "start": "student", "text": "parallel", "valid": "valid",
                   "training": {**SMALL["training"], "steps": 4}},

@@ -27,16 +27,7 @@ ENCODINGS = {  # name -> (declaration, byte order mark, codec)
     "UTF-16, little end first": ("UTF-16", b"\xff\xfe", "utf-16-le"),
     "Latin-1": ("ISO-8859-1", b"", "latin-1"),
 }
-TEXTS = [
-    "Grüße & Küsse",
-    "a < b > c",
-    '"quoted" it\'s',
-    "50 % für 3 €",
-    "x]]>y",
-    "  zwei  Blanks ",
-    "한국어 😀",
-    "a\tb",
-]
+TEXTS = ["Grüße & Küsse", "a < b > c", '"quoted" it\'s', "50 % für 3 €", "x]]>y", "  zwei  Blanks ", "한국어 😀", "a\tb"]
 ASK = TextRequest("de", "en")
 
 
@@ -59,13 +50,7 @@ def written(text: str, rng: random.Random, codec: str, tags: tuple[str, ...]) ->
     return "".join(parts)
 
 
-TMX_TAGS = (
-    '<ph x="1">&lt;br/&gt;</ph>',
-    "<bpt i='1'>&lt;b&gt;</bpt>",
-    "<ut>{\\i <sub>no</sub>}</ut>",
-    "<hi></hi>",
-    "<!-- no -->",
-)
+TMX_TAGS = ('<ph x="1">&lt;br/&gt;</ph>', "<bpt i='1'>&lt;b&gt;</bpt>", "<ut>{\\i <sub>no</sub>}</ut>", "<hi></hi>", "<!-- no -->")
 XLIFF_TAGS = ("<x id='1'/>", "<ph id='2'>&lt;br/&gt;</ph>", "<g id='3'></g>", "<mrk mtype='x'></mrk>", "<?pi no?>")
 
 
@@ -121,11 +106,7 @@ def test_generated_files_are_read_exactly(make, encoding: str, seed: int) -> Non
     assert text.languages == ("de", "en")
 
 
-@given(
-    st.lists(
-        st.tuples(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])), st.text("ab<&"))
-    )
-)
+@given(st.lists(st.tuples(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])), st.text("ab<&"))))
 def test_any_text_that_xml_can_hold_is_read_exactly(pairs: list[tuple[str, str]]) -> None:
     pairs = [*pairs, ("de", "en")]
     assert list(read(tmx(pairs, random.Random(1), "utf-8").encode()).pairs) == pairs

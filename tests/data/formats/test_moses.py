@@ -64,10 +64,7 @@ def link() -> zipfile.ZipInfo:
         ({**TEXT, "/etc/evil": "x"}, r"the member '/etc/evil', which leads out"),
         ({**TEXT, "C:\\evil": "x"}, r"the member 'C:/evil', which leads out"),
         ({"a.de": "x", link(): "/etc/passwd"}, "is a link"),
-        (
-            {"a.de-en.de": "x\n" * (1 << 26), "a.de-en.en": "x"},
-            r"x\.zip: a\.de-en\.de unpacks to more than 200 times",
-        ),
+        ({"a.de-en.de": "x\n" * (1 << 26), "a.de-en.en": "x"}, r"x\.zip: a\.de-en\.de unpacks to more than 200 times"),
         ({"a.de": "x"}, r"no text in two languages, but: a\.de"),
         ({"a.de": "x", "a.en": "x", "b.de": "x", "b.en": "x"}, "several texts, but: a, b"),
         ({"a.de-en.de": "x\ny\n", "a.de-en.en": "x\n"}, r"a\.de-en\.de has 2 lines and .*a\.de-en\.en has 1 lines"),

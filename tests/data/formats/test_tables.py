@@ -54,11 +54,7 @@ def test_json_lines_hold_the_texts_or_an_object_of_them() -> None:
 def test_parquet_is_read_in_batches(tmp_path: Path, nested: bool) -> None:
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     rows = [{"de": f"Satz {n}", "en": f"No. {n}"} for n in range(600)]
-    columns = (
-        {"translation": rows}
-        if nested
-        else {"de": [r["de"] for r in rows], "n": [1] * 600, "en": [r["en"] for r in rows]}
-    )
+    columns = {"translation": rows} if nested else {"de": [r["de"] for r in rows], "n": [1] * 600, "en": [r["en"] for r in rows]}
     parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
     with (tmp_path / "x.parquet").open("rb") as opened:
         check(read_parquet(opened, TextRequest(), "x"), *((row["de"], row["en"]) for row in rows))

@@ -150,9 +150,7 @@ def read_notes(
                 notes[short] = opened.read(LONGEST_NOTE).decode(errors="replace")
     text = "\n".join(notes.values())
     licences = "\n".join(note for short, note in notes.items() if not short.startswith("readme"))
-    return stated(text, what=LICENCE) or (licences.strip().partition("\n")[0].strip() or None), stated(
-        text, what=ORIGIN
-    )
+    return stated(text, what=LICENCE) or (licences.strip().partition("\n")[0].strip() or None), stated(text, what=ORIGIN)
 
 
 def notes_of_archive(path: Path) -> tuple[str | None, str | None]:
