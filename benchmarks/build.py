@@ -5,7 +5,8 @@
     python benchmarks/build.py kills [--kills 100] [--json]
 
 back-translation: German-English from 20,000 pairs, and from the same pairs with 100,000 lines of English that a
-model of the other direction translates, tagged: by beam search, and by random sampling. All arms get as many updates.
+model of the other direction translates, tagged: by beam search, and by sampling. All arms get as many
+updates.
 student: English-German, a teacher of 6+6 layers; a student of 6+1 layers on the original text and on the teacher's
 translations; greedy speed of both, in turn. Scores are sacreBLEU of texts that no arm has seen, means over seeds.
 kills: builds a small plan again and again, each process killed at a random moment, and compares all weights with

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from manyheads.build.schema import KINDS, ConvertStep, MixStep, PlanFile, Step, TrainStep
+from manyheads.build.schema import KINDS, ConvertStep, Mixed, MixStep, PlanFile, Step, TrainStep
 from manyheads.config.load import anchored, parse_config, prepare, resolve_recipe
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import read_toml, read_value, shorten, to_toml
@@ -186,27 +186,37 @@ def parsed(model: type[Any], table: Mapping[str, Any], where: str) -> tuple[Any,
     try:
         return model.model_validate(prepare(dict(table)), strict=True), []
     except ValidationError as error:
-        found = [describe(model, table, where, wrong) for wrong in error.errors(include_url=False)]
+        errors = error.errors(include_url=False)
+        inner = {
+            wrong["loc"][0] for wrong in errors if len(wrong["loc"]) > 1
+        }  # pydantic also counts the valid items
+        found = [
+            describe(model, table, where, wrong)
+            for wrong in errors
+            if len(wrong["loc"]) > 1 or wrong["loc"][0] not in inner
+        ]
         return None, list(dict.fromkeys(found))
 
 
 def describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong: Any) -> str:
-    """Return one validation error of a table in words."""
+    """Return one validation error of a table, or of a table in a list of it, in words."""
     key, *inside = wrong["loc"]
+    names = [part for part in inside if isinstance(part, str)]
+    value = table.get(key)
+    if names:  # of a text in a mixture
+        model, value = Mixed, value[inside[0]].get(names[-1]) if isinstance(value, list | tuple) else value
     known = model.model_json_schema()["properties"]
-    name = ".".join(filter(None, (where, str(key), *(str(part) for part in inside if isinstance(part, str)))))
+    last, name = str([key, *names][-1]), ".".join(filter(None, (where, str(key), *names)))
     if wrong["type"] == "extra_forbidden":
-        inner = inside and isinstance(inside[-1], str)
-        guess = suggestion(closest(str(inside[-1] if inner else key), () if inner else known))
+        guess = suggestion(closest(last, known))
         return f"unknown key {name}{guess or '; there are ' + ', '.join(known) + '.'}"
     if wrong["type"] == "missing":
-        what = known[key].get("description") if not inside and key in known else "a table of {text, tag, lines}"
-        return f"{name} is missing: {what}."
+        return f"{name} is missing: {known[last]['description']}."
     try:
-        expected = f"not {phrase(known[key])}"
+        expected = f"not {phrase(known[last])}"
     except KeyError:  # a table, or a choice of forms
-        expected = f"wrong: {known[key].get('description', wrong['msg'])}"
-    return f"{name} = {shorten(to_toml(table[key]))} is {expected}."
+        expected = f"wrong: {known[last].get('description', wrong['msg'])}"
+    return f"{name} = {shorten(to_toml(value))} is {expected}."
 
 
 def wrong_names(steps: Mapping[str, Step], texts: Iterable[str]) -> list[str]:
