@@ -44,7 +44,7 @@ def test_a_step_that_trains_reads_the_texts_by_name(tmp_path: Path) -> None:
         ('steps.mixed.text=[{text="bak"}]', r'steps\.mixed: text "bak" is unknown; did you mean back\?'),
         ('steps.mixed.text=[{text="back",tga="<b>"}]', r"unknown key steps\.mixed\.text\.tga; did you mean tag\?"),
         ('steps.mixed.text=[{text="back",tag="b"}]', r'steps\.mixed\.text\.tag = "b" is not text such as <bt>'),
-        ('steps.mixed.text=[{text="backward"}]', r'text "backward" is a step that writes no text'),
+        ('steps.mixed.text=[{text="backward"}]', r'text "backward" is a train step, which writes no text'),
         ('steps.back={kind="translate",text="english"}', r"steps\.back\.model is missing: model that translates"),
         ('steps.back.model="backwrd"', r'model "backwrd" is no step and no run directory; did you mean backward\?'),
         ("steps.back.beam=0", r"steps\.back\.beam = 0 is not a whole number above 0"),
