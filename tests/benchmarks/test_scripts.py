@@ -33,6 +33,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "build": ("rows/kills/*/kills", []),
     "busy": ("rows", []),
     "classify": ("rows/*/loss", []),
+    "clean": ("rates/removed/*", []),
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
     "doctor": ("sound/*/checks", []),
     "exports": ("rows", []),

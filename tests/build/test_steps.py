@@ -69,3 +69,26 @@ def test_settings_that_do_not_change_a_product_are_not_part_of_its_key(tmp_path:
     plain = settings_of(plan_of(tmp_path), "backward")
     assert settings_of(plan_of(tmp_path, "steps.backward.training.save_every=7"), "backward") == plain
     assert settings_of(plan_of(tmp_path, "steps.backward.training.seed=7"), "backward") != plain
+
+
+def test_downloads_are_converted_and_cleaned(tmp_path: Path) -> None:
+    more = """
+[steps.downloads]
+kind = "convert"
+files = ["x.tsv"]
+
+[steps.cleaned]
+kind = "clean"
+text = "downloads"
+clean = { off = ["numbers", "language"] }
+"""
+    plan = plan_of(tmp_path, more=more)
+    words = ["Haus", "Hund", "Katze", "Vogel", "Baum", "Tisch"]
+    rows = [f"Das ist ein {word} im Garten\tThis is a {word.lower()} in the garden" for word in words]
+    (tmp_path / "x.tsv").write_text("\n".join(["de\ten", *rows, rows[0]]) + "\n", encoding="utf-8")
+    builder = builder_of(plan)
+    builder.build(["downloads", "cleaned"])
+    record = Record.read(builder.record_path("cleaned"))
+    assert record is not None
+    assert record.result["pairs"] + record.result["removed"] == 7
+    assert all(path.is_file() for path in plan.files("cleaned", ["de", "en"]))

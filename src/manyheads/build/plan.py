@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from manyheads.build.schema import KINDS, ConvertStep, Mixed, MixStep, PlanFile, Step, TrainStep
+from manyheads.build.schema import KINDS, CleanStep, ConvertStep, Mixed, MixStep, PlanFile, Step, TrainStep
 from manyheads.config.load import anchored, parse_config, prepare, resolve_recipe
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import read_toml, read_value, shorten, to_toml
@@ -69,8 +69,10 @@ class Plan:
             UsageError: a table below [text] has no such language.
         """
         if name in self.steps:
-            packed = ".gz" if isinstance(self.steps[name], ConvertStep) else ""
-            return [self.product(name) / f"text.{language}{packed}" for language in languages]
+            step = self.steps[name]
+            stem = "train" if isinstance(step, CleanStep) else "text"
+            packed = ".gz" if isinstance(step, CleanStep | ConvertStep) else ""
+            return [self.product(name) / f"{stem}.{language}{packed}" for language in languages]
         for language in languages:
             if language not in self.text[name]:
                 raise UsageError(

@@ -59,6 +59,19 @@ class ConvertStep(TextStep):
     origin: str | None = Field(None, description="origin of the text. Default: as the files state")
 
 
+class CleanStep(TextStep):
+    """Take out the pairs that hurt; see `manyheads data clean`."""
+
+    kind: Literal["clean"]
+    text: str = Field(description="parallel text to clean")
+    clean: dict[str, Any] = Field({}, description="settings of [clean]")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Name of the text."""
+        return (self.text,)
+
+
 class Mixed(Section):
     """A text that goes into a mixture."""
 
@@ -212,6 +225,7 @@ class EvaluateStep(Step):
 
 KINDS: dict[str, type[Step]] = {
     "convert": ConvertStep,
+    "clean": CleanStep,
     "mix": MixStep,
     "train": TrainStep,
     "translate": TranslateStep,

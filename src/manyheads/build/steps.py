@@ -11,6 +11,7 @@ from typing import Any
 from manyheads.build.plan import Plan
 from manyheads.build.record import model_files
 from manyheads.build.schema import (
+    CleanStep,
     ConvertStep,
     DistilStep,
     EvaluateStep,
@@ -23,10 +24,12 @@ from manyheads.build.schema import (
 from manyheads.build.text import mix_texts, translate_text
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.checkpoint.files import as_json
+from manyheads.config.load import parse_config
 from manyheads.config.schema import Config
 from manyheads.data.convert import ConvertOptions, convert_files
 from manyheads.data.formats.text import TextRequest
 from manyheads.data.reading import READINGS
+from manyheads.runs.clean import clean
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
 from manyheads.runs.resume import FREE_TO_CHANGE, flat
@@ -118,7 +121,7 @@ def languages_read(plan: Plan, name: str) -> list[str]:
     step = plan.steps[name]
     if isinstance(step, TrainStep):
         return list(plan.configs[name].languages)
-    if isinstance(step, MixStep):
+    if isinstance(step, CleanStep | MixStep):
         return [plan.source, plan.target]
     source, target = direction(plan, step.models[0])
     if isinstance(step, TranslateStep) or (isinstance(step, DistilStep) and step.method == "sequence"):
@@ -137,7 +140,8 @@ def product_files(step: Step, folder: Path) -> list[Path]:
     """Return the files of a product whose hashes are recorded."""
     if step.product == "model":
         return [*model_files(folder), folder / "config.json"]
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    files = folder.iterdir() if step.product == "text" else folder.rglob("*")
+    return sorted(path for path in files if path.is_file())
 
 
 # --- making a product ---
@@ -167,6 +171,16 @@ def run_convert(shop: Workshop, name: str, step: ConvertStep, folder: Path) -> M
     with shop.listener.phase("converting", None, "pairs") as advance:
         converted = convert_files([str(plan.root / file) for file in step.files], folder, options, advance)
     return {"pairs": sum(source.pairs for source in converted.sources)}
+
+
+def run_clean(shop: Workshop, name: str, step: CleanStep, folder: Path) -> Mapping[str, Any]:
+    """Take out the pairs that hurt."""
+    plan, languages = shop.plan, {"source": shop.plan.source, "target": shop.plan.target}
+    files = [str(path.absolute()) for path in plan.files(step.text, list(languages.values()))]
+    values = {"data": {**languages, "train": files}, "clean": step.clean}
+    config = parse_config(values, origin=f"{plan.path}: steps.{name}")
+    report = clean(config, folder, workers=shop.workers, scheduler=shop.scheduler, listener=shop.listener)
+    return {"pairs": report.kept, "removed": report.read - report.kept}
 
 
 def run_mix(shop: Workshop, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
@@ -238,6 +252,7 @@ def run_evaluate(shop: Workshop, name: str, step: EvaluateStep, folder: Path) ->
 
 RUN: dict[type[Step], Callable[..., Mapping[str, Any]]] = {
     ConvertStep: run_convert,
+    CleanStep: run_clean,
     MixStep: run_mix,
     TranslateStep: run_translate,
     DistilStep: run_translate,

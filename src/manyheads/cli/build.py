@@ -64,8 +64,8 @@ def build(
     """Run the steps of PLAN whose products are missing or out of date; run the same command again to resume.
 
     PLAN is a TOML file or the name of a plan that `manyheads recipes` lists. Each step is a table below [steps]
-    with a kind: convert, mix, train, translate, distil, fine-tune, export or evaluate. DIR/STEP holds the product
-    of a step, and DIR/records/STEP.json what it was made from: versions, settings, content hashes and times.
+    with a kind: convert, clean, mix, train, translate, distil, fine-tune, export or evaluate. DIR/STEP holds the
+    product of a step, and DIR/records/STEP.json what it was made from: versions, settings, content hashes and times.
     """
     from manyheads.build.plan import load_plan, resolve_plan
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from manyheads.cli.completion import complete_corpora
+from manyheads.cli.data_clean import clean
 from manyheads.cli.data_convert import convert
 from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, config_argument, json_option, option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group
@@ -164,6 +165,9 @@ def divide(files: tuple[Path, ...], out: Path, languages: tuple[str, str], optio
         progress.phase("dividing the text", total, "pairs") as advance,
     ):
         return split_corpus(files, out, languages, options, advance)
+
+
+data.add_command(clean)
 
 
 @verb("data report", data)

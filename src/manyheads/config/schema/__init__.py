@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from manyheads.config.schema.cleaning import CleanConfig
 from manyheads.config.schema.sections import (
     DataConfig,
     EvaluationConfig,
@@ -25,6 +26,7 @@ from manyheads.config.schema.training import MeasuredConfig, StageConfig, Traini
 
 __all__ = [
     "METRICS",
+    "CleanConfig",
     "Config",
     "DataConfig",
     "EvaluationConfig",
@@ -61,6 +63,7 @@ NO_MATTER: Any = {
         "workers", "save_every", "log_every", "keep_checkpoints", "valid_sentences", "tensorboard",
     },
     "search": {"batch_tokens"},
+    "clean": True,
     "measured": True,
 }  # fmt: skip
 
@@ -80,6 +83,7 @@ class Config(Section):
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    clean: CleanConfig = CleanConfig()
     measured: MeasuredConfig = MeasuredConfig()
 
     @property
