@@ -36,7 +36,7 @@ BUILDS = Path("builds")
     "--set",
     "overrides",
     multiple=True,
-    metavar="KEY=VALUE",
+    metavar="SECTION.KEY=VALUE",
     help="Override a setting of the plan, such as root=DIR or steps.NAME.training.steps=100; may be repeated.",
 )
 @option(
@@ -65,7 +65,7 @@ def build(
 
     PLAN is a TOML file or the name of a plan that `manyheads recipes` lists. Each step is a table below [steps]
     with a kind: convert, clean, mix, train, translate, distil, fine-tune, export or evaluate. DIR/STEP holds the
-    product of a step, and DIR/records/STEP.json what it was made from: versions, settings, content hashes and times.
+    product of a step. DIR/records/STEP.json holds its versions, settings, content hashes and times.
     """
     from manyheads.build.plan import load_plan, resolve_plan
 

@@ -49,8 +49,7 @@ def recipes(as_json: bool) -> None:
         echo_json(listed)
         return
     for recipe in listed:
-        kind = " (plan: manyheads build)" if "plan" in recipe else ""
-        click.secho(f"{recipe['name']}{kind}", bold=True, color=in_color(sys.stdout))
+        click.secho(recipe["name"], bold=True, color=in_color(sys.stdout))
         result = recipe["measured"] and f"{MEASURED} {recipe['measured']}"
         table = recipe["scores"] and f"Scores: {recipe['scores']}"
         for text in (recipe["description"], result, table):
