@@ -31,6 +31,7 @@ __all__ = ["CANNOT_BE_RUN", "INSTEAD", "RUNNERS", "Outcome", "close_clusters", "
 ROOT = Path(__file__).parent.parent.parent
 # What no test can run, by how it begins, and why.
 CANNOT_BE_RUN = {
+    "manyheads build ko-en": "trains for hours; tests/build runs a small plan",
     "docker build": "needs a container engine",
     "docker run": "needs a container engine; what the image is given is only parsed",
     "argospm": "a program of Argos Translate",

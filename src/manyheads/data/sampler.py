@@ -57,9 +57,9 @@ class Sampler:
         self.number = max(1, min(number, fewest))
         self.seed = seed
 
-    def epoch(self, number: int) -> EpochPlan:
-        """Return the updates of one epoch in order, each an array of pair indices."""
-        return EpochPlan(self, number)
+    def epoch(self, number: int, most: int | None = None) -> EpochPlan:
+        """Return the updates of one epoch in order, at most `most`, each an array of pair indices."""
+        return EpochPlan(self, number, self.number if most is None else min(most, self.number))
 
     def drawn(self, generator: np.random.Generator) -> Indices:
         """Draw the pairs of an epoch, shuffled, each as often as its rate says."""
@@ -87,9 +87,10 @@ class Sampler:
 class EpochPlan(Sequence[Indices]):
     """The updates of an epoch; for a large corpus only the requested section is computed."""
 
-    def __init__(self, sampler: Sampler, number: int) -> None:
+    def __init__(self, sampler: Sampler, number: int, count: int) -> None:
         self.sampler = sampler
         self.number = number
+        self.updates = count
         self.pairs = sampler.drawn(np.random.default_rng((sampler.seed, number)))
         sections = min(math.ceil(len(sampler.weights) / SECTION), sampler.number)
         self.ends = np.linspace(0, len(self.pairs), sections + 1).astype(np.int64)  # of sections, in pairs
@@ -97,7 +98,7 @@ class EpochPlan(Sequence[Indices]):
         self.section = lru_cache(2)(self.make_section)  # two: at its end the next one is made ahead
 
     def __len__(self) -> int:
-        return self.sampler.number
+        return self.updates
 
     @overload
     def __getitem__(self, index: int) -> Indices: ...
@@ -131,7 +132,7 @@ class EpochPlan(Sequence[Indices]):
         def positions(pairs: Indices) -> int:
             return len(pairs) * sum(padded(int(lengths[pairs].max())) for lengths in self.sampler.lengths)
 
-        return int(np.argmax([positions(pairs) for pairs in self.section(0)]))
+        return int(np.argmax([positions(pairs) for pairs in self.section(0)[: self.updates]]))
 
 
 def padding(lengths: NDArray[Any]) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -161,18 +163,12 @@ class CorpusUpdates:
         self.world = world
         self.seed = training.seed
         self.padded: Callable[[int], int] = next_length if training.compile else int
-        self.sampler = Sampler(
-            *maker.lengths,
-            batch_tokens=training.batch_tokens,
-            batch_sentences=training.batch_sentences,
-            seed=training.seed,
-            rates=rates(config.data, maker.texts.corpora[maker.store.rows]),
-        )
+        self.stages = Stages(config, maker.lengths, maker.texts.corpora[maker.store.rows])
         self.names = [str(corpus) for corpus in (config.data.train, *config.data.more)]
 
     def epoch(self, number: int) -> EpochPlan:
-        """Return the pairs of each update of an epoch."""
-        return self.sampler.epoch(number)
+        """Return the pairs of each update of an epoch; the last epoch of a stage may be shorter."""
+        return self.stages.epoch(number)
 
     def batches(self, epoch: int, position: int, pairs: Indices) -> list[MicroBatch]:
         """Make the micro-batches of one update for this process (see `own_batches`)."""
@@ -235,6 +231,41 @@ def rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64]
     sizes = np.maximum(1, np.bincount(corpora))
     tempered: NDArray[np.float64] = ((sizes / sizes.max()) ** (1 / config.temperature - 1))[corpora]
     return tempered
+
+
+class Stages:
+    """The epochs of a training whose corpora have other weights in each stage (`[[training.stages]]`).
+
+    Attributes:
+        samplers: sampler of each stage; one without stages.
+        ends: number of the epoch after the last one of each stage but the last.
+    """
+
+    def __init__(self, config: Config, lengths: tuple[Indices, Indices], corpora: NDArray[np.uint8]) -> None:
+        training, stages = config.training, config.training.stages
+        weighted = [{"weights": stage.weights, "temperature": 1.0} for stage in stages] or [{}]
+        self.samplers = [
+            Sampler(
+                *lengths,
+                batch_tokens=training.batch_tokens,
+                batch_sentences=training.batch_sentences,
+                seed=training.seed,
+                rates=rates(config.data.model_copy(update=changed), corpora),
+            )
+            for changed in weighted
+        ]
+        self.steps = [stage.steps for stage in stages if stage.steps is not None]
+        epochs = [-(-steps // sampler.number) for steps, sampler in zip(self.steps, self.samplers, strict=False)]
+        self.ends = list(accumulate(epochs))
+
+    def epoch(self, number: int) -> EpochPlan:
+        """Return the pairs of each update of an epoch, counted from 0 through all stages."""
+        stage = bisect_right(self.ends, number)
+        sampler = self.samplers[stage]
+        if stage == len(self.steps):
+            return sampler.epoch(number)
+        first = self.ends[stage - 1] if stage else 0
+        return sampler.epoch(number, self.steps[stage] - (number - first) * sampler.number)
 
 
 class BlockUpdates:

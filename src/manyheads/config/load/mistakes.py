@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config.load.toml import NONE, shorten, to_toml
-from manyheads.config.schema import Config, Task, languages_needed
+from manyheads.config.schema import Config, StageConfig, Task, languages_needed
 
 __all__ = ["closest", "find_mistakes", "known_settings", "optional_settings", "suggestion"]
 
@@ -98,10 +98,24 @@ def describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
     schema = known_settings()[section].get(key)
     if schema is None:
         return unknown(section, key, value)
+    if len(inside) > 1 and "$ref" in schema.get("items", {}):
+        return describe_stage(error, inside, list(value or ())), {key}
     if error["type"] == "finite":
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))
     return f"{name} = {shorten(to_toml(value))} is not {phrase(schema)}{guess or '.'}", {key}
+
+
+def describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the message of a validation error in a table of [[training.stages]]."""
+    index, key, *_ = inside
+    known = StageConfig.model_json_schema()["properties"]
+    name = f"training.stages: {key} of stage {index + 1}"
+    if error["type"] == "missing":
+        return f"{name} is missing: {known[key]['description']}."
+    if key not in known:
+        return f"{name} is unknown{suggestion(closest(key, known)) or '; there are ' + ' and '.join(known) + '.'}"
+    return f"{name} = {shorten(to_toml(stages[index][key]))} is not {phrase(known[key])}."
 
 
 def missing(section: str, key: str, values: Mapping[str, Any]) -> str:
@@ -171,10 +185,14 @@ def phrase(schema: Mapping[str, Any]) -> str:
         return " or ".join(phrase(choice) for choice in schema["anyOf"])
     if "prefixItems" in schema:
         return f"a list of {len(schema['prefixItems'])}, each {phrase(schema['prefixItems'][0])}"
+    if "$ref" in schema.get("items", {}):
+        return "a list of tables"
     if schema.get("type") == "array":
         return f"a list, each {phrase(schema['items'])}"
     if "enum" in schema or "const" in schema:
         return " or ".join(json.dumps(choice) for choice in schema.get("enum") or [schema["const"]])
+    if "examples" in schema:
+        return f"text such as {schema['examples'][0]}"
     if "pattern" in schema:
         return "a language code such as de or pt-BR"
     bounds = [f"{word} {schema[bound]:g}" for bound, word in BOUNDS.items() if bound in schema]

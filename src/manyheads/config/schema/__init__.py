@@ -22,7 +22,7 @@ from manyheads.config.schema.sections import (
     Section,
     TokenizerConfig,
 )
-from manyheads.config.schema.training import MeasuredConfig, TrainingConfig
+from manyheads.config.schema.training import MeasuredConfig, StageConfig, TrainingConfig
 
 __all__ = [
     "METRICS",
@@ -33,6 +33,7 @@ __all__ = [
     "MeasuredConfig",
     "ModelConfig",
     "SearchConfig",
+    "StageConfig",
     "Task",
     "TokenizerConfig",
     "TrainingConfig",
@@ -190,6 +191,20 @@ class Config(Section):
             )
         if self.task != "translation" and self.training.r_drop:
             raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
+        return self
+
+    @model_validator(mode="after")
+    def check_stages(self) -> Self:
+        """Refuse stages whose weights do not fit the corpora, and those of a task that draws no pairs."""
+        corpora = 1 + len(self.data.more)
+        if self.training.stages and self.task == "language-modeling":
+            raise ValueError("training.stages draw pairs from corpora; a language model reads all text once.")
+        for number, stage in enumerate(self.training.stages, start=1):
+            if len(stage.weights) != corpora or not any(stage.weights):
+                raise ValueError(
+                    f"training.stages: stage {number} has weights = {list(stage.weights)}, but there are {corpora} "
+                    f"corpora: train and {len(self.data.more)} in data.more. Give one number for each, not all 0."
+                )
         return self
 
     @model_validator(mode="after")

@@ -145,12 +145,24 @@ class TokenizerConfig(Section):
     )
     min_count: Positive = Field(1, description="occurrences below which a symbol becomes <unk> (words, characters)")
     lowercase: bool = Field(False, description="lower-case all text, outputs included")
+    symbols: tuple[Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])], ...] = Field(
+        (),
+        description="words that are one token each (bpe, unigram), such as the tag <bt> at the beginning of "
+        "back-translated sources (Caswell et al. 2019)",
+    )
     keep_space: bool = Field(
         False,
         description="keep blanks, tabs and line breaks as tokens instead of merging each run of them into one "
         "blank. Default: true for language-modeling, which needs it; false for all other tasks, which cannot use "
         "it",
     )
+
+    @model_validator(mode="after")
+    def check_symbols(self) -> Self:
+        """Refuse symbols for tokenizers without pieces."""
+        if self.symbols and self.kind not in ("bpe", "unigram"):
+            raise ValueError(f'tokenizer.symbols are for kind = "bpe" and "unigram", not for "{self.kind}".')
+        return self
 
 
 class ModelConfig(Section):
