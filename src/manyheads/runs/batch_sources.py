@@ -45,6 +45,10 @@ class BatchMaker(ABC):
         self.tokenizers = tokenizers
         self.sampling = config.tokenizer.sampling > 0
 
+    def epoch(self, number: int, /) -> BatchMaker:
+        """Return the maker of the batches of an epoch: itself, unless the examples change with the epoch."""
+        return self
+
     @abstractmethod
     def rows(self, pairs: Indices, rng: np.random.Generator) -> Sequence[Any]:
         """Return the examples of some rows of the store; `rng` is the only source of randomness."""
@@ -162,7 +166,7 @@ class CorpusUpdates:
         self.seed = training.seed
         self.padded: Callable[[int], int] = next_length if training.compile else int
         self.sampler = Sampler(
-            *maker.lengths,
+            *maker.epoch(0).lengths,
             batch_tokens=training.batch_tokens,
             batch_sentences=training.batch_sentences,
             seed=training.seed,
@@ -172,11 +176,14 @@ class CorpusUpdates:
 
     def epoch(self, number: int) -> EpochPlan:
         """Return the pairs of each update of an epoch."""
-        return self.sampler.epoch(number)
+        maker = self.maker.epoch(number)
+        sampler = self.sampler if maker is self.maker else self.sampler.with_lengths(*maker.lengths)
+        return sampler.epoch(number)
 
     def batches(self, epoch: int, position: int, pairs: Indices) -> list[MicroBatch]:
         """Make the micro-batches of one update for this process (see `own_batches`)."""
-        maker, rows = self.maker, self.maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
+        maker = self.maker.epoch(epoch)
+        rows = maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
         numbers = np.arange(len(pairs))
         return own_batches(
             numbers, self.parts, self.world, lambda part: maker.batch([rows[row] for row in part]), maker.blank
