@@ -66,11 +66,13 @@ class Growth:
         capitals: factor of the lengths of source and of target in capitals.
         lower: factor of the length of the source in lower case.
         copied: tokens that a copied text adds to source and to target.
+        scripts: scripts of which the corpus has no letter: first and last code point.
     """
 
     capitals: tuple[float, float]
     lower: float
     copied: tuple[float, float]
+    scripts: Sequence[tuple[int, int]] = ()
 
 
 class AugmentPlan:
@@ -95,7 +97,9 @@ class AugmentPlan:
         self.phrases = self.draw_phrases(rng, count)
         self.partners = self.draw_partners(rng, count)
         share = rng.random(count, dtype=np.float32) / np.float32(config.case or 1.0)
-        self.case = np.where(share < CASES[0], CAPITALS, np.where(share < CASES[1], LOWER, SMALL_FIRST)).astype("i1")
+        self.case = np.where(share < CASES[0], CAPITALS, np.where(share < CASES[1], LOWER, SMALL_FIRST)).astype(
+            "i1"
+        )
         self.case[share >= (1.0 if config.case else 0.0)] = 0
         self.mark = rng.random(count, dtype=np.float32) < config.end_mark
         self.typo = rng.random(count, dtype=np.float32) < config.typos
@@ -123,7 +127,8 @@ class AugmentPlan:
         for index, stride in enumerate(strides.tolist()):
             others = (rows + stride) % count
             totals = [
-                total + side.lengths[others] for total, side in zip(totals, (store.source, store.target), strict=True)
+                total + side.lengths[others]
+                for total, side in zip(totals, (store.source, store.target), strict=True)
             ]
             fits &= (number[rows] > index + 1) & (corpora[others] == corpora[rows])
             fits &= (totals[0] <= limit) & (totals[1] <= limit)
@@ -131,8 +136,9 @@ class AugmentPlan:
         return partners
 
     def lengths(self) -> tuple[Indices, Indices]:
-        """Return the tokens of source and target of each row, an end symbol counted: exact for rows that are
-        phrases or joined sentences, else the measured mean of the operation.
+        """Return the tokens of source and target of each row, an end symbol counted (N,).
+
+        They are exact for phrases and joined sentences; else the mean change of the operation is added.
         """
         growth, limit = self.augmenter.growth, self.augmenter.max_length
         sides = []
@@ -153,7 +159,9 @@ class AugmentPlan:
 
     def changed(self, rows: Indices) -> list[bool]:
         """Return which of some rows are augmented."""
-        flags = (self.content[rows] > 0) | (self.case[rows] > 0) | self.mark[rows] | self.typo[rows] | self.copy[rows]
+        flags = (
+            (self.content[rows] > 0) | (self.case[rows] > 0) | self.mark[rows] | self.typo[rows] | self.copy[rows]
+        )
         return [bool(flag) for flag in flags]
 
     def texts(self, row: int) -> Texts:
@@ -169,7 +177,8 @@ class AugmentPlan:
         if case:
             source, target = CHANGES[case](source, target)
         if self.copy[row]:
-            source, target = add_copy(source, target, rng, augmenter.translations)
+            scripts = augmenter.growth.scripts
+            source, target = add_copy(source, target, rng, augmenter.translations, scripts)
         return source, target
 
     def content_of(self, row: int) -> Texts:
@@ -179,7 +188,9 @@ class AugmentPlan:
             return augmenter.table.pair(int(self.phrases[row]))
         rows = [row, *(partner for partner in self.partners[:, row].tolist() if partner >= 0)]
         pairs = [augmenter.pair(each) for each in rows]
-        joins = ["" if language.partition("-")[0].lower() in ("ja", "zh") else " " for language in augmenter.languages]
+        joins = [
+            "" if language.partition("-")[0].lower() in ("ja", "zh") else " " for language in augmenter.languages
+        ]
         return joins[0].join(pair[0] for pair in pairs), joins[1].join(pair[1] for pair in pairs)
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 
-__all__ = ["COPIES", "TAGS", "make_address", "make_copy", "make_emoji", "make_number", "make_placeholder", "make_tag"]
+__all__ = ["COPIES", "make_copy", "make_tag", "other_scripts"]
 
 # Pictographs that have been in Unicode since version 9: (first code point, number of them).
 EMOJI = ((0x1F300, 0x21), (0x1F330, 0x50), (0x1F400, 0xFE), (0x1F600, 0x50), (0x1F680, 0x46), (0x2600, 0x14))
 TAGS = ("b", "i", "u", "em", "strong", "span", "a", "g", "x")
+# Letters of some scripts: first and last code point.
+SCRIPTS = (
+    (0x391, 0x3C9), (0x410, 0x44F), (0x5D0, 0x5EA), (0x627, 0x64A), (0x905, 0x939), (0xE01, 0xE2E),
+    (0x10D0, 0x10F0), (0x3041, 0x3093), (0x4E00, 0x9FA0), (0xAC00, 0xD7A3),
+)  # fmt: skip
+MARKS = (".", "...", "-", "?", "!", "!?", "*", "()", "/", ":", ";", "…", "* * *", "---")
 STEMS = ("name", "user", "count", "file", "date", "city", "item", "price", "total", "day", "n", "value")
 TOP_LEVEL = ("org", "com", "net", "de", "io", "co.uk", "info", "eu", "test", "example")
 
@@ -80,6 +86,21 @@ def make_tag(rng: Random) -> tuple[str, str]:
     return f"<{name}{attribute}>", f"</{name}>"
 
 
+def other_scripts(texts: Iterable[str]) -> list[tuple[int, int]]:
+    """Return the scripts of which no letter is in these texts."""
+    letters = {ord(letter) for letter in set().union(*map(set, texts))}
+    return [(first, last) for first, last in SCRIPTS if not any(first <= letter <= last for letter in letters)]
+
+
+def make_foreign(rng: Random, scripts: Sequence[tuple[int, int]]) -> str:
+    """Make up one or two words of letters of one script."""
+    first, last = rng.choice(scripts)
+    words = (
+        "".join(chr(rng.randint(first, last)) for _ in range(rng.randint(1, 6))) for _ in range(rng.randint(1, 2))
+    )
+    return " ".join(words)
+
+
 # Kinds of text that is copied as it stands, each made up with a random number generator.
 COPIES: Mapping[str, Callable[[Random], str]] = {
     "numbers": make_number,
@@ -89,6 +110,17 @@ COPIES: Mapping[str, Callable[[Random], str]] = {
 }
 
 
-def make_copy(rng: Random) -> str:
-    """Make up a text to be copied, of a random kind."""
-    return COPIES[rng.choice(tuple(COPIES))](rng)
+def make_copy(rng: Random, scripts: Sequence[tuple[int, int]] = (), *, alone: bool = False) -> str:
+    """Make up a text to be copied, of a random kind.
+
+    Args:
+        rng: random number generator.
+        scripts: scripts that are copied as they stand, because the training text has none of their letters.
+        alone: the text will be the whole line, so that it may consist of marks.
+    """
+    kinds = [*COPIES.values()]
+    if scripts:
+        kinds.append(lambda rng: make_foreign(rng, scripts))
+    if alone:
+        kinds.append(lambda rng: rng.choice(MARKS))
+    return rng.choice(kinds)(rng)

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,19 +67,23 @@ class Side:
 
 
 def usual_surfaces(sentences: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Return the most frequent spelling of each lower-case word inside sentences; at their start all are capital."""
+    """Return the most frequent spelling of each lower-case word behind another word; of others lower case."""
     spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for tokens in sentences:
-        for index, token in enumerate(tokens):
-            spellings[token.lower()][token if index and tokens[index - 1].isalpha() else token.lower()] += (
-                1000 if index else 1
-            )
-    return {word: max(sorted(counts), key=counts.__getitem__) for word, counts in spellings.items()}
+        for before, token in pairwise(["", *tokens]):
+            counts = spellings[token.lower()]
+            if before[:1].isalpha():
+                counts[token] += 1
+    return {word: max(sorted(counts), key=counts.__getitem__, default=word) for word, counts in spellings.items()}
 
 
-def mine_phrases(pairs: Sequence[tuple[str, str]]) -> MinedPhrases:
-    """Mine words and phrases; of a large corpus evenly spaced pairs are read. The result depends on the pairs alone."""
-    tokenised = [(TOKEN.findall(source), TOKEN.findall(target)) for source, target in spaced(pairs)]
+def mine_phrases(sources: Sequence[str], targets: Sequence[str]) -> MinedPhrases:
+    """Mine words and phrases from sentences and their translations; of a large corpus, from evenly spaced ones.
+
+    The result depends on the texts alone.
+    """
+    rows = spaced(sources, targets)
+    tokenised = [(TOKEN.findall(sources[row]), TOKEN.findall(targets[row])) for row in rows]
     kept = [both for both in tokenised if all(0 < len(side) <= MOST_TOKENS for side in both)]
     if not kept:
         return MinedPhrases([], [])
@@ -87,17 +92,20 @@ def mine_phrases(pairs: Sequence[tuple[str, str]]) -> MinedPhrases:
     return MinedPhrases(linked_words(source, target, links), linked_phrases(source, target, links))
 
 
-def spaced(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield evenly spaced pairs, as many as `MOST_CELLS` allows, by the sizes of a sample."""
-    step = max(1, len(pairs) // 1000)
-    sample = [pairs[index] for index in range(0, len(pairs), step)]
-    cells = sum(len(source.split()) * len(target.split()) * 1.4 for source, target in sample) / max(1, len(sample))
-    every = max(1, int(np.ceil(len(pairs) * cells / MOST_CELLS)))
-    return (pairs[index] for index in range(0, len(pairs), every))
+def spaced(sources: Sequence[str], targets: Sequence[str]) -> range:
+    """Return evenly spaced rows, as many as `MOST_CELLS` allows, by the lengths of a sample."""
+    count = len(sources)
+    sample = range(0, count, max(1, count // 1000))
+    sizes = [len(TOKEN.findall(sources[row])) * len(TOKEN.findall(targets[row])) for row in sample]
+    cells = count * sum(sizes) / max(1, len(sizes))
+    return range(0, count, max(1, int(np.ceil(cells / MOST_CELLS))))
 
 
 def align(source: Side, target: Side) -> tuple[IntArray, IntArray, IntArray]:
-    """Align all sentences: return pair, source token and target token of each link, indices into the corpus (L,)."""
+    """Align all sentences: return pair, source token and target token of each link, indices into the corpus (L,).
+
+    A token is linked to at most one other.
+    """
     counts = source.lengths * target.lengths
     pair = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     inside = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -1,9 +1,9 @@
-"""Changes of one training pair: case, end mark, typos, copied material. Each draws from the generator it is given."""
+"""Changes of one training pair: case, end mark, typing errors, copied material."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from manyheads.data.augment_copies import make_copy, make_tag
@@ -18,7 +18,11 @@ NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
 LETTERS = re.compile(r"[^\W\d_]{4,}")
 FULL_STOPS = {"ja": "。", "zh": "。"}
 WORDS_A_TYPO = 8
-ALONE, IN_PLACE, AT_END = 0.15, 0.6, 0.7  # of copies: nothing else; of the others: at a word; of the rest: at the end
+ALONE, IN_PLACE, AT_END = (
+    0.15,
+    0.6,
+    0.7,
+)  # of copies: nothing else; of the others: at a word; of the rest: at the end
 TAGGED = 0.2  # share of copies that are a pair of tags
 
 
@@ -69,26 +73,35 @@ def misspell(source: str, rng: Random) -> str:
     return source
 
 
-def add_copy(source: str, target: str, rng: Random, translations: Mapping[str, str]) -> Texts:
+def add_copy(
+    source: str,
+    target: str,
+    rng: Random,
+    translations: Mapping[str, str],
+    scripts: Sequence[tuple[int, int]] = (),
+) -> Texts:
     """Put the same made-up text into both sides: number, address, emoji, placeholder or pair of tags.
 
     Args:
-        source, target: the pair.
+        source: the source.
+        target: the target.
         rng: random number generator.
         translations: a translation of words, both in lower case; the text is put before a word and its translation
             if both occur once, else at one end of the two sides.
+        scripts: scripts that the training text does not have, whose words are copied too.
     """
     numbers = shared_number(source, target)
     if numbers is not None and rng.random() < IN_PLACE:
         other = str(rng.randrange(10 ** len(numbers)))
         return replace_number(source, numbers, other), replace_number(target, numbers, other)
-    start, end = make_tag(rng) if rng.random() < TAGGED else (make_copy(rng), "")
-    if not end and rng.random() < ALONE:
-        return start, start
+    if rng.random() < ALONE:
+        text = make_copy(rng, scripts, alone=True)
+        return text, text
+    start, end = make_tag(rng) if rng.random() < TAGGED else (make_copy(rng, scripts), "")
     linked = linked_words(source, target, translations)
     if linked and rng.random() < IN_PLACE:
-        words = rng.choice(linked)
-        return tuple(around(text, word, start, end) for text, word in zip((source, target), words, strict=True))  # type: ignore[return-value]
+        ours, theirs = rng.choice(linked)
+        return around(source, ours, start, end), around(target, theirs, start, end)
     if end:
         return f"{start}{source}{end}", f"{start}{target}{end}"
     if rng.random() < AT_END:

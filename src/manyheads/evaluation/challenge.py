@@ -13,6 +13,7 @@ from manyheads.evaluation.scores import metrics
 __all__ = ["Case", "Figure", "Group", "Limit", "chrf_ratio", "is_repeated", "judge", "lines_of"]
 
 SHORT_WORDS = 3  # words of the longest good output for a single word
+LONGEST_QUOTE = 60  # characters of an input or output in a report
 EXAMPLES = 3  # outputs that a report quotes for each figure
 PHRASE_TWICE = re.compile(r"\b(\w+(?:\W+\w+){0,2})\W+\1\b", re.IGNORECASE)
 LETTERS_AGAIN = re.compile(r"([^\W\d_]{1,6}?)\1{3,}", re.IGNORECASE)  # four times in a row
@@ -143,7 +144,9 @@ def chrf_ratio(name: str, cases: Sequence[Case], outputs: Sequence[str], usual: 
         (chrf.sentence_score(output, [other]).score, case.source, output)
         for case, output, other in zip(cases, outputs, usual, strict=True)
     )
-    return Figure(name, ratio, Limit(0.9, least=True), tuple((source, output) for _, source, output in far[:EXAMPLES]))
+    return Figure(
+        name, ratio, Limit(0.9, least=True), tuple((source, output) for _, source, output in far[:EXAMPLES])
+    )
 
 
 def is_kept(case: Case, output: str) -> bool:
@@ -189,8 +192,7 @@ def judge(group: Group, outputs: Sequence[str], usual: Mapping[str, str]) -> lis
     figures.append(
         share_of("far too long", cases, outputs, lambda case, output: far_longer(output, case.source), 0.03)
     )
-    if not all(is_kept(case, case.source) and len(case.kept) and case.kept[0] == case.source for case in cases):
-        figures.append(share_of("source copied", cases, outputs, copied, None))
+    figures.append(share_of("source copied", cases, outputs, copied, None))
     return figures
 
 
@@ -211,4 +213,11 @@ def lines_of(group: Group, figures: Sequence[Figure]) -> Iterator[str]:
     for figure in figures:
         yield f"  {figure.name:<36} {figure.value:>7.1%}  {figure.verdict}"
         if not figure.good:
-            yield from (f"      {source} -> {output or '(nothing)'}" for source, output in figure.examples)
+            yield from (
+                f"      {cut(source)} -> {cut(output) or '(nothing)'}" for source, output in figure.examples
+            )
+
+
+def cut(text: str) -> str:
+    """Cut a text for a line of a report."""
+    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"

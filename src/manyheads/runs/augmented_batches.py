@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from random import Random
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import AugmentConfig, Config
 from manyheads.data.augment import Augmenter, AugmentPlan, Growth, PhraseTable
-from manyheads.data.augment_copies import make_copy
+from manyheads.data.augment_copies import make_copy, other_scripts
 from manyheads.data.augment_phrases import mine_phrases
 from manyheads.data.batch import Ids
 from manyheads.data.store import TextStore, TokenStore
@@ -77,9 +78,7 @@ class EpochBatches(PairBatches):
         sides = [texts[row] if row in new else self.plan.augmenter.pair(row) for row in pairs.tolist()]
         seeds = rng.integers(2**31, size=2).tolist()
         sampled = self.tokenizers.source.sample([side[0] for side in sides], seeds[0])
-        return list(
-            zip(sampled, self.tokenizers.target.sample([side[1] for side in sides], seeds[1]), strict=True)
-        )
+        return list(zip(sampled, self.tokenizers.target.sample([side[1] for side in sides], seeds[1]), strict=True))
 
     def fits(self, row: int, source: Sequence[int], target: Sequence[int]) -> bool:
         """Return whether new token ids of a row can take the place of its own."""
@@ -114,16 +113,14 @@ def augmented_batches(
     return AugmentedBatches(config, tokenizers, augmenter)
 
 
-def phrase_table(
-    run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair, listener: Listener
-) -> PhraseTable:
+def phrase_table(run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair, listener: Listener) -> PhraseTable:
     """Return the words and phrases of a run: stored ones, if they were mined from the same text."""
     folder = run.path / "cache" / "phrases"
     key = hashlib.sha256(json.dumps([MINING, texts.sha256]).encode()).hexdigest()
     if not TextStore.has(folder, key):
         with saving("the phrases", folder, NO_SPACE), listener.phase("mining words and phrases"):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            mined = mine_phrases(list(zip(*texts.sides(), strict=True)))
+            mined = mine_phrases(*texts.sides())
             details = {"words": len(mined.words)}
             TextStore.build(folder, [[*mined.words, *mined.phrases]], key=key, details=lambda: details)
     stored = TextStore(folder)
@@ -144,13 +141,13 @@ def lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:
 
 def measure_growth(texts: TextStore, tokenizers: TokenizerPair) -> Growth:
     """Measure on evenly spaced pairs, and on made-up texts, how the operations change the number of tokens."""
-    rng = Random(0)
-    copied = [make_copy(rng) for _ in range(SAMPLE)]
+    rng, sides = Random(0), [list(side) for side in texts.sides(SAMPLE)]
+    scripts = other_scripts(chain(*sides))
+    copied = [make_copy(rng, scripts) for _ in range(SAMPLE)]
     capitals, lower, added = [], [], []
-    for tokenizer, side in zip((tokenizers.source, tokenizers.target), texts.sides(SAMPLE), strict=True):
-        sample = list(side)
+    for tokenizer, sample in zip((tokenizers.source, tokenizers.target), sides, strict=True):
         plain = max(1, int(lengths_of(tokenizer, sample).sum()))
         capitals.append(float(lengths_of(tokenizer, [text.upper() for text in sample]).sum()) / plain)
         lower.append(float(lengths_of(tokenizer, [text.lower() for text in sample]).sum()) / plain)
         added.append(float(lengths_of(tokenizer, copied).mean()))
-    return Growth((capitals[0], capitals[1]), lower[0], (added[0], added[1]))
+    return Growth((capitals[0], capitals[1]), lower[0], (added[0], added[1]), scripts)

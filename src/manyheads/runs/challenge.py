@@ -1,7 +1,7 @@
 """`manyheads doctor RUN --challenge`: translate made-up inputs of the kinds that people type, and count what fails.
 
-The inputs are drawn with a fixed seed from the text of the run, or from its vocabulary where the text is not on this
-machine. Their number is fixed, so that the time depends on the model alone.
+The inputs are drawn with a fixed seed from the text of the run, or from its vocabulary where the text is not on
+this machine. Their number is fixed, so that the time depends on the model alone.
 """
 
 from __future__ import annotations
@@ -70,18 +70,9 @@ class Challenge:
         yield f"{self.subject}: {total:,} made-up inputs, translated in {self.seconds:.1f} s"
         for group, figures in self.results:
             yield from ("", *lines_of(group, figures))
-        bad = [
-            f"{group.name} ({figure.name})"
-            for group, figures in self.results
-            for figure in figures
-            if not figure.good
-        ]
-        yield ""
-        if bad:
-            yield f"verdict: {len(bad)} of {sum(len(figures) for _, figures in self.results)} figures are not good: "\
-                f"{', '.join(bad)}. Train with the section [data.augment]: docs/howto/what-users-type.md"
-        else:
-            yield "verdict: all figures are good"
+        bad = [group.name for group, figures in self.results if any(not figure.good for figure in figures)]
+        cure = f"{', '.join(bad)}. Train with [data.augment] in the configuration"
+        yield from ("", f"verdict: not good with {cure}" if bad else "verdict: all figures are good")
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -179,9 +170,7 @@ def text_words(pairs: Sequence[Pair]) -> list[str]:
     for pair in pairs:
         counts.update(word[0] for word in list(WORD.finditer(pair.source))[1:])  # the first one is capital anyway
     lines = {letters_of(pair.source) for pair in pairs}
-    return sorted(
-        word for word, count in counts.items() if count >= LEAST_COUNT and letters_of(word) not in lines
-    )
+    return sorted(word for word, count in counts.items() if count >= LEAST_COUNT and letters_of(word) not in lines)
 
 
 def vocabulary_words(tokenizer: Tokenizer) -> list[str]:

@@ -45,22 +45,22 @@ class AugmentConfig(Section):
     )
     end_mark: Probability = Field(
         0.1,
-        description="share of pairs that lose their end mark on both sides, or get a full stop where they have none",
+        description="share of pairs that lose their end mark on both sides, or get a full stop if they have none",
     )
     typos: Probability = Field(
         0.05, description="share of pairs whose source gets a typing error for each 8 words, at least one"
     )
     copies: Probability = Field(
-        0.1,
+        0.08,
         description="share of pairs with a made-up number, address, emoji, placeholder or inline tag on both sides",
     )
     words: Probability = Field(
-        0.15,
+        0.1,
         description="share of pairs that are replaced by a word or a short phrase and its translation, which are "
         "found in the training text by alignment",
     )
     join: Probability = Field(
-        0.05, description="share of pairs that are joined with one to three others to a paragraph"
+        0.03, description="share of pairs that are joined with one to three others to a paragraph"
     )
 
     @model_validator(mode="after")
@@ -68,7 +68,8 @@ class AugmentConfig(Section):
         """Refuse shares of the same pairs that sum to more than 1."""
         if self.words + self.join > 1:
             raise ValueError(
-                f"data.augment.words = {self.words} and data.augment.join = {self.join} sum to more than 1. Lower one."
+                f"data.augment.words = {self.words} and data.augment.join = {self.join} sum to more "
+                "than 1. Lower one."
             )
         return self
 
