@@ -49,7 +49,9 @@ def train_and_score(arm: str, seed: int, arguments: argparse.Namespace) -> dict[
     groups = {group.name: {figure.name: figure.value for figure in figures} for group, figures in found.results}
     row = {"BLEU": clean["beam BLEU"], "chrF": clean["beam chrF"], "updates": clean["steps"]}
     row |= {
-        f"{name}: {figure}": round(value, 4) for name, figures in groups.items() for figure, value in figures.items()
+        f"{name}: {figure}": round(value, 4)
+        for name, figures in groups.items()
+        for figure, value in figures.items()
     }
     lines = {group.name: len(group.cases) for group, _ in found.results}
     copied = sum(groups[name][KEPT] * lines[name] for name in COPIED) / sum(lines[name] for name in COPIED)
