@@ -4,9 +4,9 @@
 
 Each arm is trained by benchmarks/quality.py with the settings of the recipe (tatoeba-de-en: 20 minutes), scored on
 clean text, and given the made-up inputs of `manyheads doctor RUN --challenge`: 500 single words that are no line
-of the training text, and 100 lines of each other kind. The figures are means over the seeds. Shares are 0 to 1, BLEU
-is sacreBLEU of the test set with the recipe's beam. Below the table stand the targets and whether they are met.
-Runs are kept under --out, and a finished one is only scored again.
+of the training text, and 100 lines of each other kind. The figures are means over the seeds: shares from 0 to 1, and
+sacreBLEU of the test set with the recipe's beam. Below the table stand the targets and whether they are met. Runs
+are kept under --out, and a finished one is only scored again. `--set data.test=dev` names the test set of a folder.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from tiny import SMALLEST, write_pairs
-
 from manyheads.runs.challenge import challenge_run
+from tiny import SMALLEST, write_pairs
 
 ARMS = {"plain": ["data.augment=none"], "augmented": ["data.augment={}"]}
 ODD, KEPT, RATIO = "repeated or longer than 3 words", "kept", "chrF, compared with the usual form"

@@ -60,3 +60,13 @@ def test_a_large_corpus_is_read_evenly_spaced_within_the_limit(monkeypatch: pyte
 def test_texts_without_words_give_nothing() -> None:
     assert mine_phrases([], []).words == []
     assert mine_phrases(["", "1 2 3"], ["", "1 2 3"]).words == []
+
+
+def test_a_word_without_a_translation_gets_none() -> None:
+    """Only links that both directions choose count."""
+    sources, targets = made_up(300)
+    rng = random.Random(5)
+    sources = [f"{source[:-1]} doch." if rng.random() < 0.5 else source for source in sources]
+    found = {pair.source: pair.target for pair in mine_phrases(sources, targets).words}
+    assert "doch" not in found
+    assert found.keys() >= {*NOUNS, *VERBS}

@@ -11,8 +11,9 @@ from tests.runs.parts import make_config, write_corpus, write_split
 from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run as run_program
+from manyheads.data.corpus import Pair
 from manyheads.evaluation.outputs import letters_of
-from manyheads.runs.challenge import Challenge, challenge_groups, challenge_run
+from manyheads.runs.challenge import Challenge, challenge_groups, challenge_run, text_words
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import Tokenizer
@@ -112,3 +113,8 @@ def test_what_it_cannot_examine_is_refused(
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert message in error
+
+
+def test_a_word_that_is_a_line_by_itself_or_comes_once_is_no_input() -> None:
+    lines = ["Der Hund läuft gern", "Ein Hund läuft", "Hund!", "Wir gehen"]
+    assert text_words([Pair(line, "x", 1) for line in lines]) == ["läuft"]
