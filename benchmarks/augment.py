@@ -4,7 +4,7 @@
 
 Each arm is trained by benchmarks/quality.py with the settings of the recipe (tatoeba-de-en: 20 minutes), scored on
 clean text, and given the made-up inputs of `manyheads doctor RUN --challenge`: 500 single words that are no line
-of the training text, and 100 lines of each other kind. The figures are means over the seeds: shares from 0 to 1, and
+of the training text, and 100 lines of each other kind. Figures are means over the seeds: shares from 0 to 1, and
 sacreBLEU of the test set with the recipe's beam. Below the table stand the targets and whether they are met. Runs
 are kept under --out, and a finished one is only scored again. `--set data.test=dev` names the test set of a folder.
 """
