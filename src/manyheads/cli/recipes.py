@@ -123,8 +123,11 @@ def described(config: Config) -> Iterator[str]:
 def described_setting(key: str, section: Section) -> Iterator[str]:
     """Yield the lines of one setting of a section: its meaning as a comment, then its value."""
     from manyheads.config.load import to_toml
+    from manyheads.config.schema.sections import Section
 
     field, value = type(section).model_fields[key], vars(section)[key]
+    if isinstance(value, Section):
+        value = value.model_dump(exclude_unset=True)
     yield from textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
     plain = section.model_dump(include={key})[key]  # tables for the stages of a training
     line = f"{key} = {to_toml(plain)}"

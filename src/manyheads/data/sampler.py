@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, overload
 
@@ -46,8 +47,8 @@ class Sampler:
             rates: how often each pair comes in an epoch (N,), default 1; with 0.5 every second pair comes, other
                 pairs in each epoch.
         """
-        self.lengths = (source_lengths.astype(np.int32), target_lengths.astype(np.int32))
-        self.weights = self.lengths[1] if batch_sentences is None else np.ones_like(self.lengths[1])
+        self.by_tokens = batch_sentences is None
+        self.set_lengths(source_lengths, target_lengths)
         self.rates = rates
         total, fewest = int(self.weights.sum()), len(self.weights)
         if rates is not None:
@@ -56,6 +57,17 @@ class Sampler:
         number = math.ceil(total / (batch_sentences or batch_tokens))
         self.number = max(1, min(number, fewest))
         self.seed = seed
+
+    def set_lengths(self, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> None:
+        """Set the number of tokens of each pair, begin and end symbols counted: two arrays (N,)."""
+        self.lengths = (source_lengths.astype(np.int32), target_lengths.astype(np.int32))
+        self.weights = self.lengths[1] if self.by_tokens else np.ones_like(self.lengths[1])
+
+    def with_lengths(self, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> Sampler:
+        """Return a sampler of the same pairs with other lengths, and the same number of updates."""
+        other = copy(self)
+        other.set_lengths(source_lengths, target_lengths)
+        return other
 
     def epoch(self, number: int, most: int | None = None) -> EpochPlan:
         """Return the updates of one epoch in order, at most `most`, each an array of pair indices."""

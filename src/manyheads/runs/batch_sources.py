@@ -47,6 +47,10 @@ class BatchMaker(ABC):
         self.tokenizers = tokenizers
         self.sampling = config.tokenizer.sampling > 0
 
+    def epoch(self, number: int, /) -> BatchMaker:
+        """Return the maker of the batches of an epoch: itself, unless the examples change with the epoch."""
+        return self
+
     @abstractmethod
     def rows(self, pairs: Indices, rng: np.random.Generator) -> Sequence[Any]:
         """Return the examples of some rows of the store; `rng` is the only source of randomness."""
@@ -163,16 +167,18 @@ class CorpusUpdates:
         self.world = world
         self.seed = training.seed
         self.padded: Callable[[int], int] = next_length if training.compile else int
-        self.stages = Stages(config, maker.lengths, maker.texts.corpora[maker.store.rows])
+        self.stages = Stages(config, maker.epoch(0).lengths, maker.texts.corpora[maker.store.rows])
         self.names = [str(corpus) for corpus in (config.data.train, *config.data.more)]
 
     def epoch(self, number: int) -> EpochPlan:
         """Return the pairs of each update of an epoch; the last epoch of a stage may be shorter."""
-        return self.stages.epoch(number)
+        maker = self.maker.epoch(number)
+        return self.stages.epoch(number, None if maker is self.maker else maker.lengths)
 
     def batches(self, epoch: int, position: int, pairs: Indices) -> list[MicroBatch]:
         """Make the micro-batches of one update for this process (see `own_batches`)."""
-        maker, rows = self.maker, self.maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
+        maker = self.maker.epoch(epoch)
+        rows = maker.rows(pairs, np.random.default_rng((self.seed, epoch, position)))
         numbers = np.arange(len(pairs))
         return own_batches(
             numbers, self.parts, self.world, lambda part: maker.batch([rows[row] for row in part]), maker.blank
@@ -258,10 +264,13 @@ class Stages:
         epochs = [-(-steps // sampler.number) for steps, sampler in zip(self.steps, self.samplers, strict=False)]
         self.ends = list(accumulate(epochs))
 
-    def epoch(self, number: int) -> EpochPlan:
-        """Return the pairs of each update of an epoch, counted from 0 through all stages."""
+    def epoch(self, number: int, lengths: tuple[Indices, Indices] | None = None) -> EpochPlan:
+        """Return the pairs of each update of an epoch, counted from 0 through all stages.
+
+        `lengths` are those of the pairs in this epoch, where they differ from epoch to epoch.
+        """
         stage = bisect_right(self.ends, number)
-        sampler = self.samplers[stage]
+        sampler = self.samplers[stage] if lengths is None else self.samplers[stage].with_lengths(*lengths)
         if stage == len(self.steps):
             return sampler.epoch(number)
         first = self.ends[stage - 1] if stage else 0

@@ -202,7 +202,7 @@ def text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     for path in chain.from_iterable(files(part, "train") for part in parts if part.dataset is None):
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature"})
+    settings = data.model_dump(exclude={"root", "valid", "test", "max_length", "weights", "temperature", "augment"})
     parts_of_key = [config.task, origin, settings, config.tokenizer.kind == "words", fingerprint(held_out)]
     return hashlib.sha256(json.dumps(parts_of_key).encode()).hexdigest()
 

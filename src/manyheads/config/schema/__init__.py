@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from manyheads.config.schema.cleaning import CleanConfig
 from manyheads.config.schema.sections import (
+    AugmentConfig,
     DataConfig,
     EvaluationConfig,
     ModelConfig,
@@ -26,6 +27,7 @@ from manyheads.config.schema.training import MeasuredConfig, StageConfig, Traini
 
 __all__ = [
     "METRICS",
+    "AugmentConfig",
     "CleanConfig",
     "Config",
     "DataConfig",
@@ -182,6 +184,8 @@ class Config(Section):
             raise ValueError(
                 f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
             )
+        if self.task != "translation" and self.data.augment is not None:
+            raise ValueError(f'data.augment is known for task = "translation" alone, not for "{self.task}".')
         if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
         if self.model.init_from is None and self.model.init_vocabulary != "keep":

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = [
+    "AugmentConfig",
     "DataConfig",
     "EvaluationConfig",
     "ModelConfig",
@@ -28,6 +29,49 @@ class Section(BaseModel):
     """A frozen section that refuses unknown keys and implicit conversions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class AugmentConfig(Section):
+    """Changes of training pairs, so that a translator is ready for what people type; new ones in each epoch.
+
+    The section alone switches augmentation on, with the rates below; without it, pairs stay as they are. A pair can
+    undergo several changes. One that would become longer than data.max_length stays as it is.
+    """
+
+    case: Probability = Field(
+        0.1,
+        description="share of pairs in another case: half of them in capitals on both sides, three tenths with a "
+        "lower-case source, the rest with a small first letter of the source",
+    )
+    end_mark: Probability = Field(
+        0.1,
+        description="share of pairs that lose their end mark on both sides, or get a full stop if they have none",
+    )
+    typos: Probability = Field(
+        0.05, description="share of pairs whose source gets a typing error for each 8 words, at least one"
+    )
+    copies: Probability = Field(
+        0.08,
+        description="share of pairs with a made-up number, address, emoji, placeholder or inline tag on both sides",
+    )
+    words: Probability = Field(
+        0.1,
+        description="share of pairs that are replaced by a word or a short phrase and its translation, which are "
+        "found in the training text by alignment",
+    )
+    join: Probability = Field(
+        0.03, description="share of pairs that are joined with one to three others to a paragraph"
+    )
+
+    @model_validator(mode="after")
+    def check_shares(self) -> Self:
+        """Refuse shares of the same pairs that sum to more than 1."""
+        if self.words + self.join > 1:
+            raise ValueError(
+                f"data.augment.words = {self.words} and data.augment.join = {self.join} sum to more "
+                "than 1. Lower one."
+            )
+        return self
 
 
 class DataConfig(Section):
@@ -99,6 +143,12 @@ class DataConfig(Section):
     drop_overlap: bool = Field(True, description="drop training pairs that also occur in valid or test")
     invalid_utf8: Literal["error", "replace"] = Field(
         "error", description="bytes that are not valid UTF-8: stop with an error, or replace them by U+FFFD"
+    )
+
+    augment: AugmentConfig | None = Field(
+        None,
+        description="translation: changes of training pairs for single words, capitals, missing end marks, typing "
+        "errors, addresses and emoji. The section [data.augment] switches them on. Default: none",
     )
 
     @model_validator(mode="after")
