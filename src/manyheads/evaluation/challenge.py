@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from manyheads.evaluation.outputs import far_longer, letters_of, repeats
+from manyheads.data.defects import letters_of, repeats
+from manyheads.evaluation.outputs import far_longer
 from manyheads.evaluation.scores import metrics
 
 __all__ = ["Case", "Figure", "Group", "Limit", "chrf_ratio", "is_repeated", "judge", "lines_of"]

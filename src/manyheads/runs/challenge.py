@@ -20,9 +20,9 @@ from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.corpus import Pair
+from manyheads.data.defects import letters_of
 from manyheads.errors import UsageError
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
-from manyheads.evaluation.outputs import letters_of
 from manyheads.runs.corpus import available_pairs
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import SPECIALS, Tokenizer
