@@ -87,6 +87,7 @@ def alarms(rows: Sequence[Row]) -> dict[str, Any]:
                 untrue.append({"case": row["case"], "name": name, "severity": severity, "evidence": evidence})
     return {
         "sound": [{"model": row["case"], "checks": row["asked"]} for row in examined],
+        "models": Counter(library_of(case) for case, _ in {(row["case"], row["model"]) for row in examined}),
         "untrue": untrue,
         "true": dict(true),
         "crashes": [{"case": row["case"], "error": row["crash"]} for row in crashes if not is_true(row, "refused")],
@@ -97,6 +98,12 @@ def alarms(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
+def library_of(case: str) -> str:
+    """Return where the model of a case comes from."""
+    group, name, *_ = case.split(" ")
+    return "transformers" if group == "library" else name
+
+
 def shares(rows: Sequence[Row]) -> dict[str, Any]:
     """Return which planted defects were named, and which were noticed at all."""
     done = [row for row in rows if "missed" in row]
@@ -105,6 +112,7 @@ def shares(rows: Sequence[Row]) -> dict[str, Any]:
         "planted": len(planted),
         "named": sum(not row["missed"] for row in planted) / max(1, len(planted)),
         "noticed": sum(row["noticed"] for row in planted) / max(1, len(planted)),
+        "by kind": kinds_of(planted),
         "missed": [{"case": row["case"], "found": names_of(row)} for row in planted if row["missed"]],
         "beside": [{"case": row["case"], "found": row["beside"]} for row in done if row["beside"]],
         "planted failures": [
@@ -114,6 +122,18 @@ def shares(rows: Sequence[Row]) -> dict[str, Any]:
         ],
         "planted seconds": seconds_of(done),
     }
+
+
+def kinds_of(planted: Sequence[Row]) -> dict[str, dict[str, int]]:
+    """Count the cases, those with all defects named and those noticed, by number of defects and precision."""
+    counts: dict[str, Counter[str]] = {}
+    for row in planted:
+        _, defects, precision = row["case"].split(" ")
+        kind = f"{'pairs' if '+' in defects else 'alone'} {precision}"
+        counts.setdefault(kind, Counter()).update(
+            cases=1, named=int(not row["missed"]), noticed=int(row["noticed"])
+        )
+    return {kind: dict(count) for kind, count in counts.items()}
 
 
 def names_of(row: Row) -> list[str]:
@@ -179,6 +199,7 @@ def lines_of(document: Row, parts: Sequence[str]) -> Iterator[str]:
     """Yield the figures for people."""
     if "sound" in parts:
         yield f"sound: {len(document['sound'])} examinations, {len(document['untrue'])} untrue errors or warnings"
+        yield f"  models  {', '.join(f'{name} {count}' for name, count in document['models'].items())}"
         yield from (f"  untrue  {one['case']}: {one['name']}: {one['evidence']}" for one in document["untrue"])
         yield from (f"  true    {what} ({count} times)" for what, count in document["true"].items())
         failed = document["crashes"] + document["failures"]
@@ -189,6 +210,8 @@ def lines_of(document: Row, parts: Sequence[str]) -> Iterator[str]:
     if "planted" in parts:
         for share, target in TARGETS.items():
             yield f"planted: {share} {document[share]:.1%} of {document['planted']} (target {target:.0%})"
+        for kind, count in document["by kind"].items():
+            yield f"  {kind}: {count['named']} of {count['cases']} named, {count['noticed']} noticed"
         yield from (f"  missed  {one['case']}: named {one['found']}" for one in document["missed"])
         yield from (f"  beside  {one['case']}: {one['found']}" for one in document["beside"])
         yield from (f"  failed  {one['case']}: {one['error']}" for one in document["planted failures"])
