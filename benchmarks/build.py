@@ -51,13 +51,13 @@ def run_plan(plan: dict[str, Any], out: Path) -> Any:
     """Build a plan quietly; return its builder."""
     from manyheads.build.plan import load_plan
     from manyheads.build.runner import Builder
-    from manyheads.build.steps import Workshop
+    from manyheads.build.steps import BuildContext
     from manyheads.training.log import NO_LISTENER
 
     path = out / "plan.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(toml(plan), encoding="utf-8")
-    builder = Builder(Workshop(load_plan(path, out / "products"), NO_LISTENER))
+    builder = Builder(BuildContext(load_plan(path, out / "products"), NO_LISTENER))
     builder.build()
     return builder
 

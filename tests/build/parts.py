@@ -6,7 +6,7 @@ from pathlib import Path
 
 from manyheads.build.plan import Plan, load_plan
 from manyheads.build.runner import Builder
-from manyheads.build.steps import Workshop
+from manyheads.build.steps import BuildContext
 from manyheads.training.log import NO_LISTENER, Listener
 
 TEXT = """
@@ -62,7 +62,7 @@ def plan_of(folder: Path, *overrides: str, more: str = "") -> Plan:
 
 def builder_of(plan: Plan, listener: Listener = NO_LISTENER) -> Builder:
     """Return a builder on the CPU."""
-    return Builder(Workshop(plan, listener, "cpu"))
+    return Builder(BuildContext(plan, listener, "cpu"))
 
 
 def reasons(builder: Builder) -> dict[str, str]:

@@ -50,7 +50,7 @@ def test_the_result_depends_on_the_texts_alone_and_rare_words_are_left_out() -> 
 
 def test_a_large_corpus_is_read_evenly_spaced_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     sources, targets = made_up(1000)
-    monkeypatch.setattr(module, "MOST_CELLS", 6 * 6 * 250)
+    monkeypatch.setattr(module, "MOST_LINKS", 6 * 6 * 250)
     rows = module.spaced(sources, targets)
     assert 200 <= len(rows) <= 250
     assert rows[-1] > 950

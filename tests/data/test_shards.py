@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from tests.clusters import Cluster, wait_for
 
-from manyheads.data.shards import InlineExecutor, map_shards, open_executor, remove_shards
+from manyheads.data.executors import InlineExecutor, open_executor
+from manyheads.data.shards import map_shards, remove_shards
 from manyheads.errors import DataError, MissingExtraError, UsageError
 
 LIMIT = 120  # seconds; only reached when a test fails
@@ -205,7 +206,8 @@ def running(pid: int) -> bool:
 PROGRAM = """
 import os, sys, time
 from pathlib import Path
-from manyheads.data.shards import map_shards, open_executor
+from manyheads.data.executors import open_executor
+from manyheads.data.shards import map_shards
 
 def work(number):
     Path(sys.argv[1], f"pid-{os.getpid()}").touch()

@@ -18,7 +18,7 @@ import portalocker
 
 from manyheads.build.record import CURE, Hashes, Record
 from manyheads.build.schema import ConvertStep
-from manyheads.build.steps import Workshop, input_files, product_files, run_step, settings_of
+from manyheads.build.steps import BuildContext, input_files, product_files, run_step, settings_of
 from manyheads.checkpoint import saving
 from manyheads.config.load.mistakes import closest, suggestion
 from manyheads.errors import DataError, RunError, UsageError
@@ -69,10 +69,10 @@ class StepListener(ForwardingListener):
 class Builder:
     """Examines and runs the steps of a plan."""
 
-    def __init__(self, shop: Workshop) -> None:
-        self.shop = shop
-        self.plan = shop.plan
-        self.hashes = Hashes(shop.plan.out / "records" / ".hashes")
+    def __init__(self, context: BuildContext) -> None:
+        self.context = context
+        self.plan = context.plan
+        self.hashes = Hashes(context.plan.out / "records" / ".hashes")
 
     # --- what must run ---
 
@@ -191,7 +191,7 @@ class Builder:
         """Run a step, and record its product."""
         assert status.record is not None
         name, path, folder = status.name, self.record_path(status.name), self.plan.out / ".work" / status.name
-        self.shop.listener.message(f"{title} ({status.kind}): {status.text}")
+        self.context.listener.message(f"{title} ({status.kind}): {status.text}")
         if status.earlier is None or status.earlier.key != status.record.key or status.earlier.state == "done":
             shutil.rmtree(folder, ignore_errors=True)
         record = status.record.begun(status.earlier)
@@ -199,8 +199,8 @@ class Builder:
         if record.state == "begun":
             record.write(path)
             with saving(f"the product of step {name}", folder, CURE):
-                shop = replace(self.shop, listener=StepListener(self.shop.listener, name))
-                result = run_step(shop, name, folder)
+                context = replace(self.context, listener=StepListener(self.context.listener, name))
+                result = run_step(context, name, folder)
                 files = self.hashes.product(folder, product_files(self.plan.steps[name], folder))
             seconds = record.seconds + time.monotonic() - start
             record = replace(record, state="made", result=result, product=files, seconds=seconds)
@@ -211,7 +211,7 @@ class Builder:
                 folder.rename(self.plan.product(name))
         replace(record, state="done", finished=time.time()).write(path)
         self.hashes.save()
-        self.shop.listener.message(f"{name}: {described(record.result)}")
+        self.context.listener.message(f"{name}: {described(record.result)}")
 
     def remove_work(self) -> None:
         """Remove the folder of unfinished products if it is empty."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from manyheads.config.schema.sections import Section
 
-__all__ = ["KINDS", "Mixed", "PlanFile", "Step", "TextStep"]
+__all__ = ["KINDS", "Mixed", "PlanFile", "Step", "as_names"]
 
 Positive = Annotated[int, Field(gt=0)]
 Names = str | tuple[str, ...]

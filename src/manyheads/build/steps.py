@@ -36,7 +36,7 @@ from manyheads.runs.resume import FREE_TO_CHANGE, flat
 from manyheads.runs.train import train
 from manyheads.training.log import Listener
 
-__all__ = ["Workshop", "input_files", "product_files", "run_step", "settings_of"]
+__all__ = ["BuildContext", "input_files", "product_files", "run_step", "settings_of"]
 
 TEXT_SETTINGS = {
     "data.root",
@@ -50,7 +50,7 @@ TEXT_SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Workshop:
+class BuildContext:
     """What all steps of a build share.
 
     Attributes:
@@ -147,100 +147,104 @@ def product_files(step: Step, folder: Path) -> list[Path]:
 # --- making a product ---
 
 
-def run_step(shop: Workshop, name: str, folder: Path) -> dict[str, Any]:
+def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
     """Make the product of a step in a folder, which may hold what an interrupted process has left of the same step.
 
     Returns:
         The result for people.
     """
-    step = shop.plan.steps[name]
+    step = context.plan.steps[name]
     folder.mkdir(parents=True, exist_ok=True)
     for kind, run in RUN.items():
         if isinstance(step, kind):
-            return dict(run(shop, name, step, folder))
+            return dict(run(context, name, step, folder))
     raise AssertionError(step)
 
 
-def run_convert(shop: Workshop, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
+def run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
     """Convert files to text."""
-    plan = shop.plan
+    plan = context.plan
     for path in folder.iterdir():  # of an interrupted process: no file is overwritten
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     request = TextRequest(plan.source, plan.target, step.columns)
     options = ConvertOptions("text", request, step.licence, step.origin)
-    with shop.listener.phase("converting", None, "pairs") as advance:
+    with context.listener.phase("converting", None, "pairs") as advance:
         converted = convert_files([str(plan.root / file) for file in step.files], folder, options, advance)
     return {"pairs": sum(source.pairs for source in converted.sources)}
 
 
-def run_clean(shop: Workshop, name: str, step: CleanStep, folder: Path) -> Mapping[str, Any]:
+def run_clean(context: BuildContext, name: str, step: CleanStep, folder: Path) -> Mapping[str, Any]:
     """Take out the pairs that hurt."""
-    plan, languages = shop.plan, {"source": shop.plan.source, "target": shop.plan.target}
+    plan, languages = context.plan, {"source": context.plan.source, "target": context.plan.target}
     files = [str(path.absolute()) for path in plan.files(step.text, list(languages.values()))]
     values = {"data": {**languages, "train": files}, "clean": step.clean}
     config = parse_config(values, origin=f"{plan.path}: steps.{name}")
-    report = clean(config, folder, workers=shop.workers, scheduler=shop.scheduler, listener=shop.listener)
+    report = clean(config, folder, workers=context.workers, scheduler=context.scheduler, listener=context.listener)
     return {"pairs": report.kept, "removed": report.read - report.kept}
 
 
-def run_mix(shop: Workshop, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
+def run_mix(context: BuildContext, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
     """Join texts."""
-    plan, languages = shop.plan, [shop.plan.source, shop.plan.target]
+    plan, languages = context.plan, [context.plan.source, context.plan.target]
     parts = [(mixed, plan.files(mixed.text, languages)) for mixed in step.text]
     return {"pairs": mix_texts(parts, [folder / f"text.{language}" for language in languages])}
 
 
-def run_translate(shop: Workshop, name: str, step: TranslateStep | DistilStep, folder: Path) -> Mapping[str, Any]:
+def run_translate(
+    context: BuildContext, name: str, step: TranslateStep | DistilStep, folder: Path
+) -> Mapping[str, Any]:
     """Translate a text in shards."""
-    plan = shop.plan
+    plan = context.plan
     count = translate_text(
         step,
         [plan.model(model) for model in step.models],
         plan.files(step.text, languages_read(plan, name)),
         [folder / f"text.{language}" for language in direction(plan, step.models[0])],
-        listener=shop.listener,
-        device=shop.device,
-        scheduler=shop.scheduler,
-        workers=shop.workers,
+        listener=context.listener,
+        device=context.device,
+        scheduler=context.scheduler,
+        workers=context.workers,
     )
     return {"lines": count}
 
 
-def run_train(shop: Workshop, name: str, step: TrainStep, folder: Path) -> Mapping[str, Any]:
+def run_train(context: BuildContext, name: str, step: TrainStep, folder: Path) -> Mapping[str, Any]:
     """Train, or resume a training."""
-    config = shop.plan.configs[name]
-    if shop.device != "auto":
-        config = config.model_copy(update={"training": config.training.model_copy(update={"device": shop.device})})
-    summary = train(config, folder, listener=shop.listener)
+    config = context.plan.configs[name]
+    if context.device != "auto":
+        config = config.model_copy(
+            update={"training": config.training.model_copy(update={"device": context.device})}
+        )
+    summary = train(config, folder, listener=context.listener)
     return {"steps": summary.step, summary.metric: round(summary.best, 4), "best_step": summary.best_step}
 
 
-def run_export(shop: Workshop, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:
+def run_export(context: BuildContext, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:
     """Export a model."""
     out = folder / ("model.argosmodel" if step.to == "argos" else "model")
     if out.exists():  # complete: an export appears under its name at the end
         return {"path": out.name}
-    run = shop.plan.model(step.model)
+    run = context.plan.model(step.model)
     result = export(
         run,
         out,
         step.to,
         quantization=step.quantization,
         force=step.force,
-        device=shop.device,
-        listener=shop.listener,
+        device=context.device,
+        listener=context.listener,
     )
     return {"path": out.name, "bytes": result.bytes}
 
 
-def run_evaluate(shop: Workshop, name: str, step: EvaluateStep, folder: Path) -> Mapping[str, Any]:
+def run_evaluate(context: BuildContext, name: str, step: EvaluateStep, folder: Path) -> Mapping[str, Any]:
     """Score a model."""
-    plan = shop.plan
+    plan = context.plan
     source, reference = plan.files(step.text, direction(plan, step.model))
     overrides = [f"search.beam_size={step.beam}"] if step.beam else []
     scores = evaluate(
-        plan.model(step.model), source=source, reference=reference, overrides=overrides, device=shop.device,
-        listener=shop.listener,
+        plan.model(step.model), source=source, reference=reference, overrides=overrides, device=context.device,
+        listener=context.listener,
     ).to_json()  # fmt: skip
     write_atomically(folder / "scores.json", as_json(scores))
     return {

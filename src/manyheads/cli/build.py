@@ -74,11 +74,11 @@ def build(
 
     announce_loading()  # imports torch: only once the plan is valid
     from manyheads.build.runner import Builder
-    from manyheads.build.steps import Workshop
+    from manyheads.build.steps import BuildContext
     from manyheads.cli.progress import open_progress
 
     with open_progress(current_settings()) as progress:
-        builder = Builder(Workshop(loaded, progress, device, scheduler, workers))
+        builder = Builder(BuildContext(loaded, progress, device, scheduler, workers))
         if dry_run:
             document, lines = described_plan(builder.statuses(only), loaded)
         else:

@@ -1,7 +1,7 @@
 """Mine words and short phrases with their translations from pairs of sentences.
 
-IBM model 1 (Brown et al. 1993) is learned in both directions; the links that both directions choose give the words,
-and runs of linked words give the phrases (Koehn et al. 2003). Memory is bounded by `MOST_CELLS`.
+IBM model 1 is learned in both directions; the links that both directions choose give the words, and runs of linked
+words give the phrases (Koehn et al. 2003). Memory is bounded by `MOST_LINKS`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.data.corpus import Pair
+from manyheads.data.word_alignment import expected_counts, link_tokens
 
 __all__ = ["MinedPhrases", "mine_phrases"]
 
-MOST_CELLS = 5_000_000  # combinations of a source and a target token: about 300 MiB
+MOST_LINKS = 5_000_000  # of a source and a target token: about 300 MiB
 MOST_TOKENS = 60  # of a side; longer sentences are left out
 PHRASE_PAIRS = 40_000  # pairs that phrases are read from
 ITERATIONS = 5
@@ -93,12 +93,12 @@ def mine_phrases(sources: Sequence[str], targets: Sequence[str]) -> MinedPhrases
 
 
 def spaced(sources: Sequence[str], targets: Sequence[str]) -> range:
-    """Return evenly spaced rows, as many as `MOST_CELLS` allows, by the lengths of a sample."""
+    """Return evenly spaced rows, as many as `MOST_LINKS` allows, by the lengths of a sample."""
     count = len(sources)
     sample = range(0, count, max(1, count // 1000))
-    sizes = [len(TOKEN.findall(sources[row])) * len(TOKEN.findall(targets[row])) for row in sample]
-    cells = count * sum(sizes) / max(1, len(sizes))
-    return range(0, count, max(1, int(np.ceil(cells / MOST_CELLS))))
+    links = [len(TOKEN.findall(sources[row])) * len(TOKEN.findall(targets[row])) for row in sample]
+    total = count * sum(links) / max(1, len(links))
+    return range(0, count, max(1, int(np.ceil(total / MOST_LINKS))))
 
 
 def align(source: Side, target: Side) -> tuple[IntArray, IntArray, IntArray]:
@@ -106,43 +106,28 @@ def align(source: Side, target: Side) -> tuple[IntArray, IntArray, IntArray]:
 
     A token is linked to at most one other.
     """
-    counts = source.lengths * target.lengths
-    pair = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    inside = np.arange(len(pair)) - np.repeat(np.cumsum(counts) - counts, counts)
-    widths = target.lengths[pair]
-    ours = (source.starts[pair] + inside // widths).astype(np.int32)  # source token of each cell
-    theirs = (target.starts[pair] + inside % widths).astype(np.int32)
-    del inside, widths
-    keys = source.tokens[ours] * len(target.vocabulary) + target.tokens[theirs]
-    types, cells = np.unique(keys, return_inverse=True)
-    del keys
-    forward = learn(cells, types // len(target.vocabulary), theirs)
-    backward = learn(cells, types % len(target.vocabulary), ours)
-    both = best(forward[cells], theirs) & best(backward[cells], ours)
+    ours, theirs = link_tokens(source.lengths, target.lengths)
+    width = len(target.vocabulary)
+    types, entries = np.unique(source.tokens[ours] * width + target.tokens[theirs], return_inverse=True)
+    forward = learn(entries, types // width, theirs)
+    backward = learn(entries, types % width, ours)
+    both = best(forward[entries], theirs) & best(backward[entries], ours)
     both &= (np.bincount(ours[both], minlength=len(source.tokens)) == 1)[ours]
     both &= (np.bincount(theirs[both], minlength=len(target.tokens)) == 1)[theirs]
-    return pair[both].astype(np.int64), ours[both].astype(np.int64), theirs[both].astype(np.int64)
+    ours, theirs = ours[both], theirs[both]
+    order = np.argsort(ours)
+    pairs = np.searchsorted(source.starts, ours[order], side="right") - 1
+    return pairs, ours[order], theirs[order]
 
 
-def learn(cells: NDArray[Any], given: IntArray, tokens: NDArray[Any]) -> NDArray[np.float64]:
-    """Learn the probability of each type of cell by expectation maximisation.
-
-    Args:
-        cells: type of each cell.
-        given: word that each type is conditioned on.
-        tokens: token that each cell explains.
-    """
-    probability = np.full(len(given), 1.0)
-    for _ in range(ITERATIONS):
-        weights = probability[cells]
-        weights /= np.bincount(tokens, weights)[tokens]
-        expected = np.bincount(cells, weights, minlength=len(given))
-        probability = expected / np.bincount(given, expected)[given]
-    return probability
+def learn(entries: IntArray, given: IntArray, tokens: IntArray) -> NDArray[np.float64]:
+    """Return the probability of each entry, given a word of the other side; see `expected_counts`."""
+    counts = expected_counts(entries, given, tokens, ITERATIONS)
+    return counts / np.bincount(given, counts)[given]
 
 
-def best(scores: NDArray[np.float64], tokens: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which cells have the highest score of their token."""
+def best(scores: NDArray[np.float64], tokens: IntArray) -> NDArray[np.bool_]:
+    """Return which links have the highest score of their token."""
     highest = np.zeros(int(tokens.max()) + 1)
     np.maximum.at(highest, tokens, scores)
     chosen: NDArray[np.bool_] = scores == highest[tokens]

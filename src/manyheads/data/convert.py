@@ -18,10 +18,10 @@ from typing import IO, Any
 from manyheads import __version__
 from manyheads.data.discover import check_language
 from manyheads.data.download import sum_of
-from manyheads.data.formats.catalogues import read_po
 from manyheads.data.formats.markup import read_tmx, read_xliff
 from manyheads.data.formats.moses import read_archive, read_two_files
 from manyheads.data.formats.opening import open_input
+from manyheads.data.formats.po import read_po
 from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, read_parquet, read_tsv
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.data.hub import PREFIX

@@ -1,4 +1,4 @@
-"""Compute the numbered shards of a large text in processes of this machine, or on a Dask cluster.
+"""Compute the numbered shards of a large text with an executor, and keep the result of each.
 
 A shard is a small value, such as some hundreds of lines. Its result is bytes, kept in a file of its own until the
 whole is done, so that a computation that was ended goes on with the shards that are missing.
@@ -6,198 +6,26 @@ whole is done, so that a computation that was ended goes on with the shards that
 
 from __future__ import annotations
 
-import logging
-import multiprocessing
 import os
-import re
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager, suppress
-from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import portalocker
 
-from manyheads.errors import DataError, UsageError, require
+from manyheads.data.executors import InlineExecutor, ShardExecutor
+from manyheads.errors import DataError
 
-__all__ = [
-    "InlineExecutor", "ShardExecutor", "available_cores", "map_shards", "open_executor", "remove_shards",
-    "write_file", "writing",
-]  # fmt: skip
+__all__ = ["map_shards", "remove_shards", "write_file", "writing"]
 
 TRIES = 4  # how often a shard is computed whose worker process was killed
 WINDOW = 1024  # numbers of shards between the first without a result and the last with one
-CONNECT = 10  # seconds in which a scheduler must answer
-ADDRESS = re.compile(r"(\w+://)?\S+:\d+")
 KEY, LOCK, SUFFIX = "key", "lock", ".shard"  # files of a folder of results
 
 Advance = Callable[[int], object]
-
-
-class ShardExecutor(Executor):
-    """An executor that knows its number of workers, and is opened again after its worker processes were killed.
-
-    Args:
-        reopen: opens the executor that computes.
-        count: returns the number of workers, which may change.
-        lost: exceptions of a task whose workers were killed repeatedly, in which the executor itself did it again.
-        name: the executor in messages.
-    """
-
-    def __init__(
-        self,
-        reopen: Callable[[], Executor],
-        count: Callable[[], int],
-        lost: tuple[type[Exception], ...] = (),
-        name: str = "this machine",
-    ) -> None:
-        self.reopen = reopen
-        self.count = count
-        self.lost = lost
-        self.name = name
-        self.executor = reopen()
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Submit a call; see `concurrent.futures.Executor.submit`."""
-        try:
-            return self.executor.submit(fn, *args, **kwargs)
-        except BrokenExecutor:
-            self.executor.shutdown()
-            self.executor = self.reopen()
-            return self.executor.submit(fn, *args, **kwargs)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Release the workers; see `concurrent.futures.Executor.shutdown`."""
-        if isinstance(self.executor, ProcessPoolExecutor):
-            self.executor.shutdown(wait, cancel_futures=cancel_futures)
-        else:
-            self.executor.shutdown(wait)
-
-
-class InlineExecutor(Executor):
-    """Computes each task in the calling thread, when it is submitted: one process, with all its threads."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Compute a call; see `concurrent.futures.Executor.submit`."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def open_executor(scheduler: str | None = None, workers: int | None = None) -> Iterator[ShardExecutor]:
-    """Open processes of this machine, or the workers of a Dask scheduler at an address such as tcp://HOST:8786.
-
-    Every process of this machine computes with one thread. When the block is left by an exception, the processes
-    are ended and the tasks on the cluster are cancelled.
-
-    Args:
-        scheduler: address of the Dask scheduler; None for processes of this machine.
-        workers: number of processes; None for one on each core. A Dask cluster has its own number.
-
-    Raises:
-        UsageError: no scheduler answers at the address, or both arguments are given.
-        MissingExtraError: the extra `cluster` is not installed.
-    """
-    if scheduler is None:
-        with local_executor(workers or available_cores()) as executor:
-            yield executor
-        return
-    if workers is not None:
-        raise UsageError("--workers and --scheduler exclude each other: a Dask cluster has its own workers.")
-    with dask_executor(scheduler) as executor:
-        yield executor
-
-
-@contextmanager
-def local_executor(workers: int) -> Iterator[ShardExecutor]:
-    """Open processes of this machine; see `open_executor`."""
-    context = multiprocessing.get_context("spawn")  # threads of torch do not survive a fork
-    stop_reader, stop_writer = context.Pipe(duplex=False)
-    reopen = partial(ProcessPoolExecutor, workers, context, prepare_worker, (stop_reader,))
-    executor = ShardExecutor(reopen, lambda: workers)
-    try:
-        yield executor
-    except BaseException:
-        stop_writer.close()  # ends the processes, whatever they compute
-        raise
-    finally:
-        executor.shutdown(cancel_futures=True)
-        stop_writer.close()
-        stop_reader.close()
-
-
-def prepare_worker(stop: Connection) -> None:
-    """Set up a process of this machine: one thread, Ctrl-C left to the parent, an end with the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[variable] = "1"  # read by the libraries that the first shard imports
-    threading.Thread(target=end_with_parent, args=(stop,), daemon=True).start()
-
-
-def end_with_parent(stop: Connection) -> None:
-    """Wait until the parent closes the other end of a pipe or is killed, then end this process."""
-    with suppress(EOFError, OSError):
-        stop.recv_bytes()
-    os._exit(1)
-
-
-@contextmanager
-def dask_executor(scheduler: str) -> Iterator[ShardExecutor]:
-    """Connect to a Dask scheduler; see `open_executor`."""
-    distributed = require("distributed", extra="cluster", purpose="--scheduler")
-    if not ADDRESS.fullmatch(scheduler):
-        raise UsageError(f"{scheduler} is not the address of a Dask scheduler, such as tcp://HOST:8786.")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it reports is raised here, in words
-    try:
-        client = distributed.Client(scheduler, set_as_default=False, timeout=CONNECT)
-    except (OSError, ValueError) as error:  # a timeout is an OSError
-        raise UsageError(
-            f"No Dask scheduler answers at {scheduler} ({first_line(error)}). Start one with `dask scheduler`; it "
-            "prints its address, such as tcp://HOST:8786."
-        ) from error
-
-    def count() -> int:
-        try:
-            return sum(client.nthreads().values())
-        except OSError:
-            return 0  # the scheduler is gone, which the tasks report
-
-    reopen = partial(client.get_executor, pure=False)
-    executor = ShardExecutor(reopen, count, (distributed.KilledWorker,), scheduler)
-    try:
-        yield executor
-    except BaseException:
-        executor.shutdown(wait=False)  # cancels the tasks
-        raise
-    finally:
-        client.close()
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of the message of an exception."""
-    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
 
 
 def map_shards(
@@ -219,7 +47,7 @@ def map_shards(
         shards: small values that can be pickled; read as they are needed.
         folder: folder of the results, made if it is missing.
         key: hash of everything that the results depend on. The results of another key are removed.
-        executor: computes; see `open_executor`.
+        executor: computes; see `executors.open_executor`.
         advance: called with 1 for every shard that is done or has a result already.
         ahead: maximum number of shards that are computed or wait for a worker; None for two for each worker.
 
@@ -264,7 +92,7 @@ class ShardRun:
         """Return the default of `ahead`: two shards for each worker, at least four; 1 for `InlineExecutor`."""
         if isinstance(self.executor, InlineExecutor):
             return 1  # what is computed is kept before the next shard is begun
-        workers = self.executor.count() if isinstance(self.executor, ShardExecutor) else available_cores()
+        workers = self.executor.count() if isinstance(self.executor, ShardExecutor) else 1
         return max(4, 2 * workers)
 
     def results(self, shards: Iterator[tuple[int, Any]], ahead: int | None) -> Iterator[bytes]:

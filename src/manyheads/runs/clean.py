@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -15,17 +13,18 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.files import sha256
 from manyheads.config.schema import Config
 from manyheads.data.batch import pad_rows
 from manyheads.data.cleaning.clean import CleanJob, Texts, judge_corpus
 from manyheads.data.cleaning.report import CleanReport, report_of
 from manyheads.data.cleaning.writing import finished_report, write_cleaned
 from manyheads.data.corpus import Pair
+from manyheads.data.executors import open_executor
 from manyheads.data.languages import FREQUENT, SCRIPTS_OF, base_code
 from manyheads.data.lines import InvalidUtf8
 from manyheads.data.reading import READINGS
 from manyheads.data.sampler import fixed_batches
-from manyheads.data.shards import InlineExecutor, open_executor
 from manyheads.errors import DataError, UsageError
 from manyheads.runs.corpus import read_split
 from manyheads.tasks.translation import Translator
@@ -36,7 +35,6 @@ __all__ = ["clean", "dual_scores"]
 
 WORK = ".clean"  # folder of the results of shards, in the output folder
 BATCH_TOKENS = 4_096  # of the two sides of a batch, padding included
-BLOCK = 1 << 20  # bytes read at once
 
 
 def clean(
@@ -78,7 +76,7 @@ def clean(
     job = CleanJob(partial(read_train, config), languages, config.clean, out / WORK, key, score)
     made = not out.exists()
     try:
-        with opened(workers, scheduler) as executor:
+        with open_executor(scheduler, workers) as executor:
             judgement = judge_corpus(job, executor, listener.phase)
             report = report_of(judgement, out, files, languages, key)
             if not report.kept:
@@ -109,38 +107,13 @@ def names_of(config: Config) -> tuple[str, str]:
     return f"{split}.{config.data.source}.gz", f"{split}.{config.data.target}.gz"
 
 
-@contextmanager
-def opened(workers: int | None, scheduler: str | None) -> Iterator[Executor]:
-    """Open the executor: this process, some processes, or a Dask cluster."""
-    if workers is None and scheduler is None:
-        yield InlineExecutor()
-        return
-    with open_executor(scheduler, workers) as executor:
-        yield executor
-
-
 def text_key(config: Config) -> str:
     """Return a hash of the text, the settings, and the weights of the two runs."""
+    paths = [] if config.data.dataset is not None else list(READINGS["translation"].files(config.data, "train"))
+    runs = [RunDirectory.existing(Path(run)).path for run in (config.clean.forward, config.clean.backward) if run]
+    sums = map(sha256, (*paths, *(run / "model.safetensors" for run in runs)))
     settings = config.model_dump_json(include={"data": True, "clean": True})
-    state = hashlib.sha256(settings.encode())
-    if config.data.dataset is None:
-        for path in READINGS["translation"].files(config.data, "train"):
-            hash_file(path, state)
-    for run in (config.clean.forward, config.clean.backward):
-        if run is not None:
-            directory = RunDirectory.existing(Path(run))
-            hash_file(directory.path / "model.safetensors", state)
-    return state.hexdigest()
-
-
-def hash_file(path: Path, state: hashlib._Hash) -> None:
-    """Add the content of a file to a hash."""
-    try:
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                state.update(block)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+    return hashlib.sha256("".join([settings, *sums]).encode()).hexdigest()
 
 
 @lru_cache(2)

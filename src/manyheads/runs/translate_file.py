@@ -10,7 +10,6 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,10 +17,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import manyheads
+from manyheads.checkpoint.files import sha256
 from manyheads.config.load import with_overrides
+from manyheads.data.executors import InlineExecutor, open_executor
 from manyheads.data.lines import text_line
 from manyheads.data.placing import open_packed
-from manyheads.data.shards import InlineExecutor, map_shards, open_executor, remove_shards, writing
+from manyheads.data.shards import map_shards, remove_shards, writing
 from manyheads.decoding.native.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.search.options import TranslateOptions
@@ -118,11 +119,7 @@ class TranslationJob:
 
 def digest_of(paths: Iterable[Path]) -> str:
     """Return the hash of the contents of files."""
-    total = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            total.update(hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()
+    return hashlib.sha256("".join(map(sha256, paths)).encode()).hexdigest()
 
 
 def header_lines(columns: Sequence[str]) -> list[str]:
@@ -271,7 +268,11 @@ def translate_file(
     job = job.for_workers()
     settings = (job, manyheads.__version__, SHARD_LINES, digest_of(inputs))
     sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
-    with chosen_executor(job, translator, workers, scheduler) as (work, executor):
+    with open_executor(scheduler, workers) as executor:
+        work = partial(translate_shard_in_worker, job, manyheads.__version__)
+        if isinstance(executor, InlineExecutor):
+            loaded.job, loaded.translator = job, translator
+            work = partial(translate_shard, job)
         results = map_shards(
             work,
             noting_sizes(shards, sizes),
@@ -289,19 +290,6 @@ def translate_file(
                     warn(warning, numbers)
                 advance(sizes.popleft())
     remove_shards(folder)
-
-
-@contextmanager
-def chosen_executor(
-    job: TranslationJob, translator: Translator, workers: int | None, scheduler: str | None
-) -> Iterator[tuple[Callable[[Shard], bytes], Executor]]:
-    """Yield the function that translates a shard and the executor that calls it; see `translate_file`."""
-    if workers is None and scheduler is None:
-        loaded.job, loaded.translator = job, translator
-        yield partial(translate_shard, job), InlineExecutor()
-        return
-    with open_executor(scheduler, workers) as executor:
-        yield partial(translate_shard_in_worker, job, manyheads.__version__), executor
 
 
 def noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:

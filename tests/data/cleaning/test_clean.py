@@ -15,7 +15,7 @@ from manyheads.config.schema import CleanConfig
 from manyheads.data.cleaning.clean import CleanJob, Judgement, Texts, judge_corpus
 from manyheads.data.cleaning.rules import REASONS
 from manyheads.data.corpus import Pair
-from manyheads.data.shards import InlineExecutor, open_executor
+from manyheads.data.executors import InlineExecutor, open_executor
 
 PAIRS, EXPECTED = planted()
 

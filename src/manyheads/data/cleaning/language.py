@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,19 +78,15 @@ def foreign_script(lines: CodedLines, scripts: Sequence[str]) -> NDArray[np.bool
     return np.asarray((known - own >= FOREIGN_LETTERS) & (2 * own < known))
 
 
-_TABLE: list[NDArray[np.uint16]] = []
-
-
+@lru_cache(1)
 def script_table() -> NDArray[np.uint16]:
     """Return the scripts of each character of the Basic Multilingual Plane, as bits; 0 for other characters."""
-    if not _TABLE:
-        table = np.zeros(0x10000, np.uint16)
-        text = "".join(chr(code) if not 0xD800 <= code < 0xE000 else " " for code in range(0x10000))
-        for index, pattern in enumerate(SCRIPTS.values()):
-            for match in pattern.finditer(text):
-                table[match.start()] |= 1 << index
-        _TABLE.append(table)
-    return _TABLE[0]
+    table = np.zeros(0x10000, np.uint16)
+    text = "".join(chr(code) if not 0xD800 <= code < 0xE000 else " " for code in range(0x10000))
+    for index, pattern in enumerate(SCRIPTS.values()):
+        for match in pattern.finditer(text):
+            table[match.start()] |= 1 << index
+    return table
 
 
 def learn_languages(

@@ -1,11 +1,11 @@
 """Score whether two lines translate each other by word translations learned on the corpus (IBM model 1).
 
-Brown et al. (1993), both directions. A word is the first letters of a word of the text, which takes the place of a
+It is learned in both directions. A word is the first letters of a word of the text, which takes the place of a
 stemmer; in scripts without blanks it is a single character. The evidence of a target word t of a source line s_1 to
 s_n is the logarithm of (1 + r(t | s_1) + ... + r(t | s_n)) / (n + 1), r being p(t | s) / p(t): how much likelier
 the word is beside this line than beside any. The own links of a pair that was learned from do not count for it.
 
-Shapes: N pairs, K word links (each source word of a pair with each target word of it), E entries of the lexicon.
+Shapes: N pairs, K word links (see `data.word_alignment`), T target words, E entries of the lexicon.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.data.cleaning.codes import CodedLines
+from manyheads.data.word_alignment import expected_counts, link_tokens
 
 __all__ = ["Lexicon", "learn_lexicons", "score_pairs"]
 
@@ -24,11 +25,11 @@ PREFIX = 6  # letters of a word in alphabets
 SYLLABLES = 2  # of a word in Hangul
 SMOOTHING = 1.0  # occurrences of a source word that count for the average translation
 SAME_WORD = 0.5  # occurrences that count for the same word on both sides
-MOST_LINKS = 4_000  # of a pair; further words are left out
 BITS = np.uint64(32)
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+Words = tuple[NDArray[np.uint64], IntArray]  # the words of all lines, and the number of words of each line (N,)
 
 
 @dataclass(frozen=True)
@@ -50,28 +51,7 @@ class Lexicon:
     shares: FloatArray
 
 
-@dataclass(frozen=True)
-class Links:
-    """The word links of pairs, ordered by pair, target word, source word.
-
-    Attributes:
-        source, target: the words of each link (K,).
-        starts: first link of each target word.
-        owners: pair of each target word.
-    """
-
-    source: NDArray[np.uint64]
-    target: NDArray[np.uint64]
-    starts: IntArray
-    owners: IntArray
-
-    @property
-    def sizes(self) -> IntArray:
-        """Return the number of links of each target word."""
-        return np.diff(self.starts, append=len(self.source))
-
-
-def words_of(lines: CodedLines) -> tuple[NDArray[np.uint64], IntArray]:
+def words_of(lines: CodedLines) -> Words:
     """Return the words of all lines, hashed to 32 bits, and the number of words of each line (N,)."""
     words: list[str] = []
     sizes = []
@@ -98,44 +78,22 @@ def hash_of(word: str) -> int:
     return value * 0x85EBCA6B & 0xFFFFFFFF
 
 
-def link(source: tuple[NDArray[np.uint64], IntArray], target: tuple[NDArray[np.uint64], IntArray]) -> Links:
-    """Return the links of pairs whose words are given side by side; see `words_of`."""
-    (source_words, source_sizes), (target_words, target_sizes) = source, target
-    source_starts = np.cumsum(source_sizes) - source_sizes
-    used = np.minimum(source_sizes, np.maximum(1, MOST_LINKS // np.maximum(1, target_sizes)))
-    owners = np.repeat(np.arange(len(source_sizes)), target_sizes)
-    filled = used[owners] > 0
-    owners, target_words = owners[filled], target_words[filled]
-    sizes = used[owners]
-    starts = np.cumsum(sizes) - sizes
-    positions = np.arange(sizes.sum()) - np.repeat(starts - source_starts[owners], sizes)
-    return Links(source_words[positions], np.repeat(target_words, sizes), starts, owners)
-
-
 def learn_lexicons(source: CodedLines, target: CodedLines) -> tuple[Lexicon, Lexicon]:
     """Learn the lexicons of both directions from a sample of pairs (N)."""
     sides = words_of(source), words_of(target)
     return learn_direction(*sides), learn_direction(*sides[::-1])
 
 
-def learn_direction(
-    source: tuple[NDArray[np.uint64], IntArray], target: tuple[NDArray[np.uint64], IntArray]
-) -> Lexicon:
-    """Run expectation maximisation from equal probabilities; the empty word takes its share of each target word."""
-    links = link(source, target)
-    targets, frequencies = np.unique(target[0], return_counts=True)
+def learn_direction(source: Words, target: Words) -> Lexicon:
+    """Learn the lexicon of one direction; the empty word takes its share of each target word."""
+    links, tokens = link_tokens(source[1], target[1])
+    linked, scored = source[0][links], target[0][tokens]
+    targets, numbers, frequencies = np.unique(target[0], return_inverse=True, return_counts=True)
     shares = frequencies / max(1, frequencies.sum())
-    keys, entries = np.unique((links.source << BITS) | links.target, return_inverse=True)
-    sources, of_source = np.unique(keys >> BITS, return_inverse=True)
-    null = shares[np.searchsorted(targets, links.target[links.starts])] if len(links.starts) else np.zeros(0)
-    chances = np.ones(len(keys))
-    for step in range(ROUNDS):
-        values = chances[entries]
-        floor = null if step else np.ones(len(null))
-        sums = np.add.reduceat(values, links.starts) + floor if len(values) else np.zeros(0)
-        counts = np.bincount(entries, values / np.repeat(sums, links.sizes), len(keys)).astype(np.float64)
-        totals = np.bincount(of_source, counts, len(sources)).astype(np.float64)
-        chances = counts / totals[of_source]
+    keys, entries = np.unique((linked << BITS) | scored, return_inverse=True)
+    sources, given = np.unique(keys >> BITS, return_inverse=True)
+    counts = expected_counts(entries, given, tokens, ROUNDS, shares[numbers])
+    totals = np.bincount(given, counts, len(sources)).astype(float)
     return Lexicon(keys, counts, sources, totals, targets, shares)
 
 
@@ -153,26 +111,28 @@ def score_pairs(
     sides = words_of(source), words_of(target)
     scores = np.zeros(len(learned))
     for lexicon, (given, scored) in zip(lexicons, (sides, sides[::-1]), strict=True):
-        scores += score_direction(lexicon, link(given, scored), learned) / np.maximum(1, scored[1])
+        scores += score_direction(lexicon, given, scored, learned) / np.maximum(1, scored[1])
     return np.round(scores, 4).astype(np.float32)
 
 
-def score_direction(lexicon: Lexicon, links: Links, learned: NDArray[np.bool_]) -> FloatArray:
+def score_direction(lexicon: Lexicon, source: Words, target: Words, learned: NDArray[np.bool_]) -> FloatArray:
     """Return the evidence of all target words of each pair (N,)."""
-    if not len(links.source):
-        return np.zeros(len(learned))
-    count = look_up(lexicon.keys, lexicon.counts, (links.source << BITS) | links.target)
-    total = look_up(lexicon.sources, lexicon.totals, links.source)
-    share = np.maximum(look_up(lexicon.targets, lexicon.shares, links.target), 1e-7)
+    links, tokens = link_tokens(source[1], target[1])
+    linked, scored = source[0][links], target[0][tokens]
+    count = look_up(lexicon.keys, lexicon.counts, (linked << BITS) | scored)
+    total = look_up(lexicon.sources, lexicon.totals, linked)
+    shares = np.maximum(look_up(lexicon.targets, lexicon.shares, target[0]), 1e-7)  # (T,)
+    owners = np.repeat(np.arange(len(learned)), target[1])  # pair of each target word (T,)
     if learned.any():
         chance = count / np.maximum(total, 1e-9)
-        sums = np.add.reduceat(chance, links.starts) + share[links.starts]
-        own = np.where(np.repeat(learned[links.owners], links.sizes), chance / np.repeat(sums, links.sizes), 0)
+        sums = np.bincount(tokens, chance, len(shares)) + shares
+        own = np.where(learned[owners[tokens]], chance / sums[tokens], 0)
         count, total = np.maximum(count - own, 0), np.maximum(total - own, 0)
-    same = np.where(links.source == links.target, SAME_WORD, 0)
-    ratio = ((count + same) / share + SMOOTHING) / (total + same + SMOOTHING)
-    evidence = np.log((np.add.reduceat(ratio, links.starts) + 1) / (links.sizes + 1))
-    return np.bincount(links.owners, evidence, len(learned)).astype(np.float64)
+    same = np.where(linked == scored, SAME_WORD, 0)
+    ratio = ((count + same) / shares[tokens] + SMOOTHING) / (total + same + SMOOTHING)
+    sizes = np.bincount(tokens, minlength=len(shares))
+    evidence = np.log((np.bincount(tokens, ratio, len(shares)) + 1) / (sizes + 1))
+    return np.bincount(owners, evidence, len(learned)).astype(float)
 
 
 def look_up(keys: NDArray[np.uint64], values: FloatArray, wanted: NDArray[np.uint64]) -> FloatArray:

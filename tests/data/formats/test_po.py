@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from manyheads.data.formats import catalogues
-from manyheads.data.formats.catalogues import read_po
+from manyheads.data.formats import po as module
+from manyheads.data.formats.po import read_po
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.errors import DataError, UsageError
 
@@ -76,6 +76,6 @@ def test_languages_that_are_not_known_are_asked_for() -> None:
 def test_a_broken_and_a_long_file_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"x\.po, line 2: no PO that can be read"):
         read('msgid "a"\nmsgst "b"\n', TextRequest("de", "en"))
-    monkeypatch.setattr(catalogues, "LARGEST", 100)
+    monkeypatch.setattr(module, "LARGEST", 100)
     with pytest.raises(DataError, match=r"x\.po: longer than 100 characters"):
         read(po(), TextRequest("de", "en"))
