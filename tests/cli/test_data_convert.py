@@ -28,7 +28,7 @@ def test_an_archive_is_named_by_itself(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["data", "convert", "table.csv", "-o", "out", "--columns", "German", "English"]
+    command = ["data", "convert", "table.csv", "-o", "out", "--columns", "German,English"]
     assert run([*command, "--source", "de", "--target", "en", "--name", "x", "--licence", "CC0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["files"], found["pairs"]) == (["out/x.de.gz", "out/x.en.gz"], 1)
@@ -43,6 +43,7 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
         (["table.csv", "-o", "out", "--name", "../x"], 2, '"../x" cannot name files'),
         (["table.csv", "-o", "out"], 2, "Choose two with --columns among: German, English"),
         (["table.csv", "-o", "de-en.txt.zip"], 2, "is a file"),
+        (["table.csv", "-o", "out", "--columns", "German"], 2, "'German' does not name two columns"),
         (["x.docx", "-o", "out"], 3, "There is no file x.docx"),
         (["de-en.txt.zip", "-o", "out", "--target", "ko"], 3, "holds no text in ko. Languages there: de, en."),
         (["de-en.txt.zip", "-o", "out", "--source", "x!", "--target", "en"], 3, "holds no text in x!"),

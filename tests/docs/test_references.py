@@ -49,13 +49,14 @@ OTHERS_OPTIONS = {
     },
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},
-    "Dask": {"--host", "--nthreads", "--nworkers"},
+    "Dask": {"--nthreads", "--nworkers"},
     "Docker": {"--rm", "--user"},
     "curl": {"--data-urlencode"},
     "libretranslate": {"--load-only"},
     "sacreBLEU": {"--paired-bs"},
     "systemctl": {"--now"},
     "Weblate": {"--configuration", "--service"},
+    "xmllint": {"--noent"},
 }  # fmt: skip
 
 WORD = re.compile(r"(?<![\w/.-])((?:[\w.*-]+/)+[\w.*-]*)")

@@ -14,6 +14,18 @@ from manyheads.errors import UsageError
 __all__ = ["convert"]
 
 
+def parse_columns(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[str, str] | None:
+    """Return the two names of `--columns`, separated by a comma."""
+    if value is None:
+        return None
+    source, comma, target = (part.strip() for part in value.partition(","))
+    if not (source and comma and target) or "," in target:
+        raise click.BadParameter(f"{value!r} does not name two columns. Name them as SOURCE,TARGET.")
+    return source, target
+
+
 @verb("data convert")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @option(
@@ -35,10 +47,11 @@ __all__ = ["convert"]
 )
 @option(
     "--columns",
-    nargs=2,
-    metavar="SOURCE TARGET",
+    metavar="NAMES",
+    callback=parse_columns,
     show_default="the languages, or source and target",
-    help="Columns of a table to take, by name; numbers from 1 for a table without header.",
+    help="Columns of a table to take, such as German,English: source, then target; numbers from 1 for a table "
+    "without header.",
 )
 @option("--dataset-split", "split", default="train", metavar="NAME", help="Split of a Hugging Face data set.")
 @option(
@@ -72,7 +85,7 @@ def convert(
     name = name or Path(files[0].removeprefix("hf:")).name.partition(".")[0]
     if not name or Path(name).name != name or name.startswith("."):
         raise UsageError(f'"{name}" cannot name files. Choose another: --name NAME.')
-    request = TextRequest(source, target, columns or None, split)
+    request = TextRequest(source, target, columns, split)
     with open_progress(current_settings()) as progress, progress.phase("converting", None, "pairs") as advance:
         result = convert_files(files, out, ConvertOptions(name, request, licence, origin), advance)
     following = f"Next: manyheads data split {shlex.join(map(str, result.files))}"

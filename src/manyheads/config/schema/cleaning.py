@@ -26,7 +26,7 @@ class CleanConfig(Section):
     )
     max_ratio: Annotated[float, Field(gt=1)] = Field(
         2.2,
-        description="how many times one side may be longer than the other suggests, in characters and in words; "
+        description="largest ratio of the length of a side to what the other side suggests, in characters and in words; "
         "the usual ratio of the two languages is learned from the text",
     )
     language: float = Field(
@@ -35,7 +35,7 @@ class CleanConfig(Section):
         description="log-odds in nats from which on a line counts as another language than that of its side",
     )
     boilerplate: Positive = Field(
-        20, description="how many pairs may have the same source or the same target of four words or more"
+        20, description="number of pairs that may have the same source or the same target of four words or more"
     )
     loss: Probability = Field(
         0.03,
