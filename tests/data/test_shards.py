@@ -20,17 +20,13 @@ from tests.clusters import Cluster, wait_for
 
 from manyheads.data.executors import InlineExecutor, open_executor
 from manyheads.data.shards import map_shards, remove_shards
-from manyheads.errors import DataError, MissingExtraError, UsageError
+from manyheads.errors import DataError
 
 LIMIT = 120  # seconds; only reached when a test fails
 
 
 def square(number: int) -> bytes:
     return b"%d" % number**2
-
-
-def thread_count(variable: str) -> bytes:
-    return os.environ.get(variable, "").encode()
 
 
 def refuse_large(number: int) -> bytes:
@@ -90,12 +86,6 @@ def test_results_come_in_order_from_processes(results: Path) -> None:
         squares = list(map_shards(square, range(20), results, key="a", executor=executor, advance=done.append))
     assert squares == [square(number) for number in range(20)]
     assert sum(done) == 20
-
-
-def test_processes_compute_with_one_thread(results: Path) -> None:
-    with open_executor(workers=1) as executor:
-        found = list(map_shards(thread_count, ["OMP_NUM_THREADS"], results, key="a", executor=executor))
-    assert found == [b"1"]
 
 
 def test_results_of_the_same_key_are_not_computed_again(results: Path) -> None:
@@ -240,17 +230,6 @@ def test_a_signal_ends_all_processes_and_keeps_what_is_finished(tmp_path: Path, 
     assert kept == {"00000000.shard", "00000001.shard"}
 
 
-def test_workers_and_a_scheduler_exclude_each_other() -> None:
-    with pytest.raises(UsageError, match="exclude each other"), open_executor("tcp://127.0.0.1:1", 2):
-        pass
-
-
-def test_the_pip_line_is_named_where_dask_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match=r"manyheads\[cluster\]"), open_executor("tcp://127.0.0.1:1"):
-        pass
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     folder = tmp_path / "dask"
@@ -311,18 +290,3 @@ def test_a_scheduler_that_is_gone_is_named(cluster: Cluster, results: Path, tmp_
         with pytest.raises(DataError, match="lost at shard"):
             next(run)
     assert (results / "00000003.shard").exists()
-
-
-@pytest.mark.parametrize("address", ["cluster", "tcp://host"])
-def test_what_is_no_address_of_a_scheduler_is_refused(address: str) -> None:
-    with pytest.raises(UsageError, match="not the address"), open_executor(address):
-        pass
-
-
-def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.data.executors.CONNECT", 0.2)
-    with (
-        pytest.raises(UsageError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "),
-        open_executor("tcp://127.0.0.1:1"),
-    ):
-        pass

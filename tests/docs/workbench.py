@@ -91,13 +91,13 @@ CONFIGURATIONS = {
 PLAN = """\
 source = "de"
 target = "en"
-root = "my-text"
+root = "data/multi30k"
 [text.parallel]
 de = "train.de"
 en = "train.en"
 [text.valid]
-de = "valid.de"
-en = "valid.en"
+de = "val.de"
+en = "val.en"
 [steps.student]
 kind = "train"
 text = "parallel"
@@ -149,7 +149,7 @@ def small_plan(plan: str) -> list[str]:
     settings = []
     for name, step in read_toml(resolve_plan(plan))["steps"].items():
         if step["kind"] in ("train", "fine-tune"):
-            chosen = [*SMALL, *([SMALL_SUBWORDS] if "config" in step else [])]
+            chosen = [*SMALL, *(["tokenizer.vocab_size=900"] if "config" in step else [])]
             stages = step.get("training", {}).get("stages", [])
             if stages:
                 chosen.append(f"training.stages={to_toml([{**stages[0], 'steps': 1}, *stages[1:]])}")

@@ -14,9 +14,7 @@ from manyheads.errors import UsageError
 __all__ = ["convert"]
 
 
-def parse_columns(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> tuple[str, str] | None:
+def parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:
     """Return the two names of `--columns`, separated by a comma."""
     if value is None:
         return None

@@ -168,7 +168,7 @@ class CorpusUpdates:
         self.seed = training.seed
         self.padded: Callable[[int], int] = next_length if training.compile else int
         self.stages = Stages(config, maker.epoch(0).lengths, maker.texts.corpora[maker.store.rows])
-        self.names = [str(corpus) for corpus in (config.data.train, *config.data.more)]
+        self.names = config.data.corpus_names
 
     def epoch(self, number: int) -> EpochPlan:
         """Return the pairs of each update of an epoch; the last epoch of a stage may be shorter."""

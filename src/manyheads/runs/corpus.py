@@ -175,8 +175,8 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
                 counts.append(pair_filter.counts)
 
         def details() -> dict[str, Any]:
-            for part, count in zip(training_corpora(data), counts, strict=True):
-                require_pairs(count.kept, str(part.train) if data.more else "train", count, reading.noun)
+            for name, count in zip(data.corpus_names, counts, strict=True):
+                require_pairs(count.kept, name if data.more else "train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
         with saving("the text", folder, NO_SPACE):

@@ -26,8 +26,8 @@ class CleanConfig(Section):
     )
     max_ratio: Annotated[float, Field(gt=1)] = Field(
         2.2,
-        description="largest ratio of the length of a side to what the other side suggests, in characters and in words; "
-        "the usual ratio of the two languages is learned from the text",
+        description="largest ratio of the length of a side to what the other side suggests, in characters and in "
+        "words; the usual ratio of the two languages is learned from the text",
     )
     language: float = Field(
         4.0,

@@ -166,6 +166,11 @@ class DataConfig(Section):
             raise ValueError("data.weights must not all be 0, and cannot be given together with data.temperature.")
         return self
 
+    @property
+    def corpus_names(self) -> list[str]:
+        """Names of train and of each corpus in more, for messages."""
+        return [part if isinstance(part, str) else " and ".join(part) for part in (self.train, *self.more)]
+
 
 class TokenizerConfig(Section):
     """Tokenizer of source and target (section 5.1: byte-pair encoding)."""
