@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.tasks.test_translation import LETTERS, MAX_POSITIONS, assert_same, make_translator, watch_sources
 
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.tasks.parts import blank_between, split_line
+from manyheads.tasks.parts import Splitter, blank_between
 from manyheads.tasks.translation import TranslateOptions, Translator
 from manyheads.text.characters import ByteTokenizer
 
@@ -28,7 +28,7 @@ def translator(**options) -> Translator:
 def test_the_parts_and_the_blanks_between_them_are_the_line(text, split, usual) -> None:
     tokenizer = ByteTokenizer(lowercase=False)
     (ids,) = tokenizer.encode([text])
-    line = split_line(text, ids, tokenizer, "en", split=split, trained_length=usual, longest=1000)
+    line = Splitter(tokenizer, "en", split, trained_length=usual, longest=1000).line(text, ids)
     assert len(line.parts) == len(line.spans)
     if text.strip():
         again = line.join([text[start:end] for start, end in line.spans])

@@ -10,6 +10,7 @@ __all__ = ["COPIES", "make_copy", "make_tag", "other_scripts"]
 
 # Pictographs that have been in Unicode since version 9: (first code point, number of them).
 EMOJI = ((0x1F300, 0x21), (0x1F330, 0x50), (0x1F400, 0xFE), (0x1F600, 0x50), (0x1F680, 0x46), (0x2600, 0x14))
+NUMBERS = 0.4  # share of texts that are a number; of the others, too, some are
 TAGS = ("b", "i", "u", "em", "strong", "span", "a", "g", "x")
 # Letters of some scripts: first and last code point.
 SCRIPTS = (
@@ -118,6 +119,8 @@ def make_copy(rng: Random, scripts: Sequence[tuple[int, int]] = (), *, alone: bo
         scripts: scripts that are copied as they stand, because the training text has none of their letters.
         alone: the text will be the whole line, so that it may consist of marks.
     """
+    if rng.random() < NUMBERS:
+        return make_number(rng)
     kinds = [*COPIES.values()]
     if scripts:
         kinds.append(lambda rng: make_foreign(rng, scripts))

@@ -89,6 +89,7 @@ class SubwordTokenizer(Tokenizer):
                 vocab_size=config.vocab_size,
                 byte_fallback=config.byte_fallback,
                 character_coverage=config.character_coverage,
+                split_digits=config.split_digits,
                 normalization_rule_name="identity",
                 # where white space is kept, a line end is a symbol of its own, and a text begins as it stands
                 add_dummy_prefix=not config.keep_space,

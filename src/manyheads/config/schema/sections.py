@@ -39,28 +39,29 @@ class AugmentConfig(Section):
     """
 
     case: Probability = Field(
-        0.1,
-        description="share of pairs in another case: half of them in capitals on both sides, three tenths with a "
+        0.08,
+        description="share of pairs in another case: a quarter of them in capitals on both sides, six tenths with a "
         "lower-case source, the rest with a small first letter of the source",
     )
     end_mark: Probability = Field(
-        0.1,
+        0.05,
         description="share of pairs that lose their end mark on both sides, or get a full stop if they have none",
     )
     typos: Probability = Field(
-        0.05, description="share of pairs whose source gets a typing error for each 8 words, at least one"
+        0.03, description="share of pairs whose source gets a typing error for each 8 words, at least one"
     )
     copies: Probability = Field(
-        0.08,
-        description="share of pairs with a made-up number, address, emoji, placeholder or inline tag on both sides",
+        0.05,
+        description="share of pairs with a made-up text on both sides: half of them a number, else an address, "
+        "emoji, placeholder or inline tag",
     )
     words: Probability = Field(
-        0.1,
+        0.08,
         description="share of pairs that are replaced by a word or a short phrase and its translation, which are "
         "found in the training text by alignment",
     )
     join: Probability = Field(
-        0.03, description="share of pairs that are joined with one to three others to a paragraph"
+        0.02, description="share of pairs that are joined with one to three others to a paragraph"
     )
 
     @model_validator(mode="after")
@@ -200,6 +201,9 @@ class TokenizerConfig(Section):
     )
     min_count: Positive = Field(1, description="occurrences below which a symbol becomes <unk> (words, characters)")
     lowercase: bool = Field(False, description="lower-case all text, outputs included")
+    split_digits: bool = Field(
+        False, description="make every digit a token of its own, so that numbers are easier to copy (bpe, unigram)"
+    )
     symbols: tuple[Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])], ...] = Field(
         (),
         description="words that are one token each (bpe, unigram), such as the tag <bt> at the beginning of "
@@ -346,6 +350,16 @@ class SearchConfig(Section):
     )
     batch_tokens: Positive = Field(
         4_096, description="source tokens x beam size decoded together; lower it if memory runs out"
+    )
+    copy_literals: bool = Field(
+        False,
+        description="copy web and e-mail addresses, emoji, tags and placeholders such as {name}, and lines without "
+        "a letter; the text before and after each is translated apart",
+    )
+    lower_capitals: bool = Field(
+        False,
+        description="translate text in capitals as it would be written in a sentence, and write the translation in "
+        "capitals",
     )
 
 
