@@ -1,4 +1,6 @@
-"""What `[data.augment]` does for text that people type: a recipe trained with and without it, several seeds.
+"""What the settings of `init --data` for text that people type do: a recipe with and without them, several seeds.
+
+They are `[data.augment]`, `tokenizer.split_digits`, `search.copy_literals` and `search.lower_capitals`.
 
     python benchmarks/augment.py --root data/tatoeba-de-en [--recipe tatoeba-de-en] [--seeds 1 2 3] [--json]
 
@@ -25,7 +27,12 @@ import machine
 from manyheads.runs.challenge import challenge_run
 from tiny import SMALLEST, write_pairs
 
-ARMS = {"plain": ["data.augment=none"], "augmented": ["data.augment={}"]}
+ARMS = {
+    "plain": ["data.augment=none"],
+    "augmented": [
+        "data.augment={}", "tokenizer.split_digits=true", "search.copy_literals=true", "search.lower_capitals=true",
+    ],
+}  # fmt: skip
 ODD, KEPT, RATIO = "repeated or longer than 3 words", "kept", "chrF, compared with the usual form"
 COPIED = ("URLs", "numbers", "emoji")
 

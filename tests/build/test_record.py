@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+from tests.build.parts import builder_of, plan_of
 
 from manyheads.build.record import Hashes, Record
 
@@ -36,3 +39,20 @@ def test_a_hash_follows_the_content_of_a_file(tmp_path: Path) -> None:
     assert not again.changed  # known by size and time
     path.write_bytes(b"three")
     assert again.of_file(path) != first
+
+
+def test_the_hash_of_a_model_depends_on_its_search_and_not_on_where_its_text_lies(tmp_path: Path) -> None:
+    builder = builder_of(plan_of(tmp_path))
+    builder.build(["backward"])
+    run = tmp_path / "out" / "backward"
+    found = {}
+    for section, name, value in (("data", "root", "elsewhere"), ("search", "beam_size", 2), ("", "", None)):
+        content = json.loads((run / "config.json").read_text("utf-8"))
+        changed = json.loads(json.dumps(content))
+        if section:
+            changed[section][name] = value
+        (run / "config.json").write_text(json.dumps(changed), encoding="utf-8")
+        found[section] = Hashes(tmp_path / "hashes").of_model(run)
+        (run / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    assert found["data"] == found[""]
+    assert found["search"] != found[""]

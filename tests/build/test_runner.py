@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,23 @@ def test_two_builds_in_one_folder_are_refused(copy: Path) -> None:
     builder = builder_of(plan_of(copy))
     with builder.locked(), pytest.raises(RunError, match="is being built by another process"):
         builder_of(plan_of(copy)).build()
+
+
+def test_what_an_interrupted_step_has_left_is_no_part_of_one_with_other_settings(copy: Path) -> None:
+    left = copy / "out" / ".work" / "back"
+    left.mkdir(parents=True)
+    (left / "text.en").write_text("of other settings\n", encoding="utf-8")
+    builder = builder_of(plan_of(copy, "steps.back.lines=5"))
+    builder.build()
+    assert len((copy / "out" / "back" / "text.en").read_text("utf-8").splitlines()) == 5
+
+
+def test_a_kill_after_the_renaming_loses_nothing(copy: Path) -> None:
+    builder = builder_of(plan_of(copy))
+    record = Record.read(builder.record_path("back"))
+    assert record is not None
+    replace(record, state="made").write(builder.record_path("back"))
+    text = (copy / "out" / "back" / "text.en").read_bytes()
+    builder.build()
+    assert (copy / "out" / "back" / "text.en").read_bytes() == text
+    assert set(reasons(builder).values()) == {FRESH}

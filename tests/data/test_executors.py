@@ -27,7 +27,8 @@ def test_an_error_in_this_process_is_that_of_the_task() -> None:
         future.result()
 
 
-def test_processes_compute_with_one_thread() -> None:
+def test_processes_compute_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     with open_executor(workers=1) as executor:
         process, threads = executor.submit(process_of, "OMP_NUM_THREADS").result()
     assert process != os.getpid()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.evaluation.challenge import Case, Figure, Group, Limit, is_repeated, judge, lines_of
+from manyheads.evaluation.challenge import Case, Figure, Group, Limit, is_kept, is_repeated, judge, lines_of
 
 
 def figures(
@@ -93,3 +93,11 @@ def test_a_figure_is_judged_by_its_limit_and_bad_ones_are_shown_with_examples() 
     assert lines[2].endswith("… -> (nothing)")
     assert not any("b b" in line for line in lines)
     assert list(lines_of(Group("capitals", [], "no text"), [])) == ["capitals: not measured, no text"]
+
+
+@pytest.mark.parametrize(
+    ("output", "kept"), [("<b>x</b>", True), ("</b>x<b>", False), ("<b>x", False), ("a b a", True), ("a b", False)]
+)
+def test_texts_must_be_kept_in_their_order_and_as_often(output: str, kept: bool) -> None:
+    texts = ("<b>", "</b>") if "b>" in output else ("a", "a")
+    assert is_kept(Case("x", texts), output) is kept

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
-from manyheads.errors import UsageError
+from manyheads.errors import DataError, UsageError
 from manyheads.runs.clean import clean, cross_entropies, dual_scores, names_of
 from manyheads.runs.train import train
 from manyheads.tasks.translation import Translator
@@ -57,3 +57,12 @@ def test_other_tasks_are_refused(tmp_path: Path) -> None:
     config = Config.model_validate({"task": "classification", "data": {"language": "en"}})
     with pytest.raises(UsageError, match="takes pairs of sentences"):
         clean(config, tmp_path / "out")
+
+
+def test_other_settings_are_another_cleaning(tmp_path: Path) -> None:
+    config = load_config(resolve_recipe("demo-de-en"), ["data.limit=200"])
+    first = clean(config, tmp_path / "out")
+    assert clean(config, tmp_path / "out").to_json() == first.to_json()
+    other = load_config(resolve_recipe("demo-de-en"), ["data.limit=200", "clean.max_ratio=1.5"])
+    with pytest.raises(DataError, match="already; nothing is overwritten"):
+        clean(other, tmp_path / "out")

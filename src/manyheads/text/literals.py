@@ -25,7 +25,7 @@ LITERALS = (
     r"[\u2600-\u27bf\U0001f000-\U0001faff][\u2600-\u27bf\ufe0f\u200d\u20e3\U0001f000-\U0001faff\U000e0020-\U000e007f]*",
 )
 # With the brackets and quotation marks before one, and the marks behind it.
-LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join(LITERALS)})(?u:[^\w\s]*)", re.ASCII)
+LITERAL = re.compile(rf"[(\[{{<\"'„“‚‘«‹¿¡]*(?:{'|'.join(LITERALS)})(?u:[^\w\s<{{@$%]*)", re.ASCII)
 MAYBE = re.compile(r"[@{%<$_\u2600-\u27bf\U0001f000-\U0001faff]|://|www\.")
 
 

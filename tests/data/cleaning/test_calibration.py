@@ -27,3 +27,11 @@ def test_too_few_scores_remove_nothing() -> None:
     assert choose_threshold(normal(0, 20), normal(0, 3_000), 0.02) == -np.inf
     assert choose_threshold(normal(0, 3_000), normal(0, 20), 0.02) == -np.inf
     assert choose_threshold(normal(0, 3_000), normal(0, 3_000), 0) == -np.inf
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.03, 0.1])
+def test_the_share_of_good_pairs_that_is_lost_is_the_one_asked_for(loss: float) -> None:
+    rng = np.random.default_rng(3)
+    good, bad, known = (rng.normal(mean, 1, 40_000).astype(np.float32) for mean in (3, 0, 0))
+    threshold = choose_threshold(np.concatenate([good, bad[:10_000]]), known, loss)
+    assert 0.6 * loss < (good < threshold).mean() < 1.4 * loss

@@ -12,7 +12,7 @@ import pytest
 from tests.data.cleaning.corpus import planted
 
 from manyheads.config.schema import CleanConfig
-from manyheads.data.cleaning.clean import CleanJob, Judgement, Texts, judge_corpus
+from manyheads.data.cleaning.clean import CleanJob, Judgement, Texts, judge_corpus, remove_low
 from manyheads.data.cleaning.rules import REASONS
 from manyheads.data.corpus import Pair
 from manyheads.data.executors import InlineExecutor, open_executor
@@ -88,3 +88,17 @@ def test_the_score_of_two_models_removes_pairs(tmp_path: Path) -> None:
     found = judge(tmp_path / "work", model_score=partial(word_for_word, bad))
     removed = [number for number in range(5, len(PAIRS), 50) if found.reasons[number] == REASONS.index("models")]
     assert len(removed) > 20
+
+
+def test_the_threshold_of_short_pairs_comes_from_short_exchanged_pairs_alone() -> None:
+    rng = np.random.default_rng(5)
+    words = np.repeat([[9, 9], [2, 2]], 2_000, 0).astype(np.uint8)
+    scores = np.full((4_000, 4), np.nan, np.float32)
+    scores[:, 2] = np.concatenate([rng.normal(5, 1, 2_000), rng.normal(-5, 1, 2_000)])
+    judgement = Judgement(np.zeros(4_000, np.uint8), words, scores)
+    unrelated = np.concatenate([rng.normal(1, 1, 1_000), rng.normal(-9, 1, 1_000)]).astype(np.float32)
+    short = np.repeat([False, True], 1_000)
+    remove_low(judgement, np.arange(4_000), 2, "lexical", unrelated, short, 0.03)
+    assert judgement.thresholds["lexical"] > 1
+    assert judgement.thresholds["lexical short"] < -5
+    assert (judgement.reasons > 0).mean() < 0.06

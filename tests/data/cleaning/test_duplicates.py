@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from manyheads.data.cleaning.duplicates import copy_keys, find_boilerplate, find_duplicates
+from manyheads.data.cleaning.duplicates import KEYS, copy_keys, find_boilerplate, find_duplicates
 
 LONG = (
     "In einem kleinen Dorf am Fluss lebte vor vielen Jahren ein alter Mann mit seinen drei Söhnen und zwei Hunden."
@@ -22,3 +23,10 @@ def test_a_long_side_may_occur_so_often_and_no_more() -> None:
     keys = copy_keys(sources, [f"right {letter}" for letter in "abcdefghij"])
     long = np.array([[len(source.split()) >= 4, False] for source in sources])
     assert find_boilerplate(keys, long, 3).tolist() == [False] * 3 + [True] * 2 + [False] * 5
+
+
+@pytest.mark.parametrize(("bands", "copy"), [(4, True), (3, True), (2, False)])
+def test_a_near_copy_shares_three_of_the_four_bands(bands: int, copy: bool) -> None:
+    keys = np.arange(2 * KEYS, dtype=np.uint64).reshape(2, KEYS)
+    keys[1, KEYS - bands :] = keys[0, KEYS - bands :]
+    assert find_duplicates(keys).tolist() == [False, copy]

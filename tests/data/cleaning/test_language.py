@@ -7,7 +7,7 @@ import pytest
 from tests.data.cleaning.corpus import FRENCH, clean_pairs
 
 from manyheads.data.cleaning.codes import coded
-from manyheads.data.cleaning.language import LanguageModel, learn_languages
+from manyheads.data.cleaning.language import LanguageModel, drop_own_like, learn_languages
 
 THRESHOLD = 4.0
 
@@ -50,3 +50,12 @@ def test_a_side_in_a_script_of_its_own_is_judged_by_its_letters() -> None:
     korean = ["나는 학교에 간다", "비가 온다", "Kim", "This line is not Korean at all"]
     models = learn_languages((coded(korean), coded(["I go to school", "It rains", "Kim", "Yes"])), ("ko", "en"))
     assert (models[0].score(coded(korean))[0] > THRESHOLD).tolist() == [False, False, False, True]
+
+
+def test_own_lines_with_words_of_another_language_are_no_examples_of_it() -> None:
+    own = [target for _, target in clean_pairs(200)]
+    quoted = f"{own[0]} der"
+    foreign = "Il est dans la rue avec une femme."
+    lines = coded([*own, quoted, foreign])
+    labels = np.array([*["en"] * len(own), "de", "fr"], dtype=object)
+    assert drop_own_like(labels, "en", lines)[-2:].tolist() == ["", "fr"]

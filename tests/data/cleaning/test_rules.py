@@ -50,6 +50,7 @@ def test_a_defect_is_found(profile: Profile, source: str, target: str, reason: s
         ("Es ist halb zehn.", "It is 9:30."),
         ("Es kostet 1.000,50 Euro.", "It costs 1,000.50 euros."),
         ("Guten Tag, {name}!", "Good day, {name}!"),
+        ("Am 3. Mai um 14 Uhr.", "On the third of May at 14 o'clock."),
         ("Sehr, sehr gut.", "Very, very good."),
     ],
 )
@@ -70,3 +71,12 @@ def test_hardly_a_clean_pair_is_removed(profile: Profile) -> None:
     assert (reasons > 0).mean() < 0.04
     assert scores.shape == (len(sources), 2)
     assert np.isfinite(scores).all()
+
+
+def test_a_line_counts_as_foreign_from_the_given_log_odds_on(profile: Profile) -> None:
+    pair = ["Le chien est dans la rue."], ["The dog is in the street."]
+    _, scores = apply_rules(*pair, profile, 2.2, 4.0, set())
+    odds = float(scores[0, 1])
+    for limit, foreign in ((odds - 0.5, True), (odds + 0.5, False)):
+        reasons, _ = apply_rules(*pair, profile, 2.2, limit, set())
+        assert (REASONS[reasons[0]] == "language") is foreign

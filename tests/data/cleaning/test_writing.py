@@ -64,3 +64,17 @@ def test_files_of_someone_else_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "train.de.gz").write_bytes(b"mine")
     with pytest.raises(DataError, match=r"holds train\.de\.gz already"):
         finished_report(tmp_path, tmp_path / ".clean", FILES, "key")
+
+
+def test_the_report_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a report is taken as complete by the next call."""
+    replace, placed = Path.replace, []
+
+    def noted(path: Path, target: Path) -> Path:
+        placed.append(Path(target).name)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", noted)
+    write(tmp_path)
+    assert placed[-1] == "report.json"
+    assert len(placed) == 5
