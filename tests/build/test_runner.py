@@ -148,10 +148,10 @@ def test_two_builds_in_one_folder_are_refused(copy: Path) -> None:
 def test_what_an_interrupted_step_has_left_is_no_part_of_one_with_other_settings(copy: Path) -> None:
     left = copy / "out" / ".work" / "back"
     left.mkdir(parents=True)
-    (left / "text.en").write_text("of other settings\n", encoding="utf-8")
+    (left / "text.de").write_text("of other settings\n", encoding="utf-8")
     builder = builder_of(plan_of(copy, "steps.back.lines=5"))
     builder.build()
-    assert len((copy / "out" / "back" / "text.en").read_text("utf-8").splitlines()) == 5
+    assert len((copy / "out" / "back" / "text.de").read_text("utf-8").splitlines()) == 5
 
 
 def test_a_kill_after_the_renaming_loses_nothing(copy: Path) -> None:

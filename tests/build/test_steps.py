@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.build.parts import builder_of, plan_of
 
 from manyheads.build.record import Record
-from manyheads.build.steps import settings_of
+from manyheads.build.steps import run_step, settings_of
 
 MORE = """
 [steps.forward]
@@ -59,6 +59,9 @@ def test_every_kind_of_step_makes_its_product(tmp_path: Path) -> None:
     assert (out / "mixed" / "text.de").read_text("utf-8").count("<bt> ") == 7
     assert len((out / "distilled" / "text.en").read_text("utf-8").split("\n")) == 13
     assert (out / "distilled" / "text.de").read_bytes() == (tmp_path / "train.de").read_bytes()
+    chosen = (out / "distilled" / "text.en").read_bytes()
+    assert run_step(builder.context, "distilled", out / "distilled") == {"lines": 12}, "a kill before the record"
+    assert (out / "distilled" / "text.en").read_bytes() == chosen
     record = Record.read(builder.record_path("scores"))
     assert record is not None
     assert {"bleu", "chrf", "signature"} == set(record.result)
