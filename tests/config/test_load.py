@@ -397,7 +397,7 @@ def test_the_section_augment_alone_switches_augmentation_on(tmp_path: Path) -> N
         ("data.augment.case=2", "data.augment.case = 2 is not a number at least 0 and below 1."),
         ("data.augment.cas=0.2", "unknown key data.augment.cas; did you mean data.augment.case?"),
         ("data.augment=3", "data.augment = 3 is no section; write [data.augment], and its settings below it"),
-        ("data.augment.words=0.98", "data.augment.words = 0.98 and data.augment.join = 0.03 sum to more than 1."),
+        ("data.augment.words=0.985", "data.augment.words = 0.985 and data.augment.join = 0.02 sum to more than 1."),
         ("data.other.words=0.2", "--set data.other.words=0.2 is not of the form section.key=value."),
         ("task=masked-lm", 'data.augment is known for task = "translation" alone, not for "masked-lm".'),
     ],
