@@ -40,8 +40,8 @@ class AugmentConfig(Section):
 
     case: Probability = Field(
         0.08,
-        description="share of pairs in another case: a quarter of them in capitals on both sides, six tenths with a "
-        "lower-case source, the rest with a small first letter of the source",
+        description="share of pairs in another case: a quarter of them in capitals on both sides, six tenths with "
+        "a lower-case source, the rest with a small first letter of the source",
     )
     end_mark: Probability = Field(
         0.05,
