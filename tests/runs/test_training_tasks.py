@@ -277,7 +277,7 @@ def test_several_corpora_are_mixed_in_each_epoch(tmp_path: Path) -> None:
     together = texts(found, all_of(found, 0))
     assert len(together) == 42
     assert sum("und mehr" in source for source, _ in together) == 6
-    assert found.describe(np.array([35, 36])) == "2 pairs, lines train:36, ('extra.de', 'extra.en'):1"
+    assert found.describe(np.array([35, 36])) == "2 pairs, lines train:36, extra.de and extra.en:1"
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_weights_that_leave_no_pair_are_named(tmp_path: Path) -> None:
 def test_a_corpus_without_a_pair_is_named(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path / "corpus")
     write_split(folder, "extra", [("", "x")])
-    with pytest.raises(DataError, match=r"data\.\('extra.de', 'extra.en'\) leaves no pairs"):
+    with pytest.raises(DataError, match=r"The corpus extra\.de and extra\.en leaves no pairs"):
         updates(make_config(folder, data={"more": [("extra.de", "extra.en")]}), tmp_path / "run")
 
 

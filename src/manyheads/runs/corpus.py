@@ -131,7 +131,7 @@ def held_out(config: Config, split: Split) -> list[Pair]:
     reading = READINGS[config.task]
     pairs = normalised(config, read_split(config.data, split, config.task))
     filled = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
-    require_pairs(len(filled), split, noun=reading.noun)
+    require_pairs(len(filled), f"data.{split}", noun=reading.noun)
     return filled
 
 
@@ -176,7 +176,7 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
 
         def details() -> dict[str, Any]:
             for name, count in zip(data.corpus_names, counts, strict=True):
-                require_pairs(count.kept, name if data.more else "train", count, reading.noun)
+                require_pairs(count.kept, f"The corpus {name}" if data.more else "data.train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
         with saving("the text", folder, NO_SPACE):
