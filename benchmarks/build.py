@@ -29,7 +29,7 @@ import machine
 from tiny import write_pairs
 
 SMALL = {
-    "tokenizer": {"vocab_size": 300},
+    "tokenizer": {"vocab_size": 400},
     "model": {"d_model": 16, "d_ff": 24, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
     "training": {"save_every": 2, "batch_tokens": 300, "valid_sentences": 0},
 }

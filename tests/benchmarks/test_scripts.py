@@ -35,7 +35,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "busy": ("rows", []),
     "classify": ("rows/*/loss", []),
     "cluster": ("two workers against one/*/by processor time", []),
-    "clean": ("rates/removed/*", []),
+    "clean": ("rates/pairs a second/*", []),
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
     "doctor": ("sound/*/checks", []),
     "exports": ("rows", []),

@@ -397,4 +397,5 @@ def test_a_stage_ends_after_its_steps_and_the_next_one_draws_by_its_weights(corp
     assert drawn[:7] == [{1}] * 7
     assert drawn[7:] == [{0}] * len(epochs[-1])
     assert sum(map(len, epochs[:-1])) == 7
+    assert len(epochs[-1]) > 0
     assert 0 <= found.heaviest() < len(found.epoch(0))
